@@ -1,0 +1,1 @@
+"""Twinlog mirrors Apache Kafka clusters across datacenters and runs the disaster-recovery switch."""

@@ -1,0 +1,321 @@
+"""Every error Twinlog raises on purpose.
+
+    TwinlogError
+    ├── UsageError                 the command or the file is wrong; nothing was started (exit code 2)
+    │   ├── SettingsInvalid        one or more keys of the file
+    │   └── LinkUnknown
+    ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
+    │   ├── JavaMissing
+    │   ├── JarsUnavailable
+    │   ├── BrokerNotReady
+    │   └── LocalClusterUnknown
+    ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
+    │   ├── ClusterUnreachable     (retriable)
+    │   ├── AccessDenied
+    │   └── BrokerRefused          an error code of the protocol
+    ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
+    └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
+        ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
+        ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
+        ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
+        ├── LedgerDisagrees        ├── PartitionAccessDenied  └── SourceUnreadable
+
+An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
+with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(eq=False)
+class TwinlogError(Exception):
+    """Base of all: subclasses are dataclasses whose fields fill the sentences `says` and `remedy`."""
+
+    code: ClassVar[str] = "TWINLOG"
+    says: ClassVar[str] = "something went wrong"
+    remedy: ClassVar[str] = ""
+    retriable: ClassVar[bool] = False
+
+    def facts(self) -> dict[str, Any]:
+        """The fields of this error as plain values, for JSON and for the ledger."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def __str__(self) -> str:
+        return self.says.format(**self.facts())
+
+    def way_out(self) -> str:
+        """What the operator can do about it; empty when there is nothing to do but wait."""
+        return self.remedy.format(**self.facts())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), tuple(self.facts().values()))
+
+
+# --- the command or the file is wrong ---------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class UsageError(TwinlogError):
+    """Nothing was started: the operator mends the command or the file and tries again."""
+
+    code = "USAGE"
+    says = "{problem}"
+
+    problem: str
+
+
+@dataclass(eq=False)
+class LinkUnknown(TwinlogError):
+    """A command names a link that the file does not define or does not enable."""
+
+    code = "LINK_UNKNOWN"
+    says = "{link}: no such enabled link in {file}; it has: {known}"
+    remedy = "Check the name, or enable it with `{link}.enabled = true`."
+
+    link: str
+    file: str
+    known: str
+
+
+# --- clusters ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class ClusterError(TwinlogError):
+    """A broker or a whole cluster does not answer, or refuses us."""
+
+    code = "CLUSTER"
+    says = "{cluster}: {problem}"
+
+    cluster: str
+    problem: str
+
+
+@dataclass(eq=False)
+class ClusterUnreachable(ClusterError):
+    """Nobody answers at the bootstrap addresses. Not a fault: we wait and go on by ourselves (R9)."""
+
+    code = "CLUSTER_UNREACHABLE"
+    says = "{cluster}: no broker answers: {problem}"
+    remedy = "Check that the cluster runs and that its address is right; Twinlog keeps trying."
+    retriable = True
+
+
+@dataclass(eq=False)
+class AccessDenied(ClusterError):
+    """The cluster knows us and says no."""
+
+    code = "ACCESS_DENIED"
+    says = "{cluster}: access denied: {problem}"
+    remedy = "Grant the right to Twinlog's principal on {cluster}, or correct its credentials."
+
+
+@dataclass(eq=False)
+class BrokerRefused(ClusterError):
+    """The protocol answered with an error code that has no better translation."""
+
+    code = "BROKER_REFUSED"
+    says = "{cluster}: the broker refused: {problem}"
+
+
+@dataclass(eq=False)
+class OwnershipLost(TwinlogError):
+    """Another engine took over this shard and fenced us (R10)."""
+
+    code = "OWNERSHIP_LOST"
+    says = "{link} shard {shard}: another engine owns it now"
+    remedy = "Nothing to do if you started a second engine on purpose; otherwise stop one of the two."
+
+    link: str
+    shard: int
+
+
+# --- one partition cannot keep the promise ----------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class PartitionFault(TwinlogError):
+    """One partition is FAULTED; every other one goes on (R7, R8). The fields are the evidence."""
+
+    code = "PARTITION_FAULT"
+
+    topic: str
+    partition: int
+
+
+@dataclass(eq=False)
+class OffsetGap(PartitionFault):
+    """The source deleted records before they were copied (retention, or DeleteRecords)."""
+
+    code = "OFFSET_GAP"
+    says = "{topic}-{partition}: offsets {wanted}..{earliest} (end exclusive) were deleted before they were copied"
+    remedy = "Raise retention on the source; to record the loss and go on, set `on.gap = skip` on this link."
+
+    wanted: int
+    earliest: int
+
+
+@dataclass(eq=False)
+class SourceTruncated(PartitionFault):
+    """The source log ends before our position: it lost records that we hold (unclean election, restored disk)."""
+
+    code = "SOURCE_TRUNCATED"
+    says = "{topic}-{partition}: the source ends at {latest}, but offsets up to {wanted} were already copied"
+    remedy = "The target holds records the source lost. Compare both, then recreate the target topic or keep it aside."
+
+    wanted: int
+    latest: int
+
+
+@dataclass(eq=False)
+class SourceTopicMissing(PartitionFault):
+    """The source topic was deleted."""
+
+    code = "SOURCE_TOPIC_MISSING"
+    says = "{topic}-{partition}: the topic was deleted on the source; {copied_to} is the position reached"
+    remedy = "Nothing was deleted on the target. Exclude the topic, or recreate it and the target topic together."
+
+    copied_to: int
+
+
+@dataclass(eq=False)
+class SourceTopicRecreated(PartitionFault):
+    """A topic of that name exists, but it is another one (topic id)."""
+
+    code = "SOURCE_TOPIC_RECREATED"
+    says = "{topic}-{partition}: the topic was deleted and created again on the source (id {old_id} -> {new_id})"
+    remedy = "Delete the target topic to mirror the new one from its start, or exclude the topic."
+
+    old_id: str
+    new_id: str
+
+
+@dataclass(eq=False)
+class CorruptBatch(PartitionFault):
+    """A batch whose checksum or structure is wrong."""
+
+    code = "CORRUPT_BATCH"
+    says = "{topic}-{partition}: the batch at offset {offset} is corrupt: {problem}"
+    remedy = "Repair the source replica (another replica may be sound); the link goes on by itself when it reads well."
+
+    offset: int
+    problem: str
+
+
+@dataclass(eq=False)
+class UnknownCodec(PartitionFault):
+    """A batch is compressed with something neither we nor Kafka know."""
+
+    code = "UNKNOWN_CODEC"
+    says = "{topic}-{partition}: the batch at offset {offset} names compression codec {codec}, which nobody knows"
+    remedy = "Find out who wrote it; upgrade Twinlog if Kafka gained a codec."
+
+    offset: int
+    codec: int
+
+
+@dataclass(eq=False)
+class RecordTooLarge(PartitionFault):
+    """One record alone exceeds what the target accepts."""
+
+    code = "RECORD_TOO_LARGE"
+    says = "{topic}-{partition}: the record at source offset {offset} needs {size} bytes, the target takes {limit}"
+    remedy = "Raise `max.message.bytes` of the target topic above {size}; the link goes on by itself."
+
+    offset: int
+    size: int
+    limit: int
+
+
+@dataclass(eq=False)
+class TargetTopicMissing(PartitionFault):
+    """Somebody deleted the target topic while we were mirroring into it."""
+
+    code = "TARGET_TOPIC_MISSING"
+    says = "{topic}-{partition}: the target topic was deleted after {copied_to} was reached"
+    remedy = "Run `twinlog link reset {topic}` to mirror it again from the start, or exclude the topic."
+
+    copied_to: int
+
+
+@dataclass(eq=False)
+class PartitionCountDiffers(PartitionFault):
+    """The target topic cannot hold the same partitions as the source."""
+
+    code = "PARTITION_COUNT_DIFFERS"
+    says = "{topic}-{partition}: the source has {source_count} partitions, the target {target_count}"
+    remedy = "Delete the target topic if its data is worthless, or mirror into another name."
+
+    source_count: int
+    target_count: int
+
+
+@dataclass(eq=False)
+class TimestampRefused(PartitionFault):
+    """The target refuses the record's time."""
+
+    code = "TIMESTAMP_REFUSED"
+    says = "{topic}-{partition}: the target refuses the timestamps of the batch at source offset {offset}"
+    remedy = "Raise `message.timestamp.before.max.ms` / `message.timestamp.after.max.ms` of the target topic."
+
+    offset: int
+
+
+@dataclass(eq=False)
+class TargetKeepsNoTimes(PartitionFault):
+    """The target topic would overwrite every timestamp (R4)."""
+
+    code = "TARGET_KEEPS_NO_TIMES"
+    says = "{topic}-{partition}: the target topic has message.timestamp.type=LogAppendTime and would change every time"
+    remedy = "Set `message.timestamp.type=CreateTime` on the target topic; the link goes on by itself."
+
+
+@dataclass(eq=False)
+class TargetLogShrunk(PartitionFault):
+    """The target log ends before what the ledger says we wrote."""
+
+    code = "TARGET_LOG_SHRUNK"
+    says = "{topic}-{partition}: the ledger says target offset {expected} was reached, but the target log ends at {found}"
+    remedy = "The target lost records (unclean election?) or was recreated. `twinlog link reset {topic}` mirrors it again."
+
+    expected: int
+    found: int
+
+
+@dataclass(eq=False)
+class LedgerDisagrees(PartitionFault):
+    """What the target holds behind the ledger is not what the source says we should have written."""
+
+    code = "LEDGER_DISAGREES"
+    says = "{topic}-{partition}: {problem}"
+    remedy = "Keep both topics and report this; `twinlog link reset {topic}` mirrors it again from the start."
+
+    problem: str
+
+
+@dataclass(eq=False)
+class PartitionAccessDenied(PartitionFault):
+    """One topic is closed to us."""
+
+    code = "PARTITION_ACCESS_DENIED"
+    says = "{topic}-{partition}: {cluster} denies {operation}"
+    remedy = "Grant {operation} on the topic to Twinlog's principal; the link goes on by itself."
+
+    cluster: str
+    operation: str
+
+
+@dataclass(eq=False)
+class PartitionRefused(PartitionFault):
+    """The target refuses a batch for a reason that has no better name."""
+
+    code = "PARTITION_REFUSED"
+    says = "{topic}-{partition}: the target refuses the batch at source offset {offset}: {problem}"
+    remedy = "See the broker's log for the reason; the link tries again by itself."
+
+    offset: int
+    problem: str
