@@ -1,0 +1,1 @@
+"""What the user wrote: properties files, the settings they resolve to, and secrets."""

@@ -1,0 +1,1 @@
+"""Words and rules: pure, picklable, no I/O."""

@@ -1,0 +1,110 @@
+"""What a link needs to know, complete and checked: the end product of this room.
+
+Everything is frozen and picklable, because settings travel from the service to the driver's planner and to every executor.
+No value here is read from the environment or a file later on: certificates are PEM text, times are milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from twinlog.config.secrets import Secret
+from twinlog.model.names import LinkName
+from twinlog.model.naming import ReplicationNaming
+from twinlog.model.selection import Patterns, Selection
+from twinlog.model.start import StartFrom
+
+Protocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
+OnGap: TypeAlias = Literal["fault", "skip"]
+
+
+class _Frozen(BaseModel):
+    # Validation errors of pydantic quote their input; the values here include secrets.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class Security(_Frozen):
+    """How one client proves who it is and whom it believes. Key material is PEM text, whatever it was in the file."""
+
+    protocol: Protocol = "PLAINTEXT"
+    sasl_mechanism: Mechanism | None = None
+    username: str | None = None
+    password: Secret | None = None
+    ca_pem: str | None = None
+    client_chain_pem: str | None = None
+    client_key_pem: Secret | None = None
+    client_key_password: Secret | None = None
+    verify_hostname: bool = True
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the connection is TLS."""
+        return self.protocol in {"SSL", "SASL_SSL"}
+
+    @property
+    def authenticated(self) -> bool:
+        """Whether the connection logs in by SASL."""
+        return self.protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
+
+
+class ClientSettings(_Frozen):
+    """How one kind of client reaches one cluster. The admin and the data client of a cluster may differ."""
+
+    cluster: str
+    bootstrap_servers: tuple[str, ...]
+    security: Security = Security()
+    client_id: str | None = None
+    request_timeout_ms: int = 30_000
+
+
+class FetchSettings(_Frozen):
+    """How much is asked of the source at once."""
+
+    max_bytes: int = 8_388_608
+    partition_max_bytes: int = 1_048_576
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    isolation: Isolation = "read_committed"
+
+
+class LinkSettings(_Frozen):
+    """One enabled link, source -> target."""
+
+    source: str
+    target: str
+    source_consumer: ClientSettings
+    source_admin: ClientSettings
+    target_producer: ClientSettings
+    target_admin: ClientSettings
+    topics: Selection
+    naming: ReplicationNaming
+    # -1: the target's own default.
+    replication_factor: int
+    # None: derived from partitions and cores.
+    tasks_max: int | None
+    refresh_topics_enabled: bool
+    refresh_topics_seconds: int
+    sync_topic_configs: bool
+    # A topic config whose name matches is not copied.
+    config_properties_exclude: Patterns
+    start_from: StartFrom
+    fetch: FetchSettings
+    max_request_bytes: int
+    on_gap: OnGap
+    merge_target_bytes: int
+    merge_linger_ms: int
+    epoch_seconds: int
+    ledger_shards: int
+    # Per task.
+    max_bytes_in_flight: int
+    fault_retry_seconds: int
+    admin_timeout_ms: int
+
+    @property
+    def name(self) -> str:
+        """The link's name as everybody writes it: `A->B`."""
+        return str(LinkName(self.source, self.target))

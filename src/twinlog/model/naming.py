@@ -1,0 +1,105 @@
+"""What a topic is called on the other side, and what its name says about where it came from.
+
+These are the rules of MirrorMaker 2's two replication policies, as of Kafka 4.4; consumers, dashboards and Java clients
+(`RemoteClusterUtils`) rely on every one of them. Pure; used by planning (driver), the control plane and the faces.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+HEARTBEATS = "heartbeats"
+_LEDGER_PREFIX = "twinlog-ledger."
+_LEDGER_SUFFIX = ".internal"
+
+
+def is_own_ledger(topic: str) -> bool:
+    """Tell whether this is the ledger of a Twinlog link: it describes one target log and means nothing elsewhere."""
+    return topic.startswith(_LEDGER_PREFIX) and topic.endswith(_LEDGER_SUFFIX)
+
+
+@dataclass(frozen=True)
+class ReplicationNaming:
+    """The names of one link's topics on the target.
+
+    `default` puts the source's alias before the name (`A.orders`), `identity` keeps it. Both treat heartbeats by the
+    default rule, because their prefixes are how clients discover the topology.
+
+    `source_alias` is what `identity` answers for the source of any topic: the name itself does not tell.
+    """
+
+    policy: Literal["default", "identity"] = "default"
+    separator: str = "."
+    source_alias: str | None = None
+    separator_in_internal_topics: bool = True
+
+    def remote(self, alias: str, topic: str) -> str:
+        """Name on the target of a topic that comes from the cluster `alias`."""
+        return topic if self._keeps(topic) else f"{alias}{self.separator}{topic}"
+
+    def topic_source(self, topic: str) -> str | None:
+        """Alias of the cluster that the topic was copied from; None for a topic that looks local.
+
+        With the default policy every name with a separator looks copied: `orders.v1` comes from a cluster `orders`.
+        """
+        if self._keeps(topic):
+            return self.source_alias
+        # Trailing separators do not count as a second part: `orders.` is local.
+        name = topic
+        while name.endswith(self.separator):
+            name = name.removesuffix(self.separator)
+        alias, found, _ = name.partition(self.separator)
+        return alias if found else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Name of the topic one hop nearer to its origin; None if it is local."""
+        if self._keeps(topic):
+            return topic
+        alias = self.topic_source(topic)
+        return None if alias is None else topic[len(alias) + len(self.separator) :]
+
+    def original_topic(self, topic: str) -> str:
+        """Name at the origin, all hops stripped."""
+        while (upstream := self.upstream_topic(topic)) is not None and upstream != topic:
+            topic = upstream
+        return topic
+
+    def is_heartbeats(self, topic: str) -> bool:
+        """Tell whether this is the heartbeats topic, here or copied over any number of hops."""
+        return self.original_topic(topic) == HEARTBEATS
+
+    def is_checkpoints(self, topic: str) -> bool:
+        """Tell whether MirrorMaker 2 keeps checkpoints there."""
+        return topic.endswith(f"{self._internal_separator}checkpoints{self._internal_separator}internal")
+
+    def is_mm2_internal(self, topic: str) -> bool:
+        """Tell whether MirrorMaker 2 keeps its own state there."""
+        own = topic.startswith("mm2") and topic.endswith(f"{self._internal_separator}internal")
+        return own or self.is_checkpoints(topic)
+
+    def is_internal(self, topic: str) -> bool:
+        """Tell whether the topic belongs to a machine (Kafka, MirrorMaker 2, Twinlog) and is never mirrored."""
+        return topic.startswith(("__", ".")) or self.is_mm2_internal(topic) or is_own_ledger(topic)
+
+    def is_cycle(self, topic: str, source: str, target: str) -> bool:
+        """Tell whether copying the topic from `source` to `target` would bring records home or round again.
+
+        Any hop through the target means that the records were born there. The default policy also refuses hops through
+        the source: `A.orders` on A itself is the echo of a link that points at its own cluster under another alias.
+        """
+        forbidden = {target} if self.policy == "identity" else {source, target}
+        name: str | None = topic
+        while name is not None:
+            if self.topic_source(name) in forbidden:
+                return True
+            upstream = self.upstream_topic(name)
+            name = upstream if upstream != name else None
+        return False
+
+    @property
+    def _internal_separator(self) -> str:
+        return self.separator if self.separator_in_internal_topics else "."
+
+    def _keeps(self, topic: str) -> bool:
+        return self.policy == "identity" and not topic.endswith(HEARTBEATS)
