@@ -1,0 +1,206 @@
+"""A Kafka cluster (KRaft, 4.3.1) of local processes, with a folder in which it survives between runs.
+
+    folder/cluster.json      what it is                      folder/broker-N/server.properties   made at each start
+    folder/users.json        passwords, if it is secure      folder/broker-N/data/               the log
+    folder/ca.pem broker.pem certificates, if it is secure   folder/broker-N/broker.log, pid
+
+Runs in the command line (`twinlog local`, `twinlog demo`) and in tests. Only addresses of the loopback interface.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from twinlog.errors import LocalClusterUnknown, UsageError
+from twinlog.local.blueprint import (
+    ADMIN,
+    APPLICATION,
+    BROKER_NAME,
+    Blueprint,
+    broker_properties,
+    client_properties,
+    draw_blueprint,
+)
+from twinlog.local.broker import READY_SECONDS, Broker
+from twinlog.local.certificates import write_certificates
+from twinlog.local.folders import write_atomically
+from twinlog.local.storage import format_nodes
+
+
+class LocalCluster:
+    """One cluster. Ports are known as soon as the object exists; processes run between `start` and `stop`.
+
+    A folder that holds a cluster gives its ports, ids, passwords and data; `settings`, `java_options` and
+    `advertised_ports` are taken anew. Unless `detached`, the brokers end with this Python process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        brokers: int = 1,
+        secure: bool = False,
+        settings: Mapping[str, str] | None = None,
+        *,
+        java_options: Sequence[str] = (),
+        advertised_ports: Mapping[int, int] | None = None,
+        detached: bool = False,
+    ) -> None:
+        self.folder = folder.absolute()
+        blueprint = _read_blueprint(self.folder) or draw_blueprint(name, brokers, secure=secure)
+        if (blueprint.name, len(blueprint.nodes), blueprint.secure) != (name, brokers, secure):
+            raise UsageError(
+                problem=f"{self.folder}: holds the cluster {blueprint.name} ({len(blueprint.nodes)} brokers, "
+                f"{'secure' if blueprint.secure else 'not secure'}); wipe it to make another one there",
+            )
+        blueprint = dataclasses.replace(
+            blueprint,
+            settings=dict(settings or {}),
+            java_options=tuple(java_options),
+            advertised_ports=dict(advertised_ports or {}),
+        )
+        self._blueprint = blueprint
+        self.name = name
+        self.secure = secure
+        self.cluster_id = blueprint.cluster_id
+        self.brokers = tuple(
+            Broker(
+                name,
+                node,
+                self.folder / f"broker-{node.node_id}",
+                broker_properties(blueprint, node, self._data(node.node_id), self.authority, self._keystore),
+                blueprint.java_options,
+                detached=detached,
+            )
+            for node in blueprint.nodes
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Return the cluster that lives in this folder, running or not. What it starts is detached."""
+        found = _read_blueprint(folder.absolute())
+        if found is None:
+            raise LocalClusterUnknown(folder=str(folder))
+        return cls(
+            found.name,
+            folder,
+            len(found.nodes),
+            found.secure,
+            found.settings,
+            java_options=found.java_options,
+            advertised_ports=found.advertised_ports,
+            detached=True,
+        )
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Return the addresses for clients, separated by commas."""
+        return self._blueprint.bootstrap_servers
+
+    @property
+    def authority(self) -> Path:
+        """Return the file with the certificate that clients of a secure cluster trust."""
+        return self.folder / "ca.pem"
+
+    @property
+    def running(self) -> bool:
+        """Tell whether all brokers live."""
+        return all(broker.running for broker in self.brokers)
+
+    def client_properties(self, user: str = ADMIN) -> dict[str, str]:
+        """Return the Java-style properties with which a client reaches the cluster as this user.
+
+        A secure cluster knows `admin`, who may do everything, and `twinlog`, who may do what an ACL grants.
+        """
+        password = self.password(user) if self.secure else ""
+        return client_properties(self._blueprint, user, password, self.authority)
+
+    def password(self, user: str) -> str:
+        """Return the password of a user of this secure cluster; it is drawn when the cluster is made."""
+        return self._users()[user]
+
+    def start(self, timeout: float = READY_SECONDS, on_ready: Callable[[Broker], None] | None = None) -> Self:
+        """Start all brokers that do not run, and wait until all serve; stop what was started if one does not."""
+        self.launch()
+        return self.await_ready(timeout, on_ready)
+
+    def launch(self) -> Self:
+        """Start the processes without waiting, so that several clusters can start side by side."""
+        write_atomically(self.folder / "cluster.json", self._blueprint.to_json())
+        users: Mapping[str, str] = {}
+        if self.secure:
+            users = self._users()
+            write_certificates(self.folder, BROKER_NAME, self.authority, self._keystore)
+        format_nodes(self._blueprint, {b.node_id: self._data(b.node_id) for b in self.brokers}, users)
+        for broker in self.brokers:
+            broker.launch()
+        return self
+
+    def await_ready(self, timeout: float = READY_SECONDS, on_ready: Callable[[Broker], None] | None = None) -> Self:
+        """Wait until every broker is registered and serves."""
+        deadline = time.monotonic() + timeout
+        try:
+            for broker in self.brokers:
+                broker.await_ready(max(0.0, deadline - time.monotonic()))
+                if on_ready:
+                    on_ready(broker)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End all brokers in order; the data stays."""
+        for broker in self.brokers:
+            broker.begin_stop()
+        for broker in self.brokers:
+            broker.finish_stop()
+
+    def kill(self) -> None:
+        """End all brokers at once, as the loss of the whole site would."""
+        for broker in self.brokers:
+            broker.kill()
+
+    def wipe(self) -> None:
+        """End all brokers and delete the folder with everything in it."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def _keystore(self) -> Path:
+        return self.folder / "broker.pem"
+
+    def _data(self, node_id: int) -> Path:
+        return self.folder / f"broker-{node_id}" / "data"
+
+    def _users(self) -> dict[str, str]:
+        """Return name and password of every user; drawn at the first call and kept from then on."""
+        file = self.folder / "users.json"
+        if not file.exists():
+            drawn = {user: secrets.token_urlsafe(18) for user in (ADMIN, APPLICATION)}
+            write_atomically(file, json.dumps(drawn, indent=2) + "\n", mode=0o600)
+        users: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+        return users
+
+
+def _read_blueprint(folder: Path) -> Blueprint | None:
+    try:
+        return Blueprint.from_json((folder / "cluster.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
