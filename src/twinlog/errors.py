@@ -13,12 +13,15 @@
     │   ├── ClusterUnreachable     (retriable)
     │   ├── AccessDenied
     │   └── BrokerRefused          an error code of the protocol
+    │       ├── TopicUnknown
+    │       ├── TopicExists
+    │       └── ConfigRefused
     ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
-        ├── LedgerDisagrees        ├── PartitionAccessDenied  └── SourceUnreadable
+        ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   └── SourceUnreadable
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -28,7 +31,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 
 @dataclass(eq=False)
@@ -68,6 +71,30 @@ class UsageError(TwinlogError):
     problem: str
 
 
+class Finding(NamedTuple):
+    """One remark about a settings file: where, about which key, one sentence. Never a secret (R12)."""
+
+    level: Literal["info", "warning", "error"]
+    file: str
+    line: int | None
+    key: str | None
+    sentence: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.sentence}" if self.key is None else f"{place}: {self.key}: {self.sentence}"
+
+
+@dataclass(eq=False)
+class SettingsInvalid(UsageError):
+    """Keys of the settings file are missing or wrong: all of them, not only the first."""
+
+    code = "SETTINGS_INVALID"
+    remedy = "Mend the file; `twinlog validate` shows everything that it resolves to."
+
+    findings: tuple[Finding, ...]
+
+
 @dataclass(eq=False)
 class LinkUnknown(TwinlogError):
     """A command names a link that the file does not define or does not enable."""
@@ -79,6 +106,67 @@ class LinkUnknown(TwinlogError):
     link: str
     file: str
     known: str
+
+
+# --- the local brokers (demo, tests) ----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class LocalClusterError(TwinlogError):
+    """The local brokers did not do what was asked; no cluster of the operator is concerned."""
+
+    code = "LOCAL_CLUSTER"
+
+
+@dataclass(eq=False)
+class JavaMissing(LocalClusterError):
+    """Neither Spark nor a local broker can run: no Java 17 or newer was found."""
+
+    code = "JAVA_MISSING"
+    says = "java: no runtime of version 17 or newer was found; looked at: {looked_at}"
+    remedy = "Install one and set JAVA_HOME, or run: pip install 'twinlog[java]'"
+
+    looked_at: str
+
+
+@dataclass(eq=False)
+class JarsUnavailable(LocalClusterError):
+    """Kafka's jars are not in the cache and could not be fetched."""
+
+    code = "JARS_UNAVAILABLE"
+    says = "{jar_set}: its jars could not be fetched from {repository}: {problem}"
+    remedy = "Check the way to {repository}; set HTTPS_PROXY for a proxy, TWINLOG_MAVEN_URL for another repository."
+    retriable = True
+
+    jar_set: str
+    repository: str
+    problem: str
+
+
+@dataclass(eq=False)
+class BrokerNotReady(LocalClusterError):
+    """A local broker ended, or did not join its cluster in time. The end of its log is the evidence."""
+
+    code = "BROKER_NOT_READY"
+    says = "{cluster} broker {node_id}: {problem}; its log {log} ends with:\n{log_tail}"
+    remedy = "Read {log}; `twinlog local down {cluster} --wipe` starts over."
+
+    cluster: str
+    node_id: int
+    problem: str
+    log: str
+    log_tail: str
+
+
+@dataclass(eq=False)
+class LocalClusterUnknown(LocalClusterError):
+    """A command names a local cluster that was never started in this folder."""
+
+    code = "LOCAL_CLUSTER_UNKNOWN"
+    says = "{folder}: no local cluster lives there"
+    remedy = "`twinlog local status` lists the clusters; `twinlog local up NAME` makes one."
+
+    folder: str
 
 
 # --- clusters ---------------------------------------------------------------------------------------------------------
@@ -120,6 +208,29 @@ class BrokerRefused(ClusterError):
 
     code = "BROKER_REFUSED"
     says = "{cluster}: the broker refused: {problem}"
+
+
+@dataclass(eq=False)
+class TopicUnknown(BrokerRefused):
+    """The topic or the partition asked about is not there (any more, or not yet)."""
+
+    code = "TOPIC_UNKNOWN"
+    says = "{cluster}: no such topic or partition: {problem}"
+
+
+@dataclass(eq=False)
+class TopicExists(BrokerRefused):
+    """Somebody else created the topic first."""
+
+    code = "TOPIC_EXISTS"
+
+
+@dataclass(eq=False)
+class ConfigRefused(BrokerRefused):
+    """The broker does not take a topic config: it does not know the name, or forbids the value."""
+
+    code = "CONFIG_REFUSED"
+    says = "{cluster}: the broker refused a topic config: {problem}"
 
 
 @dataclass(eq=False)
@@ -240,6 +351,18 @@ class TargetTopicMissing(PartitionFault):
     remedy = "Run `twinlog link reset {topic}` to mirror it again from the start, or exclude the topic."
 
     copied_to: int
+
+
+@dataclass(eq=False)
+class TargetTopicRefused(PartitionFault):
+    """The target topic is not there and the target does not let us create it."""
+
+    code = "TARGET_TOPIC_REFUSED"
+    says = "{topic}-{partition}: the target topic {remote} could not be created: {problem}"
+    remedy = "Create {remote} by hand, or allow it; the link tries again by itself."
+
+    remote: str
+    problem: str
 
 
 @dataclass(eq=False)
