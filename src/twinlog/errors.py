@@ -15,6 +15,7 @@
     │   └── BrokerRefused          an error code of the protocol
     │       ├── TopicUnknown
     │       ├── TopicExists
+    │       ├── PartitionsExist
     │       └── ConfigRefused
     ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
@@ -226,6 +227,13 @@ class TopicExists(BrokerRefused):
 
 
 @dataclass(eq=False)
+class PartitionsExist(BrokerRefused):
+    """The topic has at least as many partitions as it was to grow to."""
+
+    code = "PARTITIONS_EXIST"
+
+
+@dataclass(eq=False)
 class ConfigRefused(BrokerRefused):
     """The broker does not take a topic config: it does not know the name, or forbids the value."""
 
@@ -402,8 +410,12 @@ class TargetLogShrunk(PartitionFault):
     """The target log ends before what the ledger says we wrote."""
 
     code = "TARGET_LOG_SHRUNK"
-    says = "{topic}-{partition}: the ledger says target offset {expected} was reached, but the target log ends at {found}"
-    remedy = "The target lost records (unclean election?) or was recreated. `twinlog link reset {topic}` mirrors it again."
+    says = (
+        "{topic}-{partition}: the ledger says target offset {expected} was reached, but the target log ends at {found}"
+    )
+    remedy = (
+        "The target lost records (unclean election?) or was recreated. `twinlog link reset {topic}` mirrors it again."
+    )
 
     expected: int
     found: int

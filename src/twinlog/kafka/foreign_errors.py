@@ -1,0 +1,66 @@
+"""confluent-kafka's errors as ours: the one place where its codes are judged. Runs with every ordinary client."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaError
+
+from twinlog.errors import (
+    AccessDenied,
+    BrokerRefused,
+    ClusterError,
+    ClusterUnreachable,
+    ConfigRefused,
+    PartitionsExist,
+    TopicExists,
+    TopicUnknown,
+)
+
+_MEANS: dict[int, type[ClusterError]] = {
+    # Nobody answers, or the answer did not arrive in time.
+    KafkaError._TRANSPORT: ClusterUnreachable,  # noqa: SLF001 (librdkafka's own codes are spelled with an underscore)
+    KafkaError._ALL_BROKERS_DOWN: ClusterUnreachable,  # noqa: SLF001
+    KafkaError._TIMED_OUT: ClusterUnreachable,  # noqa: SLF001
+    KafkaError._TIMED_OUT_QUEUE: ClusterUnreachable,  # noqa: SLF001
+    KafkaError._RESOLVE: ClusterUnreachable,  # noqa: SLF001
+    KafkaError._SSL: ClusterUnreachable,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT: ClusterUnreachable,
+    KafkaError.NETWORK_EXCEPTION: ClusterUnreachable,
+    KafkaError.BROKER_NOT_AVAILABLE: ClusterUnreachable,
+    KafkaError.NOT_CONTROLLER: ClusterUnreachable,
+    # It knows us and says no.
+    KafkaError._AUTHENTICATION: AccessDenied,  # noqa: SLF001
+    KafkaError.SASL_AUTHENTICATION_FAILED: AccessDenied,
+    KafkaError.UNSUPPORTED_SASL_MECHANISM: AccessDenied,
+    KafkaError.ILLEGAL_SASL_STATE: AccessDenied,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: AccessDenied,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: AccessDenied,
+    KafkaError.GROUP_AUTHORIZATION_FAILED: AccessDenied,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: AccessDenied,
+    # Answers that callers act on.
+    KafkaError.UNKNOWN_TOPIC_OR_PART: TopicUnknown,
+    KafkaError._UNKNOWN_TOPIC: TopicUnknown,  # noqa: SLF001
+    KafkaError._UNKNOWN_PARTITION: TopicUnknown,  # noqa: SLF001
+    KafkaError.UNKNOWN_TOPIC_ID: TopicUnknown,
+    KafkaError.TOPIC_ALREADY_EXISTS: TopicExists,
+    KafkaError.INVALID_PARTITIONS: PartitionsExist,
+    KafkaError.INVALID_CONFIG: ConfigRefused,
+}
+
+
+def translated(cluster: str, error: KafkaError, cause: KafkaError | None = None) -> ClusterError:
+    """Return our error for `error`. `cause` is the last thing the client's background threads complained about.
+
+    librdkafka answers a call to a cluster that refuses the password with "timed out": the true cause (R14) arrives
+    apart, so a time-out takes meaning and sentence from `cause`.
+    """
+    meaning = _MEANS.get(error.code(), BrokerRefused)
+    if meaning is ClusterUnreachable and cause is not None:
+        return _MEANS.get(cause.code(), ClusterUnreachable)(cluster, cause.str())
+    if meaning is BrokerRefused:
+        return BrokerRefused(cluster, f"{error.name()}: {error.str()}")
+    return meaning(cluster, error.str())
+
+
+def denies_access(error: KafkaError) -> bool:
+    """Tell whether waiting is in vain because the cluster rejects who we are."""
+    return _MEANS.get(error.code()) is AccessDenied
