@@ -21,8 +21,7 @@ from twinlog.local.jars import KAFKA, class_path, resolve
 from twinlog.local.java import find_java
 
 READY_SECONDS = 60.0
-# A broker without a quorum to say goodbye to would wait five minutes; its log is as sound after a kill.
-_STOP_SECONDS = 10.0
+STOP_SECONDS = 10.0
 _RECORDING_SECONDS = 40.0
 _POLL_SECONDS = 0.05
 # The node prints it once it is registered, unfenced and listening.
@@ -158,10 +157,10 @@ class Broker:
         self.thaw()
         self._signal(signal.SIGTERM)
 
-    def finish_stop(self) -> None:
-        """Wait for the end that `begin_stop` asked for."""
+    def finish_stop(self, patience: float = STOP_SECONDS) -> None:
+        """Wait for the end that `begin_stop` asked for, and kill when patience ends: the log is sound either way."""
         recorded = self._recording.exists() or self._records()
-        if self._gone_within(_RECORDING_SECONDS if recorded else _STOP_SECONDS):
+        if self._gone_within(_RECORDING_SECONDS if recorded else patience):
             adopt_recording(self._recording, archive_path(find_java(), KAFKA))
             self._let_go()
         else:
@@ -170,7 +169,7 @@ class Broker:
     def kill(self) -> None:
         """End the broker at once, as `kill -9` or a power cut of this one machine would."""
         self._signal(signal.SIGKILL)
-        if not self._gone_within(_STOP_SECONDS):
+        if not self._gone_within(STOP_SECONDS):
             raise self._not_ready("does not end after SIGKILL")
         self._recording.unlink(missing_ok=True)
         self._let_go()

@@ -29,10 +29,12 @@ from twinlog.local.blueprint import (
     client_properties,
     draw_blueprint,
 )
-from twinlog.local.broker import READY_SECONDS, Broker
+from twinlog.local.broker import READY_SECONDS, STOP_SECONDS, Broker
 from twinlog.local.certificates import write_certificates
 from twinlog.local.folders import write_atomically
 from twinlog.local.storage import format_nodes
+
+_STOP_WITHOUT_QUORUM_SECONDS = 4.0
 
 
 class LocalCluster:
@@ -161,8 +163,11 @@ class LocalCluster:
         """End all brokers in order; the data stays."""
         for broker in self.brokers:
             broker.begin_stop()
+        # The last nodes have no quorum left to say goodbye to and would try for minutes.
+        patience = STOP_SECONDS if len(self.brokers) == 1 else _STOP_WITHOUT_QUORUM_SECONDS
+        deadline = time.monotonic() + patience
         for broker in self.brokers:
-            broker.finish_stop()
+            broker.finish_stop(max(0.0, deadline - time.monotonic()))
 
     def kill(self) -> None:
         """End all brokers at once, as the loss of the whole site would."""
