@@ -13,7 +13,7 @@ MASK = "***"
 class Secret:
     """A password, a key: prints as `***` wherever text is made of it, and opens only by `reveal()`.
 
-    It is no `str` on purpose: JSON encoders, f-strings and `join` would read the characters of a subclass without asking it.
+    It is no `str` on purpose: JSON encoders and `join` would read the characters of a subclass without asking.
     Pickling keeps the value, because executors must log in too; the pickles travel only inside Spark.
     """
 

@@ -1,6 +1,6 @@
 """What a link needs to know, complete and checked: the end product of this room.
 
-Everything is frozen and picklable, because settings travel from the service to the driver's planner and to every executor.
+Everything is frozen and picklable, because settings travel from the service to the driver's planner and every executor.
 No value here is read from the environment or a file later on: certificates are PEM text, times are milliseconds.
 """
 

@@ -59,10 +59,10 @@ class Cycle:
 
 @dataclass(frozen=True)
 class Heartbeats:
-    """Heartbeats travel whatever the patterns say: they carry the topology."""
+    """A heartbeats topic that no pattern selects, but the link takes along."""
 
     def __str__(self) -> str:
-        return "heartbeats are always mirrored"
+        return "heartbeats are mirrored"
 
 
 Why: TypeAlias = Included | Excluded | NotIncluded
@@ -107,6 +107,8 @@ class Selection:
 
     include: tuple[str, ...]
     exclude: tuple[str, ...] = ()
+    # Heartbeats travel whatever the patterns say, unless this is off: their names carry the topology.
+    heartbeats: bool = True
 
     def matches(self, name: str) -> bool:
         """Tell whether the patterns select the name; `replicates` adds the rules nobody can switch off."""
@@ -130,7 +132,7 @@ def verdict(topic: str, source: str, target: str, selection: Selection, naming: 
     if naming.is_cycle(topic, source, target):
         return Cycle()
     why = selection.why(topic)
-    if not isinstance(why, Included) and naming.is_heartbeats(topic):
+    if not isinstance(why, Included) and selection.heartbeats and naming.is_heartbeats(topic):
         return Heartbeats()
     return why
 

@@ -1,0 +1,127 @@
+"""The clients of a link: addresses, login and certificates, complete. Runs once, while a file is resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from twinlog.config import catalogue as keys
+from twinlog.config.jaas import read_login
+from twinlog.config.keys import Key
+from twinlog.config.lookup import LinkLookup
+from twinlog.config.precedence import Role
+from twinlog.config.settings import ClientSettings, Mechanism, Protocol, Security
+from twinlog.config.stores import Identity, identity_from_file, identity_from_pem, trust_from_file, trust_from_pem
+from twinlog.config.values import ValueRefusedError
+
+T = TypeVar("T")
+
+
+def resolve_client(lookup: LinkLookup, role: Role) -> ClientSettings:
+    """Build the settings of one client; what is wrong is noted in the lookup."""
+    cluster = role.cluster(lookup.link)
+    servers = lookup.optional(keys.BOOTSTRAP_SERVERS, role)
+    if lookup.entry(keys.BOOTSTRAP_SERVERS, role) is None:
+        missing = f"{cluster}.{keys.BOOTSTRAP_SERVERS.name}"
+        lookup.lookup.note("error", None, f"missing; {lookup.link} needs it", missing)
+    return ClientSettings(
+        cluster=cluster,
+        bootstrap_servers=servers or (),
+        security=_Credentials(lookup, role).security(),
+        client_id=lookup.optional(keys.CLIENT_ID, role),
+        request_timeout_ms=lookup.value(keys.REQUEST_TIMEOUT_MS, role),
+    )
+
+
+class _Credentials:
+    """The security settings of one client."""
+
+    def __init__(self, lookup: LinkLookup, role: Role) -> None:
+        self.lookup = lookup
+        self.role = role
+
+    def security(self) -> Security:
+        protocol = cast("Protocol", self.lookup.value(keys.SECURITY_PROTOCOL, self.role))
+        security = Security(protocol=protocol)
+        if security.authenticated:
+            security = security.model_copy(update=self._login(protocol))
+        # Java does not open stores that the protocol does not need, so a stale path in the file must not hurt.
+        if security.encrypted:
+            security = security.model_copy(update=self._tls())
+        return security
+
+    def _login(self, protocol: Protocol) -> dict[str, Any]:
+        mechanism = cast("Mechanism | None", self._get(keys.SASL_MECHANISM))
+        text = self._get(keys.SASL_JAAS_CONFIG)
+        for key in (keys.SASL_MECHANISM, keys.SASL_JAAS_CONFIG):
+            if self.lookup.entry(key, self.role) is None:
+                missing = f"{self.role.cluster(self.lookup.link)}.{key.name}"
+                self.lookup.lookup.note("error", None, f"missing; security.protocol = {protocol} needs it", missing)
+        if mechanism is None or text is None:
+            return {}
+        login = self._try(keys.SASL_JAAS_CONFIG, lambda: read_login(text, mechanism))
+        if login is None:
+            return {}
+        return {"sasl_mechanism": mechanism, "username": login.username, "password": login.password}
+
+    def _tls(self) -> dict[str, Any]:
+        update: dict[str, Any] = {
+            "verify_hostname": self.lookup.value(keys.SSL_ENDPOINT, self.role) == "https",
+            "ca_pem": self._trust(),
+        }
+        identity = self._identity()
+        if identity is not None:
+            update["client_chain_pem"] = identity.chain_pem
+            update["client_key_pem"] = identity.key_pem
+            update["client_key_password"] = identity.key_password
+        return update
+
+    def _trust(self) -> str | None:
+        kind = self.lookup.value(keys.SSL_TRUSTSTORE_TYPE, self.role)
+        password = self._get(keys.SSL_TRUSTSTORE_PASSWORD)
+        inline = self._get(keys.SSL_TRUSTSTORE_CERTIFICATES)
+        location = self._get(keys.SSL_TRUSTSTORE_LOCATION)
+        if inline is not None:
+            self._must_be_pem(keys.SSL_TRUSTSTORE_CERTIFICATES, keys.SSL_TRUSTSTORE_TYPE, kind)
+            return self._try(keys.SSL_TRUSTSTORE_CERTIFICATES, lambda: trust_from_pem(inline))
+        if location:
+            path = Path(location)
+            return self._try(keys.SSL_TRUSTSTORE_LOCATION, lambda: trust_from_file(path, kind, password))
+        return None
+
+    def _identity(self) -> Identity | None:
+        kind = self.lookup.value(keys.SSL_KEYSTORE_TYPE, self.role)
+        password = self._get(keys.SSL_KEYSTORE_PASSWORD)
+        key_password = self._get(keys.SSL_KEY_PASSWORD)
+        inline_key = self._get(keys.SSL_KEYSTORE_KEY)
+        inline_chain = self._get(keys.SSL_KEYSTORE_CHAIN)
+        location = self._get(keys.SSL_KEYSTORE_LOCATION)
+        if inline_key is not None:
+            self._must_be_pem(keys.SSL_KEYSTORE_KEY, keys.SSL_KEYSTORE_TYPE, kind)
+            chain = inline_chain or ""
+            return self._try(keys.SSL_KEYSTORE_KEY, lambda: identity_from_pem(chain, inline_key, key_password))
+        if location:
+            path = Path(location)
+            return self._try(keys.SSL_KEYSTORE_LOCATION, lambda: identity_from_file(path, kind, password, key_password))
+        return None
+
+    def _must_be_pem(self, key: Key[str], type_key: Key[str], kind: str) -> None:
+        if kind != "PEM":
+            entry = self.lookup.entry(key, self.role)
+            self.lookup.lookup.note("error", entry, f"PEM text needs {type_key.name} = PEM (it is {kind})")
+
+    def _get(self, key: Key[T]) -> T | None:
+        return self.lookup.optional(key, self.role)
+
+    def _try(self, key: Key[str], read: Callable[[], T]) -> T | None:
+        """Read what the key names or holds; the refusals of jaas and stores are free of secrets."""
+        try:
+            return read()
+        except ValueRefusedError as refusal:
+            entry = self.lookup.entry(key, self.role)
+            if entry is None or key.secret or entry.provided or key.name.endswith((".certificates", ".chain")):
+                self.lookup.lookup.note("error", entry, str(refusal), key.name)
+            else:
+                self.lookup.lookup.note("error", entry, f"{entry.value}: {refusal}")
+            return None

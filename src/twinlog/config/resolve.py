@@ -1,0 +1,179 @@
+"""From a file to links: the door of this room. Runs once per start or validation, in the calling process.
+
+    bytes -> entries (properties) -> values filled in (providers) -> links (here, clients) -> remarks (review)
+
+All errors of a file are found in one pass; then nothing is returned and nothing was started.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from twinlog.config import catalogue as keys
+from twinlog.config.clients import resolve_client
+from twinlog.config.keys import Key
+from twinlog.config.lookup import LinkLookup, Lookup, Origin
+from twinlog.config.precedence import SOURCE_ADMIN, SOURCE_CONSUMER, TARGET_ADMIN, TARGET_PRODUCER, link_keys
+from twinlog.config.properties import parse_properties
+from twinlog.config.providers import expand
+from twinlog.config.review import review
+from twinlog.config.settings import FetchSettings, Isolation, LinkSettings, OnGap
+from twinlog.errors import Finding, SettingsInvalid
+from twinlog.model.names import LinkName
+from twinlog.model.naming import ReplicationNaming
+from twinlog.model.selection import Patterns, Selection
+from twinlog.model.start import Earliest, Latest, StartFrom
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a file came to. `origins` says per link and setting which key and line decided; safe to show (R12)."""
+
+    links: tuple[LinkSettings, ...]
+    findings: tuple[Finding, ...]
+    origins: Mapping[str, Mapping[str, Origin]] = field(repr=False)
+
+
+def load_file(path: Path, clusters: Collection[str] = ()) -> Resolved:
+    """Read a settings file; with `clusters`, only links into one of these targets. Raises SettingsInvalid."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        finding = Finding("error", str(path), None, None, f"the file cannot be read ({error.strerror})")
+        raise _invalid(str(path), [finding]) from None
+    return resolve(data, str(path), clusters, os.environ)
+
+
+def resolve(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Resolved:
+    """Resolve the text of a file; `file` is its name in messages."""
+    entries, findings = parse_properties(data, file)
+    entries, unresolved = expand(entries, file, environment)
+    lookup = Lookup(file, entries)
+    aliases = _aliases(lookup)
+    links = tuple(_link(LinkLookup(lookup, link)) for link in _enabled(lookup, aliases, clusters))
+    remarks = review(entries.values(), lookup.asked, aliases, file) if aliases else []
+    everything = sorted([*findings, *unresolved, *lookup.findings, *remarks], key=lambda one: one.line or 0)
+    if any(one.level == "error" for one in everything):
+        raise _invalid(file, everything)
+    return Resolved(links, tuple(everything), lookup.origins)
+
+
+def _invalid(file: str, findings: list[Finding]) -> SettingsInvalid:
+    errors = [str(one) for one in findings if one.level == "error"]
+    title = f"{file}: {len(errors)} setting{'s are' if len(errors) > 1 else ' is'} wrong"
+    return SettingsInvalid("\n  ".join([title, *errors]), tuple(findings))
+
+
+def _aliases(lookup: Lookup) -> tuple[str, ...]:
+    entry = lookup.find((keys.CLUSTERS.name,))
+    aliases = lookup.read(keys.CLUSTERS, entry) or ()
+    if len(set(aliases)) < 2:
+        lookup.note("error", entry, "must list the aliases of at least two clusters", keys.CLUSTERS.name)
+    return tuple(dict.fromkeys(aliases))
+
+
+def _enabled(lookup: Lookup, aliases: tuple[str, ...], wanted: Collection[str]) -> list[LinkName]:
+    """List the enabled links, in the order of `clusters`; pairs that MirrorMaker 2 runs for heartbeats are none."""
+    for unknown in sorted(set(wanted) - set(aliases)):
+        lookup.note("error", None, f"the command asks for cluster {unknown}, which `clusters` does not list")
+    links = [LinkName(source, target) for source in aliases for target in aliases if source != target]
+    enabled = [link for link in links if _is_enabled(lookup, link)]
+    chosen = [link for link in enabled if not wanted or link.target in wanted]
+    if len(aliases) > 1 and not enabled:
+        lookup.note("error", None, f"no link is enabled; enable one with `{links[0]}.enabled = true`")
+    elif enabled and not chosen:
+        lookup.note("error", None, f"no enabled link leads to {' or '.join(wanted)}; enabled are {_listed(enabled)}")
+    return chosen
+
+
+def _listed(links: list[LinkName]) -> str:
+    return ", ".join(str(link) for link in links)
+
+
+def _is_enabled(lookup: Lookup, link: LinkName) -> bool:
+    # Only the link's own key: a top-level `enabled` would switch on every direction between all clusters at once.
+    entry = lookup.find(link_keys(link, keys.ENABLED.name)[:1])
+    enabled = lookup.read(keys.ENABLED, entry)
+    return enabled is True
+
+
+def _link(at: LinkLookup) -> LinkSettings:
+    return LinkSettings(
+        source=at.link.source,
+        target=at.link.target,
+        source_consumer=resolve_client(at, SOURCE_CONSUMER),
+        source_admin=resolve_client(at, SOURCE_ADMIN),
+        target_producer=resolve_client(at, TARGET_PRODUCER),
+        target_admin=resolve_client(at, TARGET_ADMIN),
+        topics=_selection(at),
+        naming=_naming(at),
+        replication_factor=at.value(keys.REPLICATION_FACTOR),
+        tasks_max=at.optional(keys.TASKS_MAX),
+        refresh_topics_enabled=at.value(keys.REFRESH_TOPICS),
+        refresh_topics_seconds=at.value(keys.REFRESH_TOPICS_SECONDS),
+        sync_topic_configs=at.value(keys.SYNC_TOPIC_CONFIGS),
+        config_properties_exclude=Patterns(at.value(keys.CONFIG_EXCLUDE)),
+        start_from=_start(at),
+        fetch=_fetch(at),
+        max_request_bytes=at.value(keys.MAX_REQUEST_SIZE, TARGET_PRODUCER),
+        on_gap=cast("OnGap", at.value(keys.ON_GAP)),
+        merge_target_bytes=at.value(keys.MERGE_TARGET_BYTES),
+        merge_linger_ms=at.value(keys.MERGE_LINGER_MS),
+        epoch_seconds=at.value(keys.EPOCH_SECONDS),
+        ledger_shards=at.value(keys.LEDGER_SHARDS),
+        max_bytes_in_flight=at.value(keys.MAX_BYTES_IN_FLIGHT),
+        fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
+        admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
+    )
+
+
+def _selection(at: LinkLookup) -> Selection:
+    include = at.value(keys.TOPICS)
+    entry = at.entry(keys.TOPICS)
+    if not include and entry is not None:
+        at.lookup.note("warning", entry, "empty, selects no topic at all")
+    exclude = at.value(keys.TOPICS_EXCLUDE)
+    _remark_old_names(at, keys.TOPICS_EXCLUDE)
+    _remark_old_names(at, keys.CONFIG_EXCLUDE)
+    return Selection(include, exclude, heartbeats=at.value(keys.HEARTBEATS_REPLICATION))
+
+
+def _remark_old_names(at: LinkLookup, key: Key[tuple[str, ...]]) -> None:
+    counts = at.entry(key)
+    for spelling in (spelling for old in key.old_names for spelling in link_keys(at.link, old)):
+        entry = at.lookup.entries.get(spelling)
+        if entry is not None and entry is counts:
+            at.lookup.note("info", entry, f"old name, which MirrorMaker 2 4.0 no longer reads; write {key.name}")
+        elif entry is not None and counts is not None:
+            at.lookup.note("warning", entry, f"old name, loses to {counts.key} in line {counts.line}")
+
+
+def _naming(at: LinkLookup) -> ReplicationNaming:
+    return ReplicationNaming(
+        policy="identity" if at.value(keys.POLICY_CLASS) == "identity" else "default",
+        separator=at.value(keys.SEPARATOR),
+        source_alias=at.link.source,
+        separator_in_internal_topics=at.value(keys.SEPARATOR_INTERNAL),
+    )
+
+
+def _start(at: LinkLookup) -> StartFrom:
+    reset = at.value(keys.AUTO_OFFSET_RESET, SOURCE_CONSUMER)
+    own = at.optional(keys.START_FROM)
+    if own is not None:
+        return own
+    return Latest() if reset == "latest" else Earliest()
+
+
+def _fetch(at: LinkLookup) -> FetchSettings:
+    return FetchSettings(
+        max_bytes=at.value(keys.FETCH_MAX_BYTES, SOURCE_CONSUMER),
+        partition_max_bytes=at.value(keys.PARTITION_FETCH_BYTES, SOURCE_CONSUMER),
+        max_wait_ms=at.value(keys.FETCH_MAX_WAIT_MS, SOURCE_CONSUMER),
+        min_bytes=at.value(keys.FETCH_MIN_BYTES, SOURCE_CONSUMER),
+        isolation=cast("Isolation", at.value(keys.ISOLATION_LEVEL, SOURCE_CONSUMER)),
+    )

@@ -1,0 +1,87 @@
+"""`twinlog validate`: what a settings file comes to, and what is wrong with it, before anything starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.config.lookup import Origin
+from twinlog.config.resolve import Resolved, load_file
+from twinlog.errors import Finding, SettingsInvalid
+
+_COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
+# Client settings that are shown even when nobody set them: the first questions that are asked about a link.
+_ALWAYS_SHOWN = ("bootstrap.servers", "security.protocol", "isolation.level", "auto.offset.reset")
+
+
+class Output(StrEnum):
+    """How a command answers."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def validate(
+    config: Annotated[Path, typer.Option("--config", "-c", help="Settings file, MirrorMaker 2's format.")],
+    clusters: Annotated[
+        list[str] | None, typer.Option("--clusters", help="Only links into these clusters; repeat, or use commas.")
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="text or json.")] = Output.TEXT,
+) -> None:
+    """Check a settings file and show what each link resolves to, and from which line. Exit code 2 on errors."""
+    wanted = [alias.strip() for part in clusters or [] for alias in part.split(",") if alias.strip()]
+    try:
+        resolved = load_file(config, wanted)
+    except SettingsInvalid as invalid:
+        if output is Output.JSON:
+            typer.echo(_as_json(str(config), invalid.findings, None))
+        else:
+            _print_findings(invalid.findings)
+        raise typer.Exit(2) from None
+    if output is Output.JSON:
+        typer.echo(_as_json(str(config), resolved.findings, resolved))
+        return
+    _print_findings(resolved.findings)
+    for link, origins in resolved.origins.items():
+        Console().print(_table(link, origins.items()))
+
+
+def _print_findings(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        typer.echo(typer.style(f"{finding.level:7} ", fg=_COLOURS[finding.level]) + str(finding))
+
+
+def _table(link: str, origins: Iterable[tuple[str, Origin]]) -> Table:
+    table = Table(title=link, title_justify="left", title_style="bold")
+    for title in ("setting", "value", "from"):
+        table.add_column(title, overflow="fold")
+    for name, origin in origins:
+        client, _, setting = name.rpartition(": ")
+        if client and origin.key is None and setting not in _ALWAYS_SHOWN:
+            continue
+        place = "default" if origin.line is None else f"line {origin.line}: {origin.key}"
+        # As Text: patterns with brackets would be taken for markup.
+        table.add_row(Text(name), Text(origin.value), Text(place, style="dim" if origin.line is None else ""))
+    return table
+
+
+def _as_json(file: str, findings: Iterable[Finding], resolved: Resolved | None) -> str:
+    links: list[dict[str, Any]] = []
+    for link, origins in resolved.origins.items() if resolved else ():
+        settings = [{"setting": name, **origin._asdict()} for name, origin in origins.items()]
+        links.append({"link": link, "settings": settings})
+    answer = {
+        "file": file,
+        "valid": resolved is not None,
+        "findings": [finding._asdict() for finding in findings],
+        "links": links,
+    }
+    return json.dumps(answer, indent=2)
