@@ -14,9 +14,10 @@ JAVA_EXTRA := $(shell java=java; [ -z "$$JAVA_HOME" ] || java="$$JAVA_HOME/bin/j
 	version=$$("$$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1); \
 	[ "$${version:-0}" -ge 17 ] || echo "--extra java")
 
-FETCH_PIP := import json, urllib.request as web; \
-	files = json.load(web.urlopen("https://pypi.org/pypi/pip/json"))["urls"]; \
-	web.urlretrieve(next(f["url"] for f in files if f["url"].endswith(".whl")), ".state/pip.whl")
+FETCH_PIP := import json, urllib.parse, urllib.request as web; \
+	index = "https://pypi.org/pypi/pip/json"; \
+	wheel = next(f["url"] for f in json.load(web.urlopen(index))["urls"] if f["url"].endswith(".whl")); \
+	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test demo chaos bench proofs clean
@@ -37,7 +38,7 @@ $(READY): pyproject.toml uv.lock
 	@echo "uv is not installed: fetching one into .state/uv"
 	@mkdir -p .state
 	@if python3 -m pip --version >/dev/null 2>&1; then pip="-m pip"; else \
-	  python3 -c '$(FETCH_PIP)' && pip=.state/pip.whl/pip; fi; \
+	  python3 -c '$(FETCH_PIP)' || exit 1; pip=.state/pip.whl/pip; fi; \
 	python3 $$pip install --quiet --disable-pip-version-check --target .state/uv uv
 
 check: $(READY) ## format, lint, types, layers, dependencies, leftovers

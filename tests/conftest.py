@@ -1,0 +1,62 @@
+"""What all tests share: real clusters and where their folders go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from twinlog.local.cluster import LocalCluster
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_this_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test may touch the local clusters of whoever runs the tests."""
+    before = os.environ.get("TWINLOG_HOME")
+    os.environ["TWINLOG_HOME"] = str(tmp_path_factory.mktemp("twinlog-home"))
+    yield
+    if before is None:
+        del os.environ["TWINLOG_HOME"]
+    else:
+        os.environ["TWINLOG_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def session_clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalCluster, LocalCluster]]:
+    """Source and target, one broker each, started side by side once per session."""
+    folder = tmp_path_factory.mktemp("clusters")
+    source, target = LocalCluster("source", folder / "source"), LocalCluster("target", folder / "target")
+    with ExitStack() as stack:
+        for cluster in (source, target):
+            stack.callback(cluster.stop)
+            cluster.launch()
+        source.await_ready()
+        target.await_ready()
+        yield source, target
+
+
+@pytest.fixture(scope="session")
+def source_cluster(session_clusters: tuple[LocalCluster, LocalCluster]) -> LocalCluster:
+    return session_clusters[0]
+
+
+@pytest.fixture(scope="session")
+def target_cluster(session_clusters: tuple[LocalCluster, LocalCluster]) -> LocalCluster:
+    return session_clusters[1]
+
+
+@pytest.fixture
+def make_cluster(tmp_path: Path) -> Iterator[Callable[..., LocalCluster]]:
+    """Start a cluster of one test's own, for tests that break things; its brokers are stopped when the test ends."""
+    with ExitStack() as stack:
+
+        def make(name: str = "own", **wishes: Any) -> LocalCluster:
+            cluster = LocalCluster(name, tmp_path / name, **wishes)
+            stack.callback(cluster.stop)
+            return cluster.start()
+
+        yield make
