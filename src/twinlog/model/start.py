@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
+
+# Whole milliseconds from here: going through float seconds loses one now and then.
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class AtTime:
     ms: int
 
     def __str__(self) -> str:
-        return datetime.fromtimestamp(self.ms / 1000, UTC).isoformat(timespec="milliseconds")
+        return (_EPOCH + timedelta(milliseconds=self.ms)).isoformat(timespec="milliseconds")
 
 
 StartFrom: TypeAlias = Earliest | Latest | AtTime
@@ -57,4 +60,4 @@ def parse_start(text: str) -> StartFrom:
     moment = datetime.fromisoformat(word)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return AtTime(round(moment.timestamp() * 1000))
+    return AtTime((moment - _EPOCH) // timedelta(milliseconds=1))

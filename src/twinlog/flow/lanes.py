@@ -1,0 +1,176 @@
+"""Lanes: one stream of produce requests to each leader, a few under way at a time. Runs in the writer's loop.
+
+A request takes one batch of each partition that has one. Nothing waits to fill a request: while the lane is busy
+batches pile up and the next request is fuller, while it is quiet a single record leaves at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple
+
+from twinlog.errors import ClusterUnreachable
+from twinlog.flow.outbox import Outbox, Outgoing
+from twinlog.model.names import TopicPartition
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.produce import Produced, begin_produce
+
+REQUESTS_UNDER_WAY: Final = 5
+_PAUSE_S: Final = 0.1
+
+
+class Answer(NamedTuple):
+    """What became of one batch."""
+
+    out: Outgoing
+    error: int
+    base_offset: int
+    message: str | None
+
+
+@dataclass
+class Lane:
+    """One leader."""
+
+    node: int
+    boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)  # with something to send, in turn
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    under_way: int = 0
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass
+class Lanes:
+    """All leaders of the target."""
+
+    target: Cluster
+    request_bytes: int
+    on_answer: Callable[[Outbox, Answer], None]
+    on_quiet: Callable[[Outbox], None]  # nothing to send just now; offsets without records may have settled
+    on_failure: Callable[[BaseException], None]
+    lanes: dict[int, Lane] = field(default_factory=dict)
+    homeless: dict[TopicPartition, Outbox] = field(default_factory=dict)
+    _finding: asyncio.Task[None] | None = None
+
+    def ready(self, box: Outbox) -> None:
+        """A box has something to send."""
+        leader = self.target.leader(*box.remote)
+        if leader is None:
+            self.homeless[box.remote] = box
+            if self._finding is None or self._finding.done():
+                self._finding = asyncio.ensure_future(self._find())
+            return
+        lane = self.lanes.get(leader.node)
+        if lane is None:
+            lane = self.lanes[leader.node] = Lane(leader.node)
+            lane.task = asyncio.ensure_future(self._drive(lane))
+            lane.task.add_done_callback(self._ended)
+        lane.boxes[box.remote] = box
+        lane.wake.set()
+
+    def moved(self, topic: str) -> None:
+        """The leader is not where we thought: ask before the next request."""
+        self.target.topics.pop(topic, None)
+
+    async def _find(self) -> None:
+        pause = _PAUSE_S
+        while self.homeless:
+            try:
+                await self.target.refresh({remote.topic for remote in self.homeless})
+            except (ClusterUnreachable, *ConnectionTrouble):
+                pause = min(pause * 2, 2.0)
+            boxes, self.homeless = list(self.homeless.values()), {}
+            for box in boxes:
+                metadata = self.target.topics.get(box.remote.topic)
+                if metadata is not None and metadata.error == codes.UNKNOWN_TOPIC_OR_PARTITION:
+                    self._refuse_missing(box)
+                elif self.target.leader(*box.remote) is None:
+                    self.homeless[box.remote] = box
+                else:
+                    self.ready(box)
+            if self.homeless:
+                await asyncio.sleep(pause)
+
+    def _refuse_missing(self, box: Outbox) -> None:
+        out = box.next_to_send()
+        if out is not None:
+            self.on_answer(box, Answer(out, codes.UNKNOWN_TOPIC_OR_PARTITION, -1, None))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.on_failure(error)
+
+    async def _drive(self, lane: Lane) -> None:
+        while True:
+            if lane.under_way >= REQUESTS_UNDER_WAY or not lane.boxes:
+                lane.wake.clear()
+                await lane.wake.wait()
+                continue
+            chosen = self._choose(lane)
+            if not chosen:
+                continue
+            try:
+                connection = await self.target.connection(lane.node, "produce")
+                batches = {box.remote: out.stamped for box, out in chosen}
+                answer = begin_produce(connection, batches, self.target.timeout_s)
+            except ConnectionTrouble:
+                self._spread(lane, chosen, None)
+                continue
+            lane.under_way += 1
+            answer.add_done_callback(partial(self._arrived, lane, chosen))
+            # A large request goes out in pieces; without this pause the loop would never read the answers.
+            await asyncio.sleep(0)
+
+    def _choose(self, lane: Lane) -> list[tuple[Outbox, Outgoing]]:
+        """One batch of each box, round robin, up to the size of a request."""
+        chosen: list[tuple[Outbox, Outgoing]] = []
+        size = 0
+        for remote in list(lane.boxes):
+            box = lane.boxes.pop(remote)
+            out = box.next_to_send()
+            if out is None:
+                self.on_quiet(box)
+                continue
+            lane.boxes[remote] = box  # to the end of the row: it may have more
+            chosen.append((box, out))
+            size += len(out.stamped)
+            if size >= self.request_bytes:
+                break
+        return chosen
+
+    def _arrived(
+        self, lane: Lane, chosen: list[tuple[Outbox, Outgoing]], done: asyncio.Future[dict[TopicPartition, Produced]]
+    ) -> None:
+        lane.under_way -= 1
+        lane.wake.set()
+        trouble = done.exception() if not done.cancelled() else asyncio.CancelledError()
+        if trouble is None:
+            self._spread(lane, chosen, done.result())
+        elif isinstance(trouble, (*ConnectionTrouble, asyncio.CancelledError)):
+            self._spread(lane, chosen, None)
+        else:
+            self.on_failure(trouble)
+
+    def _spread(
+        self, lane: Lane, chosen: list[tuple[Outbox, Outgoing]], answers: dict[TopicPartition, Produced] | None
+    ) -> None:
+        """Tell every box; no answer at all is a network trouble: it may have arrived or not."""
+        for box, out in chosen:
+            if answers is None or box.remote not in answers:
+                lane.boxes.pop(box.remote, None)
+                self.on_answer(box, Answer(out, codes.REQUEST_TIMED_OUT, -1, None))
+            else:
+                produced = answers[box.remote]
+                self.on_answer(box, Answer(out, *produced))
+
+    def stop(self) -> None:
+        """Stop sending."""
+        for lane in self.lanes.values():
+            if lane.task is not None:
+                lane.task.cancel()
+        if self._finding is not None:
+            self._finding.cancel()

@@ -1,0 +1,290 @@
+"""One partition on its way to the target: what waits, what is under way, what is acknowledged. Pure of I/O.
+
+    parcels ──shape──▶ waiting ──stamp──▶ under way ──ack──▶ runs, position (for the ledger)
+
+Acknowledgements are applied in order only, so the position never passes a batch that is not on the target (R1). At most
+`DEPTH` batches of a partition are under way: that is how many the broker remembers, so a repeated one is recognised
+and not appended again (R2), and a batch can never overtake another (R3).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Final
+
+import google_crc32c
+
+from twinlog.errors import LedgerDisagrees, PartitionFault
+from twinlog.flow.parcel import Parcel
+from twinlog.flow.shape import Piece, Shaper
+from twinlog.flow.takeover import Opened, ShardOwner, Written, fault_entry
+from twinlog.model.ledger import SEAL_AT, Entry, Gap, SealedRuns
+from twinlog.model.names import TopicPartition
+from twinlog.model.runs import Run, RunMap
+from twinlog.wire.batch import HEADER_BYTES, Stamp, readdress
+
+DEPTH: Final = 5
+
+
+class ReaderFault(PartitionFault):
+    """A fault that the reader found, as it came in the row."""
+
+    def __init__(self, note: dict[str, Any]) -> None:
+        super().__init__(note["facts"]["topic"], note["facts"]["partition"])
+        self.note = note
+        self.code = note["code"]  # type: ignore[misc]
+
+    def __str__(self) -> str:
+        return str(self.note["says"])
+
+    def way_out(self) -> str:
+        """As the reader worded it."""
+        return str(self.note["remedy"])
+
+    def facts(self) -> dict[str, Any]:
+        """As the reader found them."""
+        facts: dict[str, Any] = self.note["facts"]
+        return facts
+
+
+class Progress(Enum):
+    """How far one batch has come."""
+
+    WAITING = auto()
+    SENT = auto()
+    FAILED = auto()  # to be sent again, with the same sequence number
+    ACKED = auto()
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """One batch, or a stretch of source offsets without records (piece None)."""
+
+    piece: Piece | None
+    source_next: int
+    release: int = 0  # bytes of the parcel that this one, being its last, gives back
+    gap: Gap | None = None
+    stamped: bytes = b""
+    progress: Progress = Progress.WAITING
+    target: int = -1
+    sequence_next: int = -1
+
+
+@dataclass
+class Outbox:
+    """One partition's queue."""
+
+    owner: ShardOwner
+    remote: TopicPartition
+    shaper: Shaper
+    opened: Opened
+    parcels: deque[Parcel] = field(default_factory=deque)
+    waiting: deque[Outgoing] = field(default_factory=deque)
+    under_way: deque[Outgoing] = field(default_factory=deque)
+    runs: RunMap = field(default_factory=RunMap)
+    sequence: int = 0
+    shaped_to: int = 0  # source offsets before this one are queued, sent or done
+    freed: int = 0  # bytes done with, for the writer to collect
+    dirty: bool = False
+    doom: PartitionFault | None = None  # becomes the fault when everything before it is acknowledged
+    stopped: bool = False  # faulted: takes nothing until the partition begins anew
+    resting: bool = False  # the target said "later"
+    missing_since: float | None = None
+    unsaved: list[Entry] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sequence = self.opened.sequence
+        self.runs = RunMap.from_json(self.opened.state.runs)
+        self.shaped_to = self.opened.state.source_next
+
+    @property
+    def written(self) -> deque[Written]:
+        """Our own batches found at the take-over, still to be met on the source side."""
+        return self.opened.written
+
+    @property
+    def idle(self) -> bool:
+        """Nothing left to do."""
+        return not (self.parcels or self.waiting or self.under_way)
+
+    def next_to_send(self) -> Outgoing | None:
+        """The next batch that may go out now."""
+        if self.resting or self.stopped:
+            return None
+        if any(out.progress is Progress.FAILED for out in self.under_way):
+            return self._next_repeat()
+        if len(self.under_way) >= DEPTH:
+            return None
+        while not self.waiting and self.parcels and self.doom is None:
+            self._shape(self.parcels.popleft())
+        while self.waiting and (self.waiting[0].piece is None or self.waiting[0].progress is Progress.ACKED):
+            self.under_way.append(self.waiting.popleft())
+            self.under_way[-1].progress = Progress.ACKED
+        self.settle()
+        if not self.waiting or len(self.under_way) >= DEPTH:
+            return None
+        out = self.waiting.popleft()
+        self._stamp(out)
+        self.under_way.append(out)
+        return out
+
+    def _next_repeat(self) -> Outgoing | None:
+        """Repeat in order, and only when no answer is outstanding: the broker must meet them in sequence."""
+        for out in self.under_way:
+            if out.progress is Progress.SENT:
+                return None
+            if out.progress is Progress.FAILED:
+                out.progress = Progress.SENT
+                return out
+        return None
+
+    def _stamp(self, out: Outgoing) -> None:
+        piece = out.piece
+        if piece is None:
+            return
+        producer = self.owner.producer
+        out.stamped = readdress(piece.data, piece.header, Stamp(producer.producer_id, producer.epoch, self.sequence))
+        out.progress = Progress.SENT
+        out.sequence_next = self.sequence = (self.sequence + piece.records) & 0x7FFFFFFF
+
+    def _shape(self, parcel: Parcel) -> None:
+        before = len(self.waiting)
+        try:
+            if parcel.first > self.shaped_to:
+                missing = f"the reader brought offset {parcel.first}, but {self.shaped_to} is next"
+                raise LedgerDisagrees(*parcel.partition, missing)
+            if parcel.kind == "fault":
+                raise ReaderFault(json.loads(bytes(parcel.payload)))  # noqa: TRY301  one place stops the partition
+            if parcel.kind == "gap":
+                self._skip(parcel)
+            else:
+                for piece in self.shaper.shape(parcel.payload, self.shaped_to):
+                    self._match(piece)
+            self.shaped_to = max(self.shaped_to, parcel.next)
+            if len(self.waiting) == before or self.waiting[-1].source_next < parcel.next:
+                self.waiting.append(Outgoing(None, self.shaped_to))
+        except PartitionFault as fault:
+            self.doom = fault
+            self.waiting.append(Outgoing(None, self.shaped_to))
+        self.waiting[-1].release += len(parcel.payload)
+
+    def _skip(self, parcel: Parcel) -> None:
+        now = int(time.time() * 1000)
+        gap = Gap(
+            topic=parcel.partition.topic,
+            partition=parcel.partition.partition,
+            first=parcel.first,
+            next=parcel.next,
+            reason=bytes(parcel.payload).decode(),
+            at_ms=now,
+        )
+        self.waiting.append(Outgoing(None, parcel.next, gap=gap))
+
+    def _match(self, piece: Piece) -> None:
+        """Queue a piece, unless an older owner already wrote it: then only note where it lies."""
+        while self.written and piece.records >= self.written[0].records:
+            found = self.written.popleft()
+            whole = piece.records == found.records
+            if whole and piece.passed and google_crc32c.value(piece.data[HEADER_BYTES:]) != found.content:
+                what = f"target offset {found.target} holds other records than source offset {piece.first}"
+                raise LedgerDisagrees(*self.opened.begin.partition, what)
+            self._note_written(piece, found)
+            if whole:
+                return
+            piece = next(iter(self.shaper.behind(piece, found.records)))
+        if self.written:  # an older owner's merged batch covers this piece and more
+            found = self.written.popleft()
+            self._note_written(piece, found)
+            rest = Written(found.target + piece.records, found.records - piece.records, -1)
+            self.written.appendleft(rest)
+            return
+        self.waiting.append(Outgoing(piece, piece.next_offset))
+        self.shaped_to = piece.next_offset
+
+    def _note_written(self, piece: Piece, found: Written) -> None:
+        count = min(piece.records, found.records)
+        offsets = piece.offsets if piece.offsets is not None else range(piece.first, piece.first + piece.records)
+        part = piece._replace(offsets=offsets[:count], header=piece.header._replace(record_count=count))
+        self.shaped_to = offsets[count - 1] + 1
+        self.waiting.append(Outgoing(part, self.shaped_to, progress=Progress.ACKED, target=found.target))
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Apply acknowledged batches, in order."""
+        while self.under_way and self.under_way[0].progress is Progress.ACKED:
+            out = self.under_way.popleft()
+            self.freed += out.release
+            self._apply(out)
+
+    def _apply(self, out: Outgoing) -> None:
+        state = self.opened.state
+        if out.piece is not None:
+            for run in out.piece.runs(out.target):
+                self._add_run(run)
+            state.target_next = max(state.target_next, out.target + out.piece.records)
+            state.records += out.piece.records
+            state.bytes += len(out.piece.data)
+            state.newest_ms = max(state.newest_ms, out.piece.header.max_timestamp)
+            if out.sequence_next >= 0:
+                self.owner.sequences[self.remote] = out.sequence_next
+        if out.gap is not None:
+            state.skipped += out.gap.next - out.gap.first
+            self.unsaved.append(out.gap)
+        state.source_next = max(state.source_next, out.source_next)
+        if state.phase == "faulted":
+            state.phase, state.fault = "copying", None
+        self.dirty = True
+
+    def _add_run(self, run: Run) -> None:
+        if len(self.runs) >= SEAL_AT:
+            state = self.opened.state
+            self.unsaved.append(
+                SealedRuns(
+                    topic=state.topic,
+                    partition=state.partition,
+                    incarnation=state.incarnation,
+                    first=state.map_first,
+                    next=run.source,
+                    runs=self.runs.to_json(),
+                )
+            )
+            self.runs = RunMap()
+            state.map_first = run.source
+        self.runs.add(run)
+
+    def fault(self, fault: PartitionFault) -> None:
+        """Stop this partition. What is acknowledged stays; the rest is dropped and read again after the next begin."""
+        state = self.opened.state
+        since = state.fault.since_ms if state.fault and state.fault.code == fault.code else None
+        state.phase, state.fault = "faulted", fault_entry(fault, since)
+        self.dirty = self.stopped = True
+        self.doom = None
+        self.drop()
+
+    def drop(self) -> None:
+        """Forget what is not acknowledged."""
+        self.freed += sum(len(parcel.payload) for parcel in self.parcels)
+        self.freed += sum(out.release for out in (*self.waiting, *self.under_way))
+        self.parcels.clear()
+        self.waiting.clear()
+        self.under_way.clear()
+
+    def doom_if_done(self) -> None:
+        """Everything before the fault is acknowledged: now it counts."""
+        if self.doom is not None and not self.waiting and not self.under_way:
+            self.fault(self.doom)
+
+    def entries(self) -> list[Entry]:
+        """What the ledger should hear now."""
+        state = self.opened.state
+        state.at_ms = int(time.time() * 1000)
+        state.runs = self.runs.to_json()
+        self.dirty = False
+        entries: list[Entry] = [*self.unsaved, state.model_copy()]
+        self.unsaved = []
+        return entries

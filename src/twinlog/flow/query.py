@@ -1,0 +1,93 @@
+"""The query: Spark's session and one streaming query per link. Runs in the service's process (the Spark driver).
+
+The settings below were measured one by one; each has its reason. Rows must flow the moment they exist, and a row is a
+whole parcel, so Spark's batching and buffering are switched off.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from twinlog.flow.source import LinkRun, link_format
+
+FLOWING: Final[dict[str, str]] = {
+    # One row per Arrow batch: a parcel goes on when it is there, not when a batch is full.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+    # Buffers smaller than any row: nothing waits for a buffer to fill. Costs no throughput, because rows are large.
+    "spark.sql.execution.pandas.udf.buffer.size": "512",
+    "spark.sql.execution.python.udf.buffer.size": "512",
+    "spark.buffer.size": "512",
+    # Writer worker and JVM work at the same time.
+    "spark.python.udf.pipelined.enabled": "true",
+    # No delayed acknowledgements of TCP between JVM and workers.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # The offset log holds an epoch number: checksum files and fsync tricks around it only lengthen the gap.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # A task lasts as long as its epoch: a second copy of a "slow" one would only fence the first.
+    "spark.speculation": "false",
+    "spark.sql.streaming.minBatchesToRetain": "5",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.streaming.stopTimeout": "15s",
+    # Not a notebook: no UI unless asked for, no history of thousands of epochs in memory.
+    "spark.ui.enabled": "false",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.sql.streaming.numRecentProgressUpdates": "5",
+}
+JVM: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:MaxMetaspaceSize=256m"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How Spark is run: where, with how many slots, and what the user adds."""
+
+    master: str | None
+    slots: int
+    java_home: str | None
+    options: dict[str, str]
+
+
+def start_session(engine: Engine) -> SparkSession:
+    """The one Spark session of this process."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1" if engine.master is None else "")
+    if not os.environ["SPARK_LOCAL_IP"]:
+        del os.environ["SPARK_LOCAL_IP"]
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    if engine.java_home:
+        os.environ["JAVA_HOME"] = engine.java_home
+    master = engine.master or f"local[{engine.slots},1000000]"  # a task may fail as often as brokers make it
+    builder = SparkSession.builder.appName("twinlog").master(master)
+    settings = FLOWING | {"spark.driver.memory": "384m", "spark.driver.extraJavaOptions": JVM} | engine.options
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel(os.environ.get("TWINLOG_SPARK_LOG", "ERROR"))
+    return session
+
+
+def start_query(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:
+    """Start the stream of one link. The checkpoint folder is disposable."""
+    name = f"twinlog_{run.link.source}_{run.link.target}_{run.generation}"
+    name = "".join(c if c.isalnum() else "_" for c in name)
+    session.dataSource.register(link_format(run, name))
+    rows = session.readStream.format(name).load()
+    return (
+        rows.writeStream.format(name)
+        .queryName(run.link.name)
+        .option("checkpointLocation", str(checkpoint))
+        .option("asyncProgressTrackingEnabled", "false")
+        .start()
+    )

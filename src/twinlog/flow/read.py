@@ -1,0 +1,398 @@
+"""Reading: one task's conversation with the source. Runs on an executor, in the reader's Python worker.
+
+The Spark side is a generator that takes parcels from a bounded queue; behind it one asyncio loop in a thread fetches
+from every leader at once and follows the ledger. The ledger is how a reader hears of everything: new topics (roster),
+partitions that the writer faulted (state), and that it is time to stop (engine). A reader never decides what is
+already copied: it starts where the ledger says and the writer drops what it has (R2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import (
+    ClusterUnreachable,
+    CorruptBatch,
+    OffsetGap,
+    PartitionAccessDenied,
+    PartitionFault,
+    SourceTopicMissing,
+    SourceTopicRecreated,
+    SourceTruncated,
+)
+from twinlog.flow.committed import select_batches
+from twinlog.flow.ledger import LedgerView
+from twinlog.flow.parcel import FLUSH, Parcel
+from twinlog.flow.plan import TaskPlan
+from twinlog.model.ledger import ROSTER_PARTITION, Engine, Entry, PartitionState, RosterTopic, shard_of
+from twinlog.model.names import TopicPartition
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
+from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
+
+log = structlog.get_logger("twinlog.read")
+
+_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 2.0
+_MISSING_FOR_S: Final = 3.0  # metadata may be behind: a topic is missing only when it stays missing
+
+
+@dataclass
+class ParcelQueue:
+    """Parcels on their way from the loop to Spark: bounded in bytes (R11), so a slow writer slows the fetching."""
+
+    limit: int
+    loop: asyncio.AbstractEventLoop
+    _items: queue.SimpleQueue[Parcel | BaseException | None] = field(default_factory=queue.SimpleQueue)
+    _bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _room: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, item: Parcel | BaseException | None) -> None:
+        """From the loop: add a parcel, an error, or None for the end."""
+        if isinstance(item, Parcel):
+            with self._lock:
+                self._bytes += len(item.payload)
+        self._items.put(item)
+
+    async def wait_for_room(self) -> None:
+        """From the loop: until Spark has taken enough."""
+        while self._bytes > self.limit:
+            self._room.clear()
+            if self._bytes <= self.limit:
+                return
+            await self._room.wait()
+
+    def take_all(self) -> Iterator[Parcel]:
+        """From Spark's thread."""
+        while (item := self._items.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+            with self._lock:
+                self._bytes -= len(item.payload)
+                woken = self._bytes <= self.limit
+            if woken and not self._room.is_set():
+                self.loop.call_soon_threadsafe(self._room.set)
+
+
+@dataclass
+class Reading:
+    """One partition while it is read."""
+
+    topic: RosterTopic
+    position: FetchPosition
+    since_missing: float | None = None
+
+
+@dataclass
+class Node:
+    """The fetching from one leader."""
+
+    session: FetchSession
+    task: asyncio.Task[None]
+    wake: asyncio.Event
+
+
+@dataclass
+class Reader:
+    """One task's reading, from its plan to the end of its epoch."""
+
+    link: LinkSettings
+    plan: TaskPlan
+    source: Cluster
+    target: Cluster
+    out: ParcelQueue
+    view: LedgerView
+    reading: dict[TopicPartition, Reading] = field(default_factory=dict)
+    nodes: dict[int, Node] = field(default_factory=dict)
+    resting: dict[TopicPartition, float] = field(default_factory=dict)  # faulted: when to try again
+    replan: int | None = None
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """Read until the epoch ends, the plan changes, or the engine stops or is superseded."""
+        mine = set(self.plan.shards)
+        follow = None
+        try:
+            await self.view.catch_up(self.target, self.link.source)
+            self._heed(self.view.engine)
+            if self.finished.is_set():
+                return
+            for topic in list(self.view.roster.values()):
+                self._enlist(topic, mine)
+            self.out.put(FLUSH)
+            follow = asyncio.create_task(self.view.follow(self.target, self.link.source, lambda e: self._hear(e, mine)))
+            await self._place()
+            deadline = time.monotonic() + self.link.epoch_seconds
+            while not self.finished.is_set() and time.monotonic() < deadline:
+                if follow.done():
+                    follow.result()
+                await self._tick(min(0.5, deadline - time.monotonic()))
+        finally:
+            if follow is not None:
+                follow.cancel()
+            for node in self.nodes.values():
+                node.task.cancel()
+            await asyncio.gather(*(n.task for n in self.nodes.values()), return_exceptions=True)
+
+    async def _tick(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self.finished.wait(), max(0.01, seconds))
+        except asyncio.TimeoutError:
+            now = time.monotonic()
+            for partition in [p for p, when in self.resting.items() if when <= now]:
+                del self.resting[partition]
+                topic = self.view.roster.get(partition.topic)
+                if topic is not None:
+                    self._begin(topic, partition)
+            await self._place()
+
+    # --- what the ledger says -----------------------------------------------------------------------------------------
+
+    def _hear(self, entry: Entry, mine: set[int]) -> None:
+        match entry:
+            case Engine():
+                self._heed(entry)
+            case RosterTopic():
+                self._enlist(entry, mine)
+            case PartitionState(phase="faulted"):
+                self._rest(TopicPartition(entry.topic, entry.partition))
+
+    def _heed(self, engine: Engine | None) -> None:
+        """Stop when the engine stops, wants a new plan, or is no longer ours (R10)."""
+        if engine is None:
+            return
+        if self.replan is None:
+            self.replan = engine.replan
+        superseded = (engine.generation or 0) > self.plan.generation
+        if superseded or engine.phase in {"stopping", "stopped"} or engine.replan != self.replan:
+            self.finished.set()
+
+    def _enlist(self, topic: RosterTopic, mine: set[int]) -> None:
+        if topic.problem is not None:
+            for partition in [p for p in self.reading if p.topic == topic.topic]:
+                self._stop(partition)
+            return
+        for number in range(topic.partitions):
+            partition = TopicPartition(topic.topic, number)
+            if shard_of(partition, self.plan.shard_count) not in mine:
+                continue
+            known = self.reading.get(partition)
+            if known is None or known.topic.incarnation != topic.incarnation:
+                self.resting.pop(partition, None)
+                self._begin(topic, partition)
+            else:
+                known.topic = topic
+
+    def _begin(self, topic: RosterTopic, partition: TopicPartition) -> None:
+        state = self.view.states.get(partition)
+        if state is not None and state.incarnation != topic.incarnation:
+            state = None
+        offset = state.source_next if state else topic.origins[partition.partition]
+        position = FetchPosition(topic.source_id, offset, max_bytes=self.link.fetch.partition_max_bytes)
+        self.reading[partition] = Reading(topic, position)
+        ledger = 1 + shard_of(partition, self.plan.shard_count)
+        note = {
+            "roster": topic.model_dump(exclude_none=True),
+            "state": state.model_dump(exclude_none=True) if state else None,
+            "ledger_at": self.view.positions[ledger],
+            "roster_at": self.view.positions[ROSTER_PARTITION],
+            "generation": self.plan.generation,
+            "shard": ledger - 1,
+        }
+        self.out.put(Parcel(partition, offset, offset, "begin", json.dumps(note).encode()))
+
+    def _stop(self, partition: TopicPartition) -> None:
+        self.reading.pop(partition, None)
+        for node in self.nodes.values():
+            node.session.positions.pop(partition, None)
+
+    def _rest(self, partition: TopicPartition) -> None:
+        if partition in self.reading:
+            self._stop(partition)
+            self.resting[partition] = time.monotonic() + self.link.fault_retry_seconds
+
+    def _fault(self, partition: TopicPartition, fault: PartitionFault) -> None:
+        """The partition cannot be read: tell the writer, which tells the ledger; try again later (R7, R8)."""
+        at = self.reading[partition].position.offset
+        note = {"code": fault.code, "says": str(fault), "remedy": fault.way_out(), "facts": fault.facts()}
+        self.out.put(Parcel(partition, at, at, "fault", json.dumps(note).encode()))
+        self.out.put(FLUSH)
+        self._rest(partition)
+
+    # --- who leads ----------------------------------------------------------------------------------------------------
+
+    async def _place(self) -> None:
+        """Give every partition without a fetching leader to its leader; start what is new at once."""
+        placed = {p for node in self.nodes.values() for p in node.session.positions}
+        homeless = [p for p in self.reading if p not in placed]
+        if not homeless:
+            return
+        self.out.put(FLUSH)
+        try:
+            await self.source.refresh({p.topic for p in homeless})
+        except (ClusterUnreachable, *ConnectionTrouble) as trouble:
+            log.warning("source_unreachable", link=self.link.name, trouble=str(trouble))
+            return
+        for partition in homeless:
+            await self._place_one(partition)
+        for node in self.nodes.values():
+            node.wake.set()
+
+    async def _place_one(self, partition: TopicPartition) -> None:
+        reading = self.reading.get(partition)
+        metadata = self.source.topics.get(partition.topic)
+        if reading is None or metadata is None:
+            return
+        if metadata.error == codes.TOPIC_AUTHORIZATION_FAILED:
+            self._fault(partition, PartitionAccessDenied(*partition, self.source.alias, "Read and Describe"))
+        elif metadata.error == codes.UNKNOWN_TOPIC_OR_PARTITION:
+            now = time.monotonic()
+            reading.since_missing = reading.since_missing or now
+            if now - reading.since_missing >= _MISSING_FOR_S:
+                self._fault(partition, SourceTopicMissing(*partition, reading.position.offset))
+        elif metadata.topic_id != reading.topic.source_id:
+            self._fault(partition, SourceTopicRecreated(*partition, reading.topic.source_id, metadata.topic_id))
+        else:
+            reading.since_missing = None
+            leader = self.source.leader(*partition)
+            if leader is not None:
+                reading.position.leader_epoch = leader.epoch
+                self._node(leader.node).session.positions[partition] = reading.position
+
+    def _node(self, number: int) -> Node:
+        node = self.nodes.get(number)
+        if node is None:
+            fetch = self.link.fetch
+            session = FetchSession(
+                fetch.max_bytes, fetch.max_wait_ms, fetch.min_bytes, fetch.isolation == "read_committed"
+            )
+            wake = asyncio.Event()
+            node = self.nodes[number] = Node(session, asyncio.create_task(self._fetch(number, session, wake)), wake)
+            node.task.add_done_callback(self._node_ended)
+        return node
+
+    def _node_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.out.put(error)
+
+    # --- fetching -----------------------------------------------------------------------------------------------------
+
+    async def _fetch(self, number: int, session: FetchSession, wake: asyncio.Event) -> None:
+        pause = _PAUSE_S
+        while True:
+            if not session.positions:
+                session.reset()
+                wake.clear()
+                await wake.wait()
+                continue
+            await self.out.wait_for_room()
+            try:
+                connection = await self.source.connection(number, "fetch")
+                fetched = await session.poll(connection, self.source.timeout_s)
+            except (FetchRefused, *ConnectionTrouble) as trouble:
+                log.warning("fetch_failed", link=self.link.name, broker=number, trouble=str(trouble) or repr(trouble))
+                session.reset()
+                session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+                await self._place()
+                continue
+            pause = _PAUSE_S
+            if await self._deliver(fetched, session):
+                self.out.put(FLUSH)
+
+    async def _deliver(self, fetched: list[FetchedPartition], session: FetchSession) -> bool:
+        """Turn an answer into parcels; tells whether there was any. Trouble of one partition is its own (R8)."""
+        sent = moved = False
+        for part in fetched:
+            reading = self.reading.get(part.partition)
+            if reading is None or session.positions.get(part.partition) is not reading.position:
+                continue  # we stopped reading it while the answer was under way
+            if part.diverging_end is not None:
+                wanted = reading.position.offset
+                self._fault(part.partition, SourceTruncated(*part.partition, wanted, part.diverging_end))
+            elif part.error == codes.OFFSET_OUT_OF_RANGE:
+                await self._out_of_range(part.partition, reading)
+            elif part.error in {codes.TOPIC_AUTHORIZATION_FAILED}:
+                self._fault(part.partition, PartitionAccessDenied(*part.partition, self.source.alias, "Read"))
+            elif part.error == codes.CORRUPT_MESSAGE:
+                problem = "the source broker itself finds it unreadable"
+                self._fault(part.partition, CorruptBatch(*part.partition, reading.position.offset, problem))
+            elif part.error:
+                session.positions.pop(part.partition)  # not the leader, no such id, …: `_place` finds out
+                moved = True
+            elif len(part.records):
+                sent |= self._send(part, reading)
+        if moved:
+            await asyncio.sleep(_PAUSE_S)
+            await self._place()
+        return sent
+
+    def _send(self, part: FetchedPartition, reading: Reading) -> bool:
+        position = reading.position
+        chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch)
+        first, position.offset, position.last_epoch = position.offset, chosen.next_offset, chosen.last_epoch
+        if chosen.next_offset > first:
+            self.out.put(Parcel(part.partition, first, chosen.next_offset, "data", chosen.payload))
+        if chosen.strange is not None:
+            problem = f"magic {chosen.strange.magic} is not a batch format"
+            self._fault(part.partition, CorruptBatch(*part.partition, chosen.strange.base_offset, problem))
+        return chosen.next_offset > first
+
+    async def _out_of_range(self, partition: TopicPartition, reading: Reading) -> None:
+        wanted = reading.position.offset
+        try:
+            earliest = await fetch_offset(self.source, *partition, EARLIEST)
+            latest = await fetch_offset(self.source, *partition, LATEST)
+        except (OffsetsRefused, *ConnectionTrouble):
+            return  # the next fetch says the same again
+        if wanted > latest:
+            self._fault(partition, SourceTruncated(*partition, wanted, latest))
+        elif wanted < earliest:
+            gap = OffsetGap(*partition, wanted, earliest)
+            if self.link.on_gap == "fault":
+                self._fault(partition, gap)
+            else:
+                self.out.put(Parcel(partition, wanted, earliest, "gap", str(gap).encode()))
+                self.out.put(FLUSH)
+                reading.position.offset = earliest
+
+
+def read_task(link: LinkSettings, plan: TaskPlan) -> Iterator[Parcel]:
+    """The parcels of one task: starts the loop in a thread and hands out what it puts into the queue."""
+    ready: queue.SimpleQueue[ParcelQueue | BaseException] = queue.SimpleQueue()
+
+    async def main() -> None:
+        out = ParcelQueue(link.max_bytes_in_flight // 2, asyncio.get_running_loop())
+        ready.put(out)
+        client = f"twinlog|{link.name}|reader-{plan.task}"
+        source, target = Cluster(link.source_consumer, client), Cluster(link.target_producer, client)
+        view = LedgerView(dict(plan.ledger_at), None, dict(plan.roster), dict(plan.states))
+        try:
+            await Reader(link, plan, source, target, out, view).run()
+            out.put(None)
+        except BaseException as error:  # noqa: BLE001  everything must reach Spark's thread, which is waiting
+            out.put(error)
+        finally:
+            await source.close()
+            await target.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()), name="twinlog-reader", daemon=True)
+    thread.start()
+    out = ready.get()
+    assert isinstance(out, ParcelQueue)  # noqa: S101  narrowing only: main puts the queue first
+    yield from out.take_all()
+    thread.join(5)

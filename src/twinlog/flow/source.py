@@ -1,0 +1,157 @@
+"""The two ends of the stream as Spark sees them: Python data sources around `read_task` and `write_task`.
+
+Where things run: `latestOffset` and `partitions` in a planning process beside the driver (one per query, it stays
+alive), `read` and `write` in Python workers on the executors, `commit` in yet another process of the driver. None of
+them is the service's own process; what they have in common is the ledger.
+
+The stream's offset is the number of the epoch, nothing more: the Spark checkpoint may be lost at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+
+from twinlog.config.settings import LinkSettings
+from twinlog.flow.ledger import LedgerView
+from twinlog.flow.parcel import SQL_SCHEMA, from_arrow, to_arrow
+from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
+from twinlog.flow.read import read_task
+from twinlog.flow.write import write_task
+from twinlog.model.ledger import shard_of
+from twinlog.model.names import TopicPartition
+from twinlog.wire.connection import Cluster
+
+
+@dataclass(frozen=True)
+class LinkRun:
+    """What the data sources of one engine run need to know. Travels pickled, never as options: it holds secrets (R12)."""
+
+    link: LinkSettings
+    generation: int
+    shards: int
+    cores: int
+
+
+class Positions(WriterCommitMessage):  # type: ignore[misc]
+    """What one task reached, for Spark's progress; the ledger knows it already."""
+
+    def __init__(self, positions: dict[str, int]) -> None:
+        self.positions = positions
+
+
+class EpochReader(DataSourceStreamReader):  # type: ignore[misc]
+    """Plans epochs and reads them."""
+
+    def __init__(self, run: LinkRun) -> None:
+        self.run = run
+        self._view: LedgerView | None = None
+        self._bytes_before: dict[TopicPartition, int] = {}
+
+    def initialOffset(self) -> dict[str, int]:
+        """Spark's name; the first epoch is 0."""
+        return {"epoch": 0}
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: ARG002
+        """Spark's name; there is always one more epoch."""
+        return {"epoch": int(start["epoch"]) + 1}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Deal the shards to tasks by what they carried since the last plan."""
+        if start == end:
+            return []
+        view = self._refreshed()
+        run = self.run
+        moved = {partition: state.bytes for partition, state in view.states.items()}
+        weights = weigh(view.roster, self._bytes_before, moved, run.shards)
+        self._bytes_before = moved
+        partitions = sum(topic.partitions for topic in view.roster.values())
+        hands = deal(weights, tasks_for(partitions, run.link.tasks_max, run.cores), run.shards)
+        return [self._plan(int(end["epoch"]), task, hand, view) for task, hand in enumerate(hands)]
+
+    def _plan(self, epoch: int, task: int, shards: tuple[int, ...], view: LedgerView) -> TaskPlan:
+        run, mine = self.run, set(shards)
+        ledger_at = {0: view.positions[0]} | {1 + shard: view.positions[1 + shard] for shard in shards}
+        states = {p: state for p, state in view.states.items() if shard_of(p, run.shards) in mine}
+        return TaskPlan(epoch, run.generation, task, shards, run.shards, ledger_at, dict(view.roster), states)
+
+    def _refreshed(self) -> LedgerView:
+        if self._view is None:
+            self._view = LedgerView({partition: 0 for partition in range(1 + self.run.shards)})
+        view = self._view
+
+        async def read() -> None:
+            link = self.run.link
+            target = Cluster(link.target_producer, f"twinlog|{link.name}|planner")
+            try:
+                await view.catch_up(target, link.source)
+            finally:
+                await target.close()
+
+        asyncio.run(read())
+        return view
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """On an executor: the parcels of one task, for as long as the epoch lasts."""
+        if not isinstance(partition, TaskPlan):
+            raise TypeError(f"{partition!r} is not a plan of ours")
+        return (to_arrow(parcel) for parcel in read_task(self.run.link, partition))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Executors need the run only, not what the planner remembers."""
+        return {"run": self.run, "_view": None, "_bytes_before": {}}
+
+
+class ParcelWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+    """Writes the rows of an epoch."""
+
+    def __init__(self, run: LinkRun) -> None:
+        self.run = run
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """On an executor: returns when the epoch's rows are acknowledged and noted."""
+        context = TaskContext.get()
+        task = context.partitionId() if context is not None else 0
+        rows = (parcel for batch in iterator for parcel in from_arrow(batch))
+        return Positions(write_task(self.run.link, rows, task))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing: the writers noted everything in the ledger."""
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Nothing: the next take-over reconciles."""
+
+
+def link_format(run: LinkRun, name: str) -> type[DataSource]:
+    """A data source class that holds its run: Spark pickles the class by value, so nothing shows in a plan or the UI."""
+
+    class LinkFormat(DataSource):  # type: ignore[misc]
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> str:
+            return SQL_SCHEMA
+
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002
+            return EpochReader(run)
+
+        def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: ARG002
+            return ParcelWriter(run)
+
+    return LinkFormat
+
+
+__all__ = ["EpochReader", "LinkRun", "ParcelWriter", "Positions", "link_format"]

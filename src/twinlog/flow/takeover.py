@@ -1,0 +1,215 @@
+"""Taking over a shard: fence, read the ledger, reconcile. Runs on an executor, in the writer's worker.
+
+    1. Is a later engine at work?            then stop: this engine is a ghost                              (R10)
+    2. InitProducerId                        same producer id as every owner before, higher epoch
+    3. marker on the shard's ledger          from here on no older owner can write into the ledger
+    4. read the ledger up to that marker     the last acknowledged position of every partition
+    5. marker on each partition not closed   from here on no older owner can write records
+    6. read the target from the position up to that marker: what the older owner wrote but did not note
+    7. note the partitions as open           before their first record, so that a crash is seen as a crash
+
+What step 6 finds (`Written`) is not written again: the records of the source are counted against it (R1, R2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import google_crc32c
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import OwnershipLost, PartitionFault, TargetLogShrunk, TargetTopicMissing
+from twinlog.flow.ledger import LedgerView, LedgerWriter
+from twinlog.model.ledger import (
+    ROSTER_PARTITION,
+    FaultEntry,
+    PartitionState,
+    RosterTopic,
+    ledger_topic,
+    transactional_id,
+)
+from twinlog.model.names import TopicPartition
+from twinlog.wire.batch import HEADER_BYTES, BatchHeader
+from twinlog.wire.connection import Cluster
+from twinlog.wire.fence import Fence, Producer
+from twinlog.wire.log import LogReader, fetch_ends
+
+
+class Written(NamedTuple):
+    """A batch of ours found on the target behind the ledger's position."""
+
+    target: int
+    records: int
+    content: int  # checksum of the records, to be compared with the source's
+
+
+class Begin(NamedTuple):
+    """The reader's note that a partition is read from here on."""
+
+    partition: TopicPartition
+    roster: RosterTopic
+    state: PartitionState | None
+    ledger_at: int
+    roster_at: int
+    generation: int
+    shard: int
+
+    @property
+    def remote(self) -> TopicPartition:
+        """The partition on the target."""
+        return TopicPartition(self.roster.remote, self.partition.partition)
+
+
+@dataclass
+class Opened:
+    """A partition ready to be written: where it stands, what is already there, and the next sequence number."""
+
+    begin: Begin
+    state: PartitionState
+    written: deque[Written] = field(default_factory=deque)
+    sequence: int = 0
+    fault: PartitionFault | None = None
+
+
+@dataclass
+class ShardOwner:
+    """The owner of one shard within one task."""
+
+    link: LinkSettings
+    shard: int
+    target: Cluster
+    fence: Fence
+    producer: Producer
+    ledger: LedgerWriter
+    view: LedgerView
+    # Next sequence number per target partition in this epoch, behind what is acknowledged.
+    sequences: dict[TopicPartition, int] = field(default_factory=dict)
+
+    @classmethod
+    async def take(cls, link: LinkSettings, target: Cluster, begin: Begin) -> ShardOwner:
+        """Steps 1 to 4."""
+        shard, topic = begin.shard, ledger_topic(link.source)
+        roster = LedgerView({ROSTER_PARTITION: begin.roster_at})
+        await roster.catch_up(target, link.source)
+        if roster.engine is not None and (roster.engine.generation or 0) > begin.generation:
+            raise OwnershipLost(link.name, shard)
+        fence = Fence(target, link.name)
+        producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
+        view = LedgerView({1 + shard: begin.ledger_at})
+        await fence.plant(producer, shard, [TopicPartition(topic, 1 + shard)])
+        reader = LogReader(target, topic, view.positions, f"takeover-{shard}", lasting=False)
+        async for header, data in _up_to_marker(reader, 1 + shard, producer):
+            view.take(header, data)
+        writer = LedgerWriter(target, topic, 1 + shard, link.name, producer)
+        return cls(link, shard, target, fence, producer, writer, view)
+
+    def known(self, begin: Begin) -> PartitionState | None:
+        """What the ledger says of a partition: the newest of the plan's word and what was read at the take-over."""
+        state = self.view.states.get(begin.partition, begin.state)
+        if state is not None and state.incarnation != begin.roster.incarnation:
+            return None
+        return state
+
+    async def open(self, begins: Sequence[Begin]) -> list[Opened]:
+        """Steps 5 to 7 for some partitions of the shard."""
+        await self.target.refresh({begin.roster.remote for begin in begins})
+        opened = [await self._look(begin) for begin in begins]
+        unclean = [o for o in opened if o.fault is None and o.state.phase != "closed" and self.known(o.begin)]
+        await self.fence.plant(self.producer, self.shard, [o.begin.remote for o in unclean])
+        await asyncio.gather(*(self._reconcile(o) for o in unclean))
+        for o in opened:
+            if o.fault is None and o.state.phase == "closed":
+                o.state.phase = "copying"
+            o.state.producer_id = self.producer.producer_id
+        await self.note([o.state for o in opened])
+        return opened
+
+    async def note(self, states: Sequence[PartitionState]) -> None:
+        """Write states into the ledger; a second opening of the partition in this task must find them."""
+        await self.ledger.write(states)
+        for state in states:
+            self.view.states[TopicPartition(state.topic, state.partition)] = state
+
+    async def _look(self, begin: Begin) -> Opened:
+        """Where does the target stand, and is it still the topic we wrote into?"""
+        known = self.known(begin)
+        found = self.target.topics.get(begin.roster.remote)
+        if found is None or begin.remote.partition not in found.leaders or found.topic_id != begin.roster.target_id:
+            copied_to = known.source_next if known else begin.roster.origins[begin.partition.partition]
+            state = known or _fresh(begin, target=0)
+            return Opened(begin, state, fault=TargetTopicMissing(*begin.partition, copied_to))
+        end = (await fetch_ends(self.target, begin.roster.remote, {begin.remote.partition: 0}))[begin.remote.partition]
+        state = known.model_copy(deep=True) if known else _fresh(begin, target=end)
+        if end < state.target_next:
+            return Opened(begin, state, fault=TargetLogShrunk(*begin.partition, state.target_next, end))
+        return Opened(begin, state, sequence=self.sequences.get(begin.remote, 0))
+
+    async def _reconcile(self, opened: Opened) -> None:
+        """Read what lies behind the ledger's position up to our own marker."""
+        state, number = opened.state, opened.begin.remote.partition
+        reader = LogReader(
+            self.target,
+            opened.begin.roster.remote,
+            {number: state.target_next},
+            f"reconcile-{opened.begin.remote}",
+            lasting=False,
+        )
+        ours = {state.producer_id, self.producer.producer_id}
+        async for header, data in _up_to_marker(reader, number, self.producer):
+            if header.is_control or header.producer_id not in ours:
+                continue
+            # Compaction may have emptied it since; what we wrote had a record for every offset.
+            records = header.last_offset_delta + 1
+            opened.written.append(Written(header.base_offset, records, google_crc32c.value(data[HEADER_BYTES:])))
+            if header.producer_epoch == self.producer.epoch and header.producer_id == self.producer.producer_id:
+                opened.sequence = (header.base_sequence + records) & 0x7FFFFFFF
+        if not opened.written:
+            state.target_next = reader.positions[number]
+
+
+def _fresh(begin: Begin, target: int) -> PartitionState:
+    """The state of a partition that was never written."""
+    origin = begin.roster.origins[begin.partition.partition]
+    return PartitionState(
+        topic=begin.partition.topic,
+        partition=begin.partition.partition,
+        incarnation=begin.roster.incarnation,
+        phase="copying",
+        source_first=origin,
+        target_first=target,
+        source_next=origin,
+        target_next=target,
+        producer_id=-1,
+        map_first=origin,
+        at_ms=int(time.time() * 1000),
+    )
+
+
+def fault_entry(fault: PartitionFault, since_ms: int | None = None) -> FaultEntry:
+    """A fault as the ledger keeps it."""
+    return FaultEntry(
+        code=fault.code,
+        says=str(fault),
+        remedy=fault.way_out(),
+        facts=fault.facts(),
+        since_ms=since_ms or int(time.time() * 1000),
+    )
+
+
+async def _up_to_marker(
+    reader: LogReader, partition: int, producer: Producer
+) -> AsyncIterator[tuple[BatchHeader, bytes]]:
+    """Everything up to the marker of this very owner: the proof that no older owner can follow."""
+    async for _, batches in reader.batches():
+        for header, data in batches:
+            who = (header.producer_id, header.producer_epoch)
+            if header.is_control and who == (producer.producer_id, producer.epoch):
+                reader.positions[partition] = header.next_offset
+                reader.cluster.drop(reader.lane)
+                return
+            yield header, data

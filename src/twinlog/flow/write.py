@@ -1,0 +1,348 @@
+"""Writing: one task's conversation with the target. Runs on an executor, in the writer's Python worker.
+
+Spark's thread hands over parcels and is held back while too many bytes are on their way (R11). Everything else happens
+in one asyncio loop: shards are taken over when their first partition begins, outboxes are shaped and sent through one
+lane per leader, and the ledger hears of progress every second and at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import (
+    ClusterUnreachable,
+    OwnershipLost,
+    PartitionAccessDenied,
+    PartitionFault,
+    PartitionRefused,
+    RecordTooLarge,
+    TargetTopicMissing,
+    TimestampRefused,
+)
+from twinlog.flow.lanes import Answer, Lanes
+from twinlog.flow.outbox import Outbox, Progress
+from twinlog.flow.parcel import Parcel
+from twinlog.flow.shape import Shaper
+from twinlog.flow.takeover import Begin, Opened, ShardOwner
+from twinlog.model.ledger import Entry, PartitionState, RosterTopic
+from twinlog.model.names import TopicPartition
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+
+log = structlog.get_logger("twinlog.write")
+
+FLUSH_SECONDS: Final = 1.0
+_PAUSE_S: Final = 0.1
+_MISSING_FOR_S: Final = 3.0
+
+
+@dataclass
+class Budget:
+    """Bytes on their way through the writer: Spark's thread waits here when the target is slow."""
+
+    limit: int
+    used: int = 0
+    failure: BaseException | None = None
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def take(self, size: int) -> None:
+        """From Spark's thread: wait for room. Raises what ended the writing."""
+        with self._changed:
+            while self.used > 0 and self.used + size > self.limit and self.failure is None:
+                self._changed.wait()
+            if self.failure is not None:
+                raise self.failure
+            self.used += size
+
+    def give(self, size: int) -> None:
+        """From the loop: bytes are done with."""
+        if size:
+            with self._changed:
+                self.used -= size
+                self._changed.notify()
+
+    def fail(self, failure: BaseException) -> None:
+        """From the loop: writing has ended."""
+        with self._changed:
+            self.failure = self.failure or failure
+            self._changed.notify()
+
+
+@dataclass
+class Writer:
+    """One task's writing."""
+
+    link: LinkSettings
+    target: Cluster
+    budget: Budget
+    owners: dict[int, ShardOwner] = field(default_factory=dict)
+    boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)
+    opening: dict[TopicPartition, deque[Parcel]] = field(default_factory=dict)
+    begun: dict[TopicPartition, Begin] = field(default_factory=dict)
+    by_remote: dict[TopicPartition, Outbox] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _locks: dict[int, asyncio.Lock] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lanes = Lanes(self.target, self.link.max_request_bytes, self._answered, self._check, self._fail)
+
+    # --- rows from the reader -----------------------------------------------------------------------------------------
+
+    def take(self, parcel: Parcel) -> None:
+        """One row."""
+        match parcel.kind:
+            case "begin":
+                begin = _read_begin(parcel)
+                self.begun[begin.partition] = begin
+                self.opening[begin.partition] = deque()
+            case "flush":
+                self._open_begun()
+            case "data" | "gap" | "fault":
+                waiting = self.opening.get(parcel.partition)
+                if waiting is not None:
+                    waiting.append(parcel)
+                    self._open_begun()
+                else:
+                    self._enqueue(parcel)
+
+    def _enqueue(self, parcel: Parcel) -> None:
+        box = self.boxes.get(parcel.partition)
+        if box is None or box.stopped:
+            self.budget.give(len(parcel.payload))
+            return
+        box.parcels.append(parcel)
+        self.lanes.ready(box)
+
+    # --- opening ------------------------------------------------------------------------------------------------------
+
+    def _open_begun(self) -> None:
+        """Open everything that began since, shard by shard, side by side."""
+        shards: dict[int, list[Begin]] = {}
+        for begin in self.begun.values():
+            shards.setdefault(begin.shard, []).append(begin)
+        self.begun.clear()
+        for shard, begins in shards.items():
+            self._spawn(self._open(shard, begins))
+
+    async def _open(self, shard: int, begins: list[Begin]) -> None:
+        async with self._locks.setdefault(shard, asyncio.Lock()):
+            for begin in begins:
+                await self._retire(begin.partition)
+            pause = _PAUSE_S
+            while True:
+                try:
+                    if shard not in self.owners:
+                        self.owners[shard] = await ShardOwner.take(self.link, self.target, begins[0])
+                    opened = await self.owners[shard].open(begins)
+                    break
+                except (ClusterUnreachable, *ConnectionTrouble) as trouble:
+                    log.warning("target_unreachable", link=self.link.name, shard=shard, trouble=str(trouble))
+                    await asyncio.sleep(pause)
+                    pause = min(pause * 2, 2.0)
+            for o in opened:
+                self._install(self.owners[shard], o)
+
+    async def _retire(self, partition: TopicPartition) -> None:
+        """A partition begins again (after a fault, or created anew): let what is under way come home first."""
+        box = self.boxes.get(partition)
+        if box is None:
+            return
+        while any(out.progress is Progress.SENT for out in box.under_way):
+            await asyncio.sleep(0.01)
+        box.drop()
+        self._collect(box)
+        if box.dirty or box.unsaved:
+            await self._note(box.owner, [box])
+        del self.boxes[partition]
+
+    def _install(self, owner: ShardOwner, opened: Opened) -> None:
+        begin = opened.begin
+        shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.merge_target_bytes)
+        box = Outbox(owner, begin.remote, shaper, opened)
+        self.boxes[begin.partition] = self.by_remote[begin.remote] = box
+        if opened.fault is not None:
+            box.fault(opened.fault)
+        for parcel in self.opening.pop(begin.partition, ()):
+            self._enqueue(parcel)
+
+    # --- answers from the target --------------------------------------------------------------------------------------
+
+    def _answered(self, box: Outbox, answer: Answer) -> None:
+        """Judge what the broker said about one batch."""
+        out, error = answer.out, answer.error
+        if error == codes.NONE:
+            out.progress, out.target = Progress.ACKED, answer.base_offset
+            box.missing_since = None
+            box.settle()
+        elif error in codes.FENCED:
+            self._fail(OwnershipLost(self.link.name, box.owner.shard))
+            return
+        else:
+            self._refused(box, answer)
+        self._after(box)
+
+    def _refused(self, box: Outbox, answer: Answer) -> None:
+        out, error, where = answer.out, answer.error, box.opened.begin.partition
+        if out not in box.under_way:
+            return  # dropped with a fault meanwhile
+        out.progress = Progress.FAILED
+        first = out.piece.first if out.piece else -1
+        size = len(out.stamped)
+        match error:
+            case codes.OUT_OF_ORDER_SEQUENCE if out is not box.under_way[0]:
+                return  # one before it failed: both are repeated, in order
+            case codes.UNKNOWN_TOPIC_OR_PARTITION:
+                now = time.monotonic()
+                box.missing_since = box.missing_since or now
+                if now - box.missing_since < _MISSING_FOR_S:
+                    self._again(box)
+                    return
+                fault: PartitionFault = TargetTopicMissing(*where, box.opened.state.source_next)
+            case _ if error in codes.PASSING:
+                self._again(box)
+                return
+            case codes.MESSAGE_TOO_LARGE:
+                fault = RecordTooLarge(*where, first, size, min(box.shaper.limit, size - 1))
+            case codes.INVALID_TIMESTAMP:
+                fault = TimestampRefused(*where, first)
+            case codes.TOPIC_AUTHORIZATION_FAILED:
+                fault = PartitionAccessDenied(*where, self.target.alias, "Write")
+            case _:
+                fault = PartitionRefused(*where, first, answer.message or codes.name_of(error))
+        box.fault(fault)
+
+    def _again(self, box: Outbox) -> None:
+        """Repeat after a pause, wherever the leader is by then."""
+        self.lanes.moved(box.remote.topic)
+        if not box.resting:
+            box.resting = True
+            asyncio.get_running_loop().call_later(_PAUSE_S, self._rested, box)
+
+    def _rested(self, box: Outbox) -> None:
+        box.resting = False
+        self.lanes.ready(box)
+
+    def _check(self, box: Outbox) -> None:
+        """Is everything before a fault done? Are there bytes to give back?"""
+        box.doom_if_done()
+        self._collect(box)
+
+    def _after(self, box: Outbox) -> None:
+        """After an answer: go on."""
+        self._check(box)
+        if not box.idle and not box.resting:
+            self.lanes.ready(box)
+
+    def _collect(self, box: Outbox) -> None:
+        freed, box.freed = box.freed, 0
+        self.budget.give(freed)
+
+    # --- the ledger ---------------------------------------------------------------------------------------------------
+
+    async def _note(self, owner: ShardOwner, boxes: Iterable[Outbox]) -> None:
+        entries: list[Entry] = []
+        for box in boxes:
+            entries += box.entries()
+            owner.view.states[box.opened.begin.partition] = entries[-1]  # type: ignore[assignment]
+        await owner.ledger.write(entries)
+
+    async def flush(self) -> None:
+        """Tell the ledger what is new, shard by shard."""
+        shards: dict[int, list[Outbox]] = {}
+        for box in self.boxes.values():
+            if box.dirty or box.unsaved:
+                shards.setdefault(box.owner.shard, []).append(box)
+        await asyncio.gather(*(self._note(self.owners[shard], boxes) for shard, boxes in shards.items()))
+
+    async def flush_for_ever(self) -> None:
+        """Every second."""
+        while True:
+            await asyncio.sleep(FLUSH_SECONDS)
+            await self.flush()
+
+    async def close(self) -> dict[str, int]:
+        """The reader has ended: wait until everything is acknowledged, note it as cleanly closed."""
+        self._open_begun()
+        while self.budget.failure is None and (self.opening or any(not box.idle for box in self.boxes.values())):
+            await asyncio.sleep(0.005)
+        if self.budget.failure is not None:
+            raise self.budget.failure
+        for box in self.boxes.values():
+            if box.opened.state.phase == "copying" and not box.written:
+                box.opened.state.phase = "closed"
+                box.dirty = True
+        await self.flush()
+        return {str(p): box.opened.state.source_next for p, box in self.boxes.items()}
+
+    # --- life ---------------------------------------------------------------------------------------------------------
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self.budget.fail(error)
+
+    def start(self) -> None:
+        """Begin to flush."""
+        self._spawn(self.flush_for_ever())
+
+    async def stop(self) -> None:
+        """Stop everything, whatever its state: a later take-over finds out."""
+        self.lanes.stop()
+        for task in list(self._tasks):
+            task.cancel()
+        await self.target.close()
+
+
+def _read_begin(parcel: Parcel) -> Begin:
+    note = json.loads(bytes(parcel.payload))
+    return Begin(
+        parcel.partition,
+        RosterTopic.model_validate(note["roster"]),
+        PartitionState.model_validate(note["state"]) if note["state"] else None,
+        note["ledger_at"],
+        note["roster_at"],
+        note["generation"],
+        note["shard"],
+    )
+
+
+def write_task(link: LinkSettings, parcels: Iterable[Parcel], task: int) -> dict[str, int]:
+    """Write everything the reader brings; returns the positions reached. Blocks Spark's thread."""
+    budget = Budget(link.max_bytes_in_flight)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="twinlog-writer", daemon=True)
+    thread.start()
+
+    async def make() -> Writer:
+        writer = Writer(link, Cluster(link.target_producer, f"twinlog|{link.name}|writer-{task}"), budget)
+        writer.start()
+        return writer
+
+    writer = asyncio.run_coroutine_threadsafe(make(), loop).result()
+    try:
+        for parcel in parcels:
+            budget.take(len(parcel.payload) if parcel.kind in {"data", "gap", "fault"} else 0)
+            loop.call_soon_threadsafe(writer.take, parcel)
+        return asyncio.run_coroutine_threadsafe(writer.close(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(writer.stop(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(5)

@@ -1,0 +1,194 @@
+"""The ledger: one compacted topic on the target, where the truth about a link lives. Pure: names, records, bytes.
+
+    partition 0        the roster: which topics are mirrored, which engine runs the link
+    partition 1 + s    shard s: position, state and offset map of the partitions of that shard
+
+Keys are paths, values are JSON, so that an operator can read it with any console consumer:
+
+    engine                             who runs the link (see Engine)
+    roster/<topic>                     a topic that is mirrored (see RosterTopic)
+    state/<topic>/<partition>          position, state and the newest part of the map (see PartitionState)
+    runs/<topic>/<partition>/<offset>  an older, full part of the map (see SealedRuns)
+    gap/<topic>/<partition>/<offset>   offsets that were skipped on purpose (see Gap)
+
+Only the owner of a shard writes into its partition, with the producer id it writes records with, so the same fence
+shuts an old owner out of both (R10). Topic names cannot contain a slash.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinlog.model.names import TopicPartition
+from twinlog.model.runs import RunMap
+
+ROSTER_PARTITION: Final = 0
+SEAL_AT: Final = 512
+"""Stretches after which a part of the map is sealed under its own key: bounds what a flush writes (R11)."""
+
+PartitionPhase: TypeAlias = Literal["copying", "closed", "faulted"]
+
+
+def ledger_topic(source: str) -> str:
+    """The ledger of the link from `source`, on its target."""
+    return f"twinlog-ledger.{source}.internal"
+
+
+def shard_of(partition: TopicPartition, shards: int) -> int:
+    """The shard that owns a partition, for ever: the partitions of one topic lie in neighbouring shards."""
+    return (zlib.crc32(partition.topic.encode()) + partition.partition) % shards
+
+
+def transactional_id(source: str, target: str, shard: int) -> str:
+    """The identity with which a shard writes; never bound to a task or an engine."""
+    return f"twinlog.{source}->{target}.{shard}"
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    def value(self) -> bytes:
+        """The bytes of the record's value."""
+        return self.model_dump_json(exclude_none=True).encode()
+
+
+class Engine(_Entry):
+    """The engine that runs the link. Its generation is the offset of its first record in the roster: the log itself
+    decides who came later. A later engine takes over; an earlier one, seeing it, stops (R10).
+    """
+
+    engine_id: str
+    generation: int | None = None  # None in the first record: the offset is the generation
+    host: str = ""
+    pid: int = 0
+    phase: Literal["starting", "running", "stopping", "stopped"] = "starting"
+    replan: int = 0  # raised to end the running epoch early
+    trouble: str | None = None  # why nothing moves, when nothing moves
+    at_ms: int = 0
+
+
+class RosterTopic(_Entry):
+    """A mirrored topic: which incarnation of it, into what, and from where on."""
+
+    topic: str
+    source_id: str
+    remote: str
+    target_id: str
+    origins: list[int]  # per partition: the first source offset this link is responsible for
+    max_message_bytes: int = 1_048_588  # of the target topic
+    problem: FaultEntry | None = None  # the whole topic cannot be mirrored
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions are mirrored."""
+        return len(self.origins)
+
+    @property
+    def incarnation(self) -> str:
+        """Changes when the topic was created anew on either side: older states are void then."""
+        return f"{self.source_id}/{self.target_id}"
+
+
+class FaultEntry(_Entry):
+    """A PartitionFault as the ledger keeps it."""
+
+    code: str
+    says: str
+    remedy: str
+    facts: dict[str, Any] = Field(default_factory=dict)
+    since_ms: int = 0
+
+
+class Gap(_Entry):
+    """Offsets first..next-1 that will never be copied, and why."""
+
+    topic: str
+    partition: int
+    first: int
+    next: int
+    reason: str
+    at_ms: int
+
+
+class PartitionState(_Entry):
+    """Where a partition stands. What it says is acknowledged by the target; more may be there (see flow.takeover)."""
+
+    topic: str
+    partition: int
+    incarnation: str
+    phase: PartitionPhase
+    source_first: int  # the map begins here …
+    target_first: int
+    source_next: int  # … and ends here: everything before is copied or deliberately not
+    target_next: int
+    producer_id: int
+    records: int = 0  # copied since the beginning
+    bytes: int = 0
+    skipped: int = 0  # offsets in gaps
+    fault: FaultEntry | None = None
+    newest_ms: int = -1  # timestamp of the newest record copied
+    at_ms: int = 0
+    map_first: int = 0  # the open part of the map begins here
+    runs: list[list[int]] = Field(default_factory=list)
+
+
+class SealedRuns(_Entry):
+    """A full part of the map: source offsets first..next-1."""
+
+    topic: str
+    partition: int
+    incarnation: str
+    first: int
+    next: int
+    runs: list[list[int]]
+
+    def run_map(self) -> RunMap:
+        """The map itself."""
+        return RunMap.from_json(self.runs)
+
+
+Entry: TypeAlias = Engine | RosterTopic | PartitionState | SealedRuns | Gap
+ENGINE_KEY: Final = b"engine"
+
+
+def key_of(entry: Entry) -> bytes:
+    """The key under which an entry is kept; a newer entry of the same key replaces it."""
+    match entry:
+        case Engine():
+            return ENGINE_KEY
+        case RosterTopic():
+            return f"roster/{entry.topic}".encode()
+        case PartitionState():
+            return f"state/{entry.topic}/{entry.partition}".encode()
+        case SealedRuns():
+            return f"runs/{entry.topic}/{entry.partition}/{entry.first}".encode()
+        case Gap():
+            return f"gap/{entry.topic}/{entry.partition}/{entry.first}".encode()
+
+
+_KINDS: Final[dict[str, type[_Entry]]] = {
+    "engine": Engine,
+    "roster": RosterTopic,
+    "state": PartitionState,
+    "runs": SealedRuns,
+    "gap": Gap,
+}
+
+
+def read_entry(key: bytes, value: bytes) -> Entry | None:
+    """Read one record; None for what we did not write (somebody else's record is not an error of ours)."""
+    kind = _KINDS.get(key.split(b"/", 1)[0].decode(errors="replace"))
+    if kind is None:
+        return None
+    try:
+        entry: Any = kind.model_validate(json.loads(value))
+    except ValueError:
+        return None
+    return entry  # type: ignore[no-any-return]
+
+
+RosterTopic.model_rebuild()

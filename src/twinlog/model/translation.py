@@ -1,0 +1,76 @@
+"""Translating a position from one cluster to the other, exactly. Pure.
+
+A position is the offset to read next. Its translation must never skip an unread record and should re-read nothing (R5):
+the translation of position P is the place of the first copied record at or behind P; when everything before P is copied
+and nothing behind it, it is the mirrored end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from twinlog.model.runs import Run, RunMap
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Reading from `offset` skips nothing and re-reads nothing."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
+class AtOrBefore:
+    """The position is not copied yet: reading from `offset` (the mirrored end) skips nothing."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
+class Untranslatable:
+    """The ledger does not reach that far."""
+
+    reason: str
+
+
+Translation: TypeAlias = Exact | AtOrBefore | Untranslatable
+
+
+@dataclass(frozen=True)
+class Span:
+    """What the ledger covers of one partition: where it begins and ends on both sides."""
+
+    source_first: int
+    target_first: int
+    source_next: int
+    target_next: int
+
+
+def to_target(position: int, span: Span, maps: Sequence[RunMap]) -> Translation:
+    """Translate a source position. `maps` are the chunks of the ledger in order."""
+    if position < span.source_first:
+        return Untranslatable(f"offset {position} lies before {span.source_first}, where the ledger begins")
+    if position > span.source_next:
+        return AtOrBefore(span.target_next)
+    run = _first(position, maps, by_target=False)
+    if run is None:
+        return Exact(span.target_next)
+    return Exact(run.target + max(0, position - run.source))
+
+
+def to_source(position: int, span: Span, maps: Sequence[RunMap]) -> Translation:
+    """Translate a target position back."""
+    if position < span.target_first:
+        return Untranslatable(f"offset {position} lies before {span.target_first}, where the ledger begins")
+    if position > span.target_next:
+        return AtOrBefore(span.source_next)
+    run = _first(position, maps, by_target=True)
+    if run is None:
+        return Exact(span.source_next)
+    return Exact(run.source + max(0, position - run.target))
+
+
+def _first(position: int, maps: Sequence[RunMap], *, by_target: bool) -> Run | None:
+    return next((run for chunk in maps if (run := chunk.first_at_or_behind(position, by_target=by_target))), None)

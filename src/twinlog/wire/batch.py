@@ -1,0 +1,142 @@
+"""The v2 record batch: reading its header, and re-addressing it without opening it.
+
+Runs on executors, in the hot path. A batch is 61 bytes of header and then the records, compressed or not:
+
+    0        8      12     16 17    21     23      27       35      43      51     53      57     61
+    |base    |length|leader|m |crc  |attri-|last   |base    |max    |producer|epoch|base   |record|records …
+    |offset  |      |epoch |  |     |butes |delta  |time    |time   |id      |     |seq.   |count |
+
+The checksum covers byte 21 to the end. Everything a mirror must change (who wrote it, its place in the writer's
+sequence) lies in the header, so key, value, headers, times, order and compression are carried untouched (R3, R4).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import google_crc32c
+
+HEADER_BYTES: Final = 61
+LOG_OVERHEAD: Final = 12  # base offset and length, which `length` does not count
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_REST: Final = struct.Struct(">hiqqqhii")
+_PREFIX: Final = struct.Struct(">qiib")
+
+LEGACY_BYTES: Final = 26  # the smallest message of magic 0
+READABLE_MAGICS: Final = frozenset({0, 1, 2})
+
+CODEC_MASK: Final = 0x07
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+class BatchHeader(NamedTuple):
+    """The thirteen header fields, in wire order."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole batch."""
+        return self.length + LOG_OVERHEAD
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset behind this batch. The old formats carry the offset of their last message."""
+        return self.base_offset + (self.last_offset_delta + 1 if self.magic == 2 else 1)
+
+    @property
+    def codec(self) -> int:
+        """Compression, as Kafka numbers it."""
+        return self.attributes & CODEC_MASK
+
+    @property
+    def is_control(self) -> bool:
+        """A transaction marker: never copied."""
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Part of a transaction, or the marker that ends one."""
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_dense(self) -> bool:
+        """Every offset between first and last has a record (compaction makes holes)."""
+        return self.record_count == self.last_offset_delta + 1
+
+
+def read_header(buffer: bytes | memoryview, at: int = 0) -> BatchHeader:
+    """Read the header of the batch that starts at `at`."""
+    return BatchHeader._make(_HEADER.unpack_from(buffer, at))
+
+
+def _short_header(buffer: bytes | memoryview, at: int) -> BatchHeader | None:
+    """A message of the old formats may be shorter than a v2 header: only its first four fields mean something."""
+    if len(buffer) - at < LEGACY_BYTES:
+        return None
+    return BatchHeader(*_PREFIX.unpack_from(buffer, at), 0, 0, 0, 0, 0, -1, -1, -1, 0)
+
+
+def walk(buffer: bytes | memoryview) -> Iterator[tuple[int, BatchHeader]]:
+    """Every complete batch of a fetch answer with its place; a broker may cut the last one off, which is left out."""
+    at, end = 0, len(buffer)
+    while at + LOG_OVERHEAD < end:
+        header = read_header(buffer, at) if end - at >= HEADER_BYTES else _short_header(buffer, at)
+        if header is None:
+            return
+        if header.magic not in READABLE_MAGICS or header.length < LEGACY_BYTES - LOG_OVERHEAD:
+            yield at, header  # the caller decides what a broken batch means; nothing behind it can be found
+            return
+        if at + header.size > end:
+            return
+        yield at, header
+        at += header.size
+
+
+def checksum_holds(batch: bytes, header: BatchHeader) -> bool:
+    """Whether the bytes are the ones the producer wrote. Checked before we sign them with a checksum of our own."""
+    return bool(google_crc32c.value(batch[21:]) == header.crc)
+
+
+class Stamp(NamedTuple):
+    """Who writes: the shard's producer, and where in its sequence this batch stands."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+def readdress(batch: bytes, header: BatchHeader, stamp: Stamp) -> bytes:
+    """Give the batch our stamp: base offset 0, no leader epoch, plain (not transactional), a new checksum.
+
+    Only the codec survives of the attributes: a log-append-time batch is opened before it comes here, and the
+    delete-horizon mark of compaction has no meaning in another log.
+    """
+    rest = _REST.pack(
+        header.codec,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        *stamp,
+        header.record_count,
+    )
+    records = batch[HEADER_BYTES:]
+    crc = google_crc32c.extend(google_crc32c.value(rest), records)
+    return b"".join((_PREFIX.pack(0, header.length, -1, 2), crc.to_bytes(4, "big"), rest, records))

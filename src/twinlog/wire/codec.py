@@ -1,0 +1,101 @@
+"""Opening batches: decode, slice, merge, split. Everything that cannot be done on the header alone.
+
+Runs on executors. The record codec is aiokafka's (Cython). A batch is opened only when `flow.shape` finds a reason to;
+compression stays what the producer chose.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from aiokafka.record import MemoryRecords
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+
+from twinlog.wire.batch import CODEC_MASK, BatchHeader, read_header
+
+_NO_LIMIT: Final = 1 << 30  # the builder grows as it is filled; our own limits are checked on the finished batch
+
+
+class OpenRecord(Protocol):
+    """One record outside its batch (aiokafka's own object). `offset` is its source offset."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+
+
+class PlainRecord(NamedTuple):
+    """A record of our own making."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+class SealedBatch(NamedTuple):
+    """A batch ready for its stamp, and the source offsets of its records in order."""
+
+    data: bytes
+    header: BatchHeader
+    offsets: Sequence[int]
+
+
+def open_batch(data: bytes) -> list[OpenRecord]:
+    """Decode every record. With log-append time they all carry the batch's time, as a consumer would see it (R4)."""
+    if data[16] != 2:
+        return _open_legacy(data)
+    return list(DefaultRecordBatch(data))
+
+
+def _open_legacy(data: bytes) -> list[OpenRecord]:
+    """A message set of magic 0 or 1; magic 0 has no times, which Kafka writes as -1."""
+    messages = MemoryRecords(data).next_batch()
+    return [PlainRecord(m.offset, -1 if m.timestamp is None else m.timestamp, m.key, m.value, []) for m in messages]
+
+
+def legacy_codec(data: bytes) -> int:
+    """The compression of a message set of magic 0 or 1."""
+    return data[17] & CODEC_MASK
+
+
+def legacy_checksum_holds(data: bytes) -> bool:
+    """The old formats sign everything behind the checksum with CRC-32."""
+    return zlib.crc32(data[16:]) == int.from_bytes(data[12:16], "big")
+
+
+def seal(records: Sequence[OpenRecord], codec: int, limit: int | None = None) -> list[SealedBatch]:
+    """Encode records into as few batches as `limit` bytes (compressed) allow; without a limit, into one.
+
+    A batch that comes out too large is halved until it fits; a single record that does not fit comes out alone and
+    too large, for the caller to judge (it alone knows the target's limit by name).
+    """
+    sealed = _encode(records, codec)
+    if limit is None or len(sealed.data) <= limit or len(records) == 1:
+        return [sealed]
+    middle = len(records) // 2
+    return seal(records[:middle], codec, limit) + seal(records[middle:], codec, limit)
+
+
+def _encode(records: Sequence[OpenRecord], codec: int) -> SealedBatch:
+    builder = DefaultRecordBatchBuilder(2, codec, 0, -1, -1, -1, _NO_LIMIT)
+    append = builder.append
+    for delta, record in enumerate(records):
+        append(delta, record.timestamp, record.key, record.value, record.headers)
+    data = bytes(builder.build())
+    return SealedBatch(data, read_header(data), [record.offset for record in records])
+
+
+def encode_pairs(pairs: Iterable[tuple[bytes, bytes | None]], timestamp_ms: int) -> SealedBatch:
+    """One uncompressed batch of plain key/value records, for the ledger."""
+    return _encode([PlainRecord(0, timestamp_ms, key, value, []) for key, value in pairs], 0)

@@ -1,0 +1,261 @@
+"""Connections to brokers: TLS and SASL by aiokafka, frames by hand.
+
+Runs on executors and in the driver-side planning process, inside one asyncio loop. `BrokerConnection` adds one thing to
+aiokafka's connection: `exchange`, which sends raw bytes and answers with raw bytes. `Cluster` knows where the leaders
+are and keeps one connection per (broker, lane): a long-polling fetch must not hold back a produce request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import struct
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import KafkaTimeoutError as BrokerTimeout
+
+from twinlog.config.settings import ClientSettings, Security
+from twinlog.errors import AccessDenied, ClusterUnreachable
+from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
+
+_REQUEST = struct.Struct(">hhi")
+_METADATA, _METADATA_VERSION = 3, 12
+
+ConnectionTrouble = (OSError, EOFError, asyncio.TimeoutError, KafkaConnectionError, BrokerTimeout)
+"""What a broken, slow or closed connection raises. Never a fault of a partition: wait, reconnect, go on (R9)."""
+
+
+class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
+    """aiokafka's connection plus raw frames."""
+
+    async def exchange(
+        self, api_key: int, version: int, body: Iterable[bytes], *, flexible: bool, timeout_s: float
+    ) -> FrameReader:
+        """Send one request and wait for its answer; the reader stands behind the answer's header.
+
+        Requests are answered in the order in which they were sent, so many may be under way; the frame is written
+        before the first await, so calls made one after the other go out in that order.
+        """
+        return await self.begin(api_key, version, body, flexible=flexible, timeout_s=timeout_s)
+
+    def begin(
+        self, api_key: int, version: int, body: Iterable[bytes], *, flexible: bool, timeout_s: float
+    ) -> asyncio.Future[FrameReader]:
+        """Send now, return the answer as a task: for pipelines that must keep the order of sending."""
+        if self._writer is None:
+            raise KafkaConnectionError(f"{self.host}:{self.port}: connection is closed")
+        correlation_id = self._next_correlation_id()
+        head = _REQUEST.pack(api_key, version, correlation_id) + string(self._client_id)
+        frame = b"".join((head, b"\x00" if flexible else b"", *body))
+        self._writer.write(struct.pack(">i", len(frame)) + frame)
+        raw: asyncio.Future[bytes] = self._loop.create_future()
+        self._requests.append((None, None, raw))  # no correlation id: aiokafka hands the answer over as it came
+        return asyncio.ensure_future(self._answer(raw, correlation_id, flexible, timeout_s))
+
+    async def _answer(
+        self, raw: asyncio.Future[bytes], correlation_id: int, flexible: bool, timeout_s: float
+    ) -> FrameReader:
+        try:
+            data = await asyncio.wait_for(raw, timeout_s)
+        except asyncio.TimeoutError:
+            self.close()  # answers come in order: one that never comes poisons all behind it
+            raise
+        reader = FrameReader(data)
+        if reader.i32() != correlation_id:
+            self.close()
+            raise KafkaConnectionError(f"{self.host}:{self.port}: answers out of step")
+        if flexible:
+            reader.tags()
+        return reader
+
+    def highest_version(self, api_key: int) -> int:
+        """The newest version of an API this broker speaks; -1 when it does not know it."""
+        return int(self._versions.get(api_key, (0, -1))[1])
+
+
+def ssl_context(security: Security) -> ssl.SSLContext:
+    """TLS as the settings say: our own CA or the system's, host names checked unless switched off."""
+    context = ssl.create_default_context(cadata=security.ca_pem)
+    if not security.verify_hostname:
+        context.check_hostname = False
+    if security.client_chain_pem and security.client_key_pem:
+        password = security.client_key_password.reveal() if security.client_key_password else None
+        # The ssl module loads a key from files only; the folder is ours alone and gone at once.
+        with tempfile.TemporaryDirectory(prefix="twinlog-") as folder:
+            chain, key = Path(folder, "chain.pem"), Path(folder, "key.pem")
+            chain.write_text(security.client_chain_pem)
+            key.touch(mode=0o600)
+            key.write_text(security.client_key_pem.reveal())
+            context.load_cert_chain(chain, key, password)
+    return context
+
+
+@dataclass(frozen=True)
+class Leader:
+    """Who leads a partition, and since which leader epoch."""
+
+    node: int
+    epoch: int
+
+
+@dataclass(frozen=True)
+class TopicMetadata:
+    """One topic as the cluster describes it now."""
+
+    name: str
+    topic_id: str
+    error: int
+    leaders: dict[int, Leader]
+
+
+@dataclass
+class Cluster:
+    """One Kafka cluster as this process sees it: brokers, leaders, connections."""
+
+    settings: ClientSettings
+    client_id: str
+    nodes: dict[int, tuple[str, int]] = field(default_factory=dict)
+    topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    _connections: dict[tuple[int, str], BrokerConnection] = field(default_factory=dict)
+    _locks: dict[tuple[int, str], asyncio.Lock] = field(default_factory=dict)
+    _ssl: ssl.SSLContext | None = None
+
+    @property
+    def alias(self) -> str:
+        """The cluster's name in the file."""
+        return self.settings.cluster
+
+    @property
+    def timeout_s(self) -> float:
+        """How long an ordinary request may take."""
+        return self.settings.request_timeout_ms / 1000
+
+    async def connection(self, node: int, lane: str = "main") -> BrokerConnection:
+        """The open connection to a broker for one kind of traffic, made when needed."""
+        key = (node, lane)
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            known = self._connections.get(key)
+            if known is not None and known.connected():
+                return known
+            if node not in self.nodes:
+                raise KafkaConnectionError(f"{self.alias}: broker {node} is not known")
+            fresh = await self._connect(*self.nodes[node])
+            self._connections[key] = fresh
+            return fresh
+
+    async def _connect(self, host: str, port: int) -> BrokerConnection:
+        security = self.settings.security
+        if self._ssl is None and security.protocol in {"SSL", "SASL_SSL"}:
+            self._ssl = ssl_context(security)
+        connection = BrokerConnection(
+            host,
+            port,
+            client_id=self.client_id,
+            request_timeout_ms=self.settings.request_timeout_ms,
+            ssl_context=self._ssl,
+            security_protocol=security.protocol,
+            sasl_mechanism=security.sasl_mechanism,
+            sasl_plain_username=security.username,
+            sasl_plain_password=security.password.reveal() if security.password else None,
+        )
+        await connection.connect()
+        return connection
+
+    async def any_connection(self) -> BrokerConnection:
+        """A connection to whichever broker answers: known ones first, then the bootstrap list."""
+        problems: list[str] = []
+        for node in list(self.nodes):
+            try:
+                return await self.connection(node)
+            except ConnectionTrouble as error:
+                problems.append(f"broker {node}: {error or type(error).__name__}")
+        for server in self.settings.bootstrap_servers:
+            host, _, port = server.rpartition(":")
+            try:
+                return await self._bootstrap(host.strip("[]"), int(port))
+            except ConnectionTrouble as error:
+                problems.append(f"{server}: {error or type(error).__name__}")
+            except KafkaError as error:
+                raise AccessDenied(self.alias, str(error)) from error
+        raise ClusterUnreachable(self.alias, "; ".join(problems))
+
+    async def _bootstrap(self, host: str, port: int) -> BrokerConnection:
+        key = (-1, f"{host}:{port}")
+        known = self._connections.get(key)
+        if known is None or not known.connected():
+            known = self._connections[key] = await self._connect(host, port)
+        return known
+
+    async def refresh(self, names: Iterable[str] | None) -> dict[str, TopicMetadata]:
+        """Ask for brokers and for the leaders and ids of these topics (None: only brokers)."""
+        wanted = sorted(set(names or ()))
+        connection = await self.any_connection()
+        body = [unsigned_varint(len(wanted) + 1)]
+        body += [bytes(16) + compact_string(name) + b"\x00" for name in wanted]
+        body.append(b"\x00\x00\x00")  # no auto-creation, no authorised operations, no tags
+        reader = await connection.exchange(
+            _METADATA, _METADATA_VERSION, body, flexible=True, timeout_s=self.timeout_s
+        )
+        found = self._read_metadata(reader)
+        for name in wanted:
+            self.topics[name] = found[name]
+        return found
+
+    def _read_metadata(self, reader: FrameReader) -> dict[str, TopicMetadata]:
+        reader.i32()  # throttle
+        nodes: dict[int, tuple[str, int]] = {}
+        for _ in range(reader.uvarint() - 1):
+            node, host, port = reader.i32(), reader.compact_string(), reader.i32()
+            reader.compact_string()  # rack
+            reader.tags()
+            nodes[node] = (host or "", port)
+        reader.compact_string()  # cluster id
+        reader.i32()  # controller
+        topics: dict[str, TopicMetadata] = {}
+        for _ in range(reader.uvarint() - 1):
+            error, name, topic_id = reader.i16(), reader.compact_string() or "", reader.uuid()
+            reader.i8()  # internal
+            leaders: dict[int, Leader] = {}
+            for _ in range(reader.uvarint() - 1):
+                reader.i16()
+                index, leader, epoch = reader.i32(), reader.i32(), reader.i32()
+                for _ in range(3):  # replicas, in-sync replicas, offline replicas
+                    reader.at += 4 * (reader.uvarint() - 1)
+                reader.tags()
+                leaders[index] = Leader(leader, epoch)
+            reader.i32()  # authorised operations
+            reader.tags()
+            topics[name] = TopicMetadata(name, topic_id, error, leaders)
+        if nodes:
+            self._forget_moved(nodes)
+        return topics
+
+    def _forget_moved(self, nodes: dict[int, tuple[str, int]]) -> None:
+        for (node, lane), connection in list(self._connections.items()):
+            if node in self.nodes and nodes.get(node) != self.nodes[node]:
+                connection.close()
+                del self._connections[node, lane]
+        self.nodes = nodes
+
+    def leader(self, topic: str, partition: int) -> Leader | None:
+        """The leader as last heard; None when unknown or absent just now."""
+        metadata = self.topics.get(topic)
+        leader = metadata.leaders.get(partition) if metadata else None
+        return leader if leader and leader.node >= 0 else None
+
+    def drop(self, lane: str) -> None:
+        """Close the connections of a lane that is not needed again."""
+        for key in [key for key in self._connections if key[1] == lane]:
+            self._connections.pop(key).close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        waits: list[Any] = [c.close() for c in self._connections.values()]
+        self._connections.clear()
+        await asyncio.gather(*(w for w in waits if w is not None), return_exceptions=True)

@@ -1,0 +1,165 @@
+"""Fetch, by hand: incremental sessions, topic ids, raw batches.
+
+Runs on executors. Version 13 names topics by id, so a topic that was deleted and created again can never be mistaken
+for the old one (R7); version 12 (brokers before 3.1) names them by name. A fetch session (KIP-227) lets both sides
+speak only of partitions that changed: the cost of a poll grows with the partitions that have data, not with all.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from dataclasses import dataclass, field
+from typing import Final
+
+from twinlog.model.names import TopicPartition
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import BrokerConnection
+from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
+
+_FETCH: Final = 1
+_HEAD: Final = struct.Struct(">iiiibii")
+_PARTITION: Final = struct.Struct(">iiqiqi")
+_DIVERGING_EPOCH_TAG: Final = 0
+
+
+@dataclass
+class FetchPosition:
+    """Where one partition is read next, and what we know of its leader."""
+
+    topic_id: str
+    offset: int
+    leader_epoch: int = -1
+    last_epoch: int = -1  # leader epoch of the last batch read: lets the broker notice a truncated log
+    max_bytes: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class FetchedPartition:
+    """What one fetch brought for one partition."""
+
+    partition: TopicPartition
+    error: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted: list[tuple[int, int]]  # (producer id, first offset), ordered by first offset
+    diverging_end: int | None  # the broker's log left ours at this offset
+    records: memoryview
+
+
+@dataclass
+class FetchSession:
+    """One connection's conversation about a set of partitions.
+
+    `positions` is what we want read; the session remembers what it told the broker and says only what changed.
+    """
+
+    max_bytes: int
+    max_wait_ms: int
+    min_bytes: int
+    read_committed: bool
+    lasting: bool = True
+    positions: dict[TopicPartition, FetchPosition] = field(default_factory=dict)
+    _session_id: int = 0
+    _epoch: int = 0
+    _told: dict[TopicPartition, tuple[str, int, int, int]] = field(default_factory=dict)
+
+    def reset(self) -> None:
+        """Start a new session: after a lost connection, or when the broker forgot this one."""
+        self._session_id = self._epoch = 0
+        self._told.clear()
+
+    async def poll(self, connection: BrokerConnection, timeout_s: float) -> list[FetchedPartition]:
+        """One fetch. Raises what the connection raises; partition errors come inside the answer."""
+        version = min(13, connection.highest_version(_FETCH))
+        body = self._request(version)
+        wait_s = self.max_wait_ms / 1000 + timeout_s
+        reader = await connection.exchange(_FETCH, version, body, flexible=True, timeout_s=wait_s)
+        return self._read(reader, version)
+
+    def _request(self, version: int) -> list[bytes]:
+        changed: dict[tuple[str, str], list[bytes]] = {}
+        for key, at in self.positions.items():
+            now = (at.topic_id, at.offset, at.leader_epoch, at.max_bytes)
+            if self._told.get(key) != now:
+                self._told[key] = now
+                changed.setdefault((key.topic, at.topic_id), []).append(
+                    _PARTITION.pack(key.partition, at.leader_epoch, at.offset, at.last_epoch, -1, at.max_bytes) + b"\x00"
+                )
+        gone: dict[tuple[str, str], list[int]] = {}
+        for key in [key for key in self._told if key not in self.positions]:
+            gone.setdefault((key.topic, self._told.pop(key)[0]), []).append(key.partition)
+
+        body = [
+            _HEAD.pack(-1, self.max_wait_ms, self.min_bytes, self.max_bytes, int(self.read_committed), self._session_id, self._epoch if self.lasting else -1),
+            unsigned_varint(len(changed) + 1),
+        ]
+        for (name, topic_id), partitions in changed.items():
+            body += [_topic(name, topic_id, version), unsigned_varint(len(partitions) + 1), *partitions, b"\x00"]
+        body.append(unsigned_varint(len(gone) + 1 if self._session_id else 1))
+        for (name, topic_id), numbers in gone.items() if self._session_id else ():
+            body += [
+                _topic(name, topic_id, version),
+                unsigned_varint(len(numbers) + 1),
+                struct.pack(f">{len(numbers)}i", *numbers),
+                b"\x00",
+            ]
+        body.append(b"\x01\x00")  # no rack, no tags
+        return body
+
+    def _read(self, reader: FrameReader, version: int) -> list[FetchedPartition]:
+        reader.i32()  # throttle: the broker already made us wait
+        error, session_id = reader.i16(), reader.i32()
+        if error in codes.SESSION_LOST:
+            self.reset()
+            return []
+        if error:
+            self.reset()
+            raise FetchRefused(error)
+        names = {at.topic_id: key.topic for key, at in self.positions.items()} if version >= 13 else {}
+        fetched = [part for _ in range(reader.uvarint() - 1) for part in _read_topic(reader, version, names)]
+        if session_id == 0:
+            self.reset()  # the broker has no room for a session: say everything each time
+        else:
+            self._session_id = session_id
+            self._epoch = self._epoch + 1 if self._epoch < 0x7FFFFFFF else 1
+        return fetched
+
+
+class FetchRefused(Exception):
+    """The whole fetch was refused; the code tells why."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(codes.name_of(code))
+        self.code = code
+
+
+def _topic(name: str, topic_id: str, version: int) -> bytes:
+    return uuid.UUID(topic_id).bytes if version >= 13 else compact_string(name)
+
+
+def _read_topic(reader: FrameReader, version: int, names: dict[str, str]) -> list[FetchedPartition]:
+    topic = names.get(reader.uuid()) if version >= 13 else reader.compact_string()
+    parts = [_read_partition(reader, topic or "") for _ in range(reader.uvarint() - 1)]
+    reader.tags()
+    return parts if topic else []  # a partition we stopped asking for while the answer was under way
+
+
+def _read_partition(reader: FrameReader, topic: str) -> FetchedPartition:
+    index, error = reader.i32(), reader.i16()
+    high, stable, start = reader.i64(), reader.i64(), reader.i64()
+    aborted: list[tuple[int, int]] = []
+    for _ in range(reader.uvarint() - 1):
+        aborted.append((reader.i64(), reader.i64()))
+        reader.tags()
+    reader.i32()  # preferred read replica: we name no rack
+    records = reader.take(max(0, reader.uvarint() - 1))
+    diverging = reader.tags().get(_DIVERGING_EPOCH_TAG)
+    diverging_end = None
+    if diverging is not None:
+        diverging_end = struct.unpack_from(">iq", diverging)[1]
+    aborted.sort(key=lambda pair: pair[1])
+    return FetchedPartition(
+        TopicPartition(topic, index), error, high, stable, start, aborted, diverging_end, records
+    )

@@ -1,0 +1,139 @@
+"""Reading one log from one place to another: the ledger, and the tail of a target partition at a take-over.
+
+Runs wherever an asyncio loop does. Everything is read raw and uncommitted: the owner of a shard wants to see what lies
+in the log, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from twinlog.errors import ClusterUnreachable
+from twinlog.model.names import TopicPartition
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.batch import BatchHeader, walk
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
+from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
+
+_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 2.0
+
+
+@dataclass
+class LogReader:
+    """Follows some partitions of one topic and yields every batch in it, for ever."""
+
+    cluster: Cluster
+    topic: str
+    positions: dict[int, int]  # partition -> next offset
+    lane: str
+    max_wait_ms: int = 500
+    lasting: bool = True  # False for a short look: costs the broker no fetch session
+    _sessions: dict[int, FetchSession] = field(default_factory=dict)
+    _pause: float = _PAUSE_S
+
+    async def batches(self) -> AsyncIterator[tuple[int, list[tuple[BatchHeader, bytes]]]]:
+        """(partition, batches) as they come. A broker that is away is waited for."""
+        tasks: dict[asyncio.Task[list[FetchedPartition]], int] = {}
+        try:
+            while True:
+                for node in await self._nodes():
+                    if node not in tasks.values():
+                        tasks[asyncio.create_task(self._poll(node))] = node
+                if not tasks:
+                    await self._wait()
+                    continue
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    del tasks[task]
+                    for part in task.result():
+                        batches = await self._take(part)
+                        if batches:
+                            yield part.partition.partition, batches
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _nodes(self) -> list[int]:
+        """Put every partition into the session of its leader; return the leaders."""
+        metadata = self.cluster.topics.get(self.topic)
+        if metadata is None or any(self.cluster.leader(self.topic, p) is None for p in self.positions):
+            try:
+                metadata = (await self.cluster.refresh([self.topic])).get(self.topic)
+            except (ClusterUnreachable, *ConnectionTrouble):
+                metadata = None
+        if metadata is None:
+            return []
+        wanted: dict[int, dict[TopicPartition, FetchPosition]] = {}
+        for partition, offset in self.positions.items():
+            leader = self.cluster.leader(self.topic, partition)
+            if leader is not None:
+                at = FetchPosition(metadata.topic_id, offset, leader.epoch)
+                wanted.setdefault(leader.node, {})[TopicPartition(self.topic, partition)] = at
+        for node, positions in wanted.items():
+            session = self._sessions.setdefault(node, self._session())
+            session.positions = positions
+        for node in [node for node in self._sessions if node not in wanted]:
+            del self._sessions[node]
+        return list(wanted)
+
+    def _session(self) -> FetchSession:
+        return FetchSession(1 << 23, self.max_wait_ms, 1, read_committed=False, lasting=self.lasting)
+
+    async def _poll(self, node: int) -> list[FetchedPartition]:
+        session = self._sessions[node]
+        try:
+            fetched = await session.poll(await self.cluster.connection(node, self.lane), self.cluster.timeout_s)
+        except (FetchRefused, *ConnectionTrouble):
+            session.reset()
+            self.cluster.topics.pop(self.topic, None)
+            await self._wait()
+            return []
+        self._pause = _PAUSE_S
+        return fetched
+
+    async def _take(self, part: FetchedPartition) -> list[tuple[BatchHeader, bytes]]:
+        number = part.partition.partition
+        if part.error == codes.OFFSET_OUT_OF_RANGE:
+            try:
+                self.positions[number] = await fetch_offset(self.cluster, self.topic, number, EARLIEST)
+            except (OffsetsRefused, *ConnectionTrouble):
+                await self._wait()
+            return []
+        if part.error:
+            self.cluster.topics.pop(self.topic, None)  # the leader moved: ask again
+            await self._wait()
+            return []
+        view = part.records
+        batches = [(header, bytes(view[at : at + header.size])) for at, header in walk(view)]
+        batches = [pair for pair in batches if pair[0].next_offset > self.positions[number]]
+        if batches:
+            self.positions[number] = batches[-1][0].next_offset
+        return batches
+
+    async def _wait(self) -> None:
+        await asyncio.sleep(self._pause)
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE_S)
+
+
+async def fetch_ends(cluster: Cluster, topic: str, partitions: Mapping[int, int]) -> dict[int, int]:
+    """Where these partitions end now. Waits for leaders."""
+    ends: dict[int, int] = {}
+    pause = _PAUSE_S
+    while True:
+        try:
+            if topic not in cluster.topics:
+                await cluster.refresh([topic])
+            for partition in partitions:
+                if partition not in ends:
+                    ends[partition] = await fetch_offset(cluster, topic, partition, -1)
+        except (OffsetsRefused, ClusterUnreachable, *ConnectionTrouble):
+            cluster.topics.pop(topic, None)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+        else:
+            return ends
