@@ -222,6 +222,7 @@ KNOWN: tuple[Key[Any], ...] = (
         "dedicated.mode.enable.internal.rest listeners rest.* access.control.* response.http.headers.config "
         "ssl.client.auth admin.listeners",
     ),
+    *_never(Scope.FILE, "it would switch on every direction between all clusters; write A->B.enabled", "enabled"),
     *_never(Scope.FILE, _NO_CONNECT, "offset.storage.* config.storage.* status.storage.* task.* worker.* plugin.path"),
     *_never(
         Scope.WORKER,
