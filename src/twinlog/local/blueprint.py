@@ -156,9 +156,9 @@ def broker_properties(blueprint: Blueprint, node: Node, data: Path, authority: P
         "share.coordinator.state.topic.min.isr": str(safe_isr),
         "share.coordinator.state.topic.num.partitions": "4",
         "group.initial.rebalance.delay.ms": "0",
-        # A killed broker is replaced after seconds, yet a busy machine does not look like a dead one.
-        "broker.heartbeat.interval.ms": "1000",
-        "broker.session.timeout.ms": "6000",
+        # A killed broker is replaced, and let in again, only after this time; a busy machine must not look dead either.
+        "broker.heartbeat.interval.ms": "500",
+        "broker.session.timeout.ms": "3000",
         # Small: many brokers share one laptop. The cleaner's buffer alone would take half of the heap.
         "log.cleaner.dedupe.buffer.size": "2097152",
         "num.network.threads": "1",
