@@ -14,6 +14,7 @@
     │   ├── AccessDenied
     │   └── BrokerRefused          an error code of the protocol
     │       ├── TopicUnknown
+    │       ├── TopicNameInvalid
     │       ├── TopicExists
     │       ├── PartitionsExist
     │       └── ConfigRefused
@@ -217,6 +218,13 @@ class TopicUnknown(BrokerRefused):
 
     code = "TOPIC_UNKNOWN"
     says = "{cluster}: no such topic or partition: {problem}"
+
+
+@dataclass(eq=False)
+class TopicNameInvalid(BrokerRefused):
+    """No topic can have that name: too long, or a character that Kafka does not allow."""
+
+    code = "TOPIC_NAME_INVALID"
 
 
 @dataclass(eq=False)

@@ -12,6 +12,7 @@ from twinlog.errors import (
     ConfigRefused,
     PartitionsExist,
     TopicExists,
+    TopicNameInvalid,
     TopicUnknown,
 )
 
@@ -41,6 +42,7 @@ _MEANS: dict[int, type[ClusterError]] = {
     KafkaError._UNKNOWN_TOPIC: TopicUnknown,  # noqa: SLF001
     KafkaError._UNKNOWN_PARTITION: TopicUnknown,  # noqa: SLF001
     KafkaError.UNKNOWN_TOPIC_ID: TopicUnknown,
+    KafkaError.TOPIC_EXCEPTION: TopicNameInvalid,
     KafkaError.TOPIC_ALREADY_EXISTS: TopicExists,
     KafkaError.INVALID_PARTITIONS: PartitionsExist,
     KafkaError.INVALID_CONFIG: ConfigRefused,

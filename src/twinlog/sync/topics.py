@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from typing import assert_never
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, TopicUnknown
+from twinlog.errors import ClusterError, TopicNameInvalid, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.selection import replicates
 from twinlog.model.topic_findings import (
@@ -130,8 +130,8 @@ class TopicSync:
             match answer:
                 case TopicFacts():
                     facts[name] = answer
-                case TopicUnknown():
-                    pass
+                case TopicUnknown() | TopicNameInvalid():
+                    pass  # the attempt to create it gets the better sentence
                 case _:
                     hidden[name] = str(answer)
         return facts, hidden
