@@ -19,6 +19,7 @@ from twinlog.local.blueprint import HOST, Node
 from twinlog.local.folders import write_atomically
 from twinlog.local.jars import KAFKA, class_path, resolve
 from twinlog.local.java import find_java
+from twinlog.local.process import command_line, lives
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
@@ -59,6 +60,7 @@ class Broker:
         self._recording = folder / "recording.jsa"
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: subprocess.Popen[bytes] | None = None
+        self._recognized: int | None = None
         self._log_start: int | None = None
 
     @property
@@ -75,8 +77,15 @@ class Broker:
             recorded = int(self._pid_file.read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError):
             return None
-        # After a reboot the number may belong to anybody; only our broker was given this file.
-        return recorded if str(self._settings_file) in _command_line(recorded) else None
+        if not lives(recorded):
+            return None
+        # After a reboot the number may belong to anybody; only our broker was given this file. While it ends, the
+        # system forgets its command line before it closes its port, so the one we knew lives until that is done.
+        command = command_line(recorded)
+        if str(self._settings_file) in command:
+            self._recognized = recorded
+            return recorded
+        return recorded if recorded == self._recognized and not command else None
 
     @property
     def running(self) -> bool:
@@ -213,7 +222,7 @@ class Broker:
 
     def _records(self) -> bool:
         pid = self.pid
-        return pid is not None and str(self._recording) in _command_line(pid)
+        return pid is not None and str(self._recording) in command_line(pid)
 
     def _signal(self, number: signal.Signals) -> None:
         pid = self.pid
@@ -237,17 +246,3 @@ class Broker:
             self._lifeline = None
         self._process = None
         self._pid_file.unlink(missing_ok=True)
-
-
-def _command_line(pid: int) -> str:
-    """Return the command line of a living process; empty for one that ended, even if nobody waited for it yet."""
-    entry = Path("/proc") / str(pid) / "cmdline"
-    if Path("/proc/self").exists():
-        try:
-            return entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            return ""
-    answer = subprocess.run(
-        ["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return answer.stdout
