@@ -18,6 +18,7 @@
     │       ├── TopicExists
     │       ├── PartitionsExist
     │       └── ConfigRefused
+    ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
     ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
@@ -259,6 +260,18 @@ class OwnershipLost(TwinlogError):
 
     link: str
     shard: int
+
+
+@dataclass(eq=False)
+class EngineDied(TwinlogError):
+    """Spark itself is gone (its JVM was killed): this process must start anew."""
+
+    code = "ENGINE_DIED"
+    says = "spark: the engine is gone: {problem}"
+    remedy = "Twinlog starts it anew by itself; look for an out-of-memory kill if it happens again."
+    retriable = True
+
+    problem: str
 
 
 # --- one partition cannot keep the promise ----------------------------------------------------------------------------

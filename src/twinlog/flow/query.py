@@ -70,7 +70,7 @@ def start_session(engine: Engine) -> SparkSession:
         os.environ["JAVA_HOME"] = engine.java_home
     master = engine.master or f"local[{engine.slots},1000000]"  # a task may fail as often as brokers make it
     builder = SparkSession.builder.appName("twinlog").master(master)
-    settings = FLOWING | {"spark.driver.memory": "384m", "spark.driver.extraJavaOptions": JVM} | engine.options
+    settings = FLOWING | {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": JVM} | engine.options
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
@@ -82,6 +82,9 @@ def start_query(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:
     """Start the stream of one link. The checkpoint folder is disposable."""
     name = f"twinlog_{run.link.source}_{run.link.target}_{run.generation}"
     name = "".join(c if c.isalnum() else "_" for c in name)
+    # Spark looks Python data sources up in the active session of the calling thread, and ours changes.
+    jvm: Any = session._jvm  # noqa: SLF001
+    jvm.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
     session.dataSource.register(link_format(run, name))
     rows = session.readStream.format(name).load()
     return (

@@ -9,7 +9,7 @@ other topics go on (R8).
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import assert_never
 
 from twinlog.config.settings import LinkSettings
@@ -64,8 +64,8 @@ class TopicSync:
         # By the id of the target topic: a recreated one starts with a clean slate.
         self._left_out: dict[str, tuple[TopicFinding, ...]] = {}
 
-    def step(self) -> Roster:
-        """Run one cycle. Raises ClusterUnreachable or AccessDenied when a whole cluster does not serve us."""
+    def step(self, may_create: Callable[[str, str], bool] = lambda _name, _source_id: True) -> Roster:
+        """Run one cycle. A missing target topic is created only if `may_create(source name, source id)`. Raises ClusterUnreachable or AccessDenied when a whole cluster does not serve us."""
         facts, unseen = self._fetch_selected()
         remotes = {name: self._link.naming.remote(self._link.source, name) for name in facts}
         target_facts, hidden = self._fetch_existing(remotes.values())
@@ -75,6 +75,8 @@ class TopicSync:
         orders = TopicOrders(self._target)
         for change in diff.changes:
             match change:
+                case CreateTopic() if not may_create(change.topic, facts[change.topic].topic_id):
+                    continue
                 case CreateTopic() if change.remote in hidden:
                     orders.findings.append(CreateRefused(change.topic, change.remote, hidden[change.remote]))
                 case CreateTopic():

@@ -27,7 +27,7 @@ from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_va
 _REQUEST = struct.Struct(">hhi")
 _METADATA, _METADATA_VERSION = 3, 12
 
-ConnectionTrouble = (OSError, EOFError, asyncio.TimeoutError, KafkaConnectionError, BrokerTimeout)
+ConnectionTrouble = (OSError, EOFError, TimeoutError, KafkaConnectionError, BrokerTimeout)
 """What a broken, slow or closed connection raises. Never a fault of a partition: wait, reconnect, go on (R9)."""
 
 
@@ -63,7 +63,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
     ) -> FrameReader:
         try:
             data = await asyncio.wait_for(raw, timeout_s)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             self.close()  # answers come in order: one that never comes poisons all behind it
             raise
         reader = FrameReader(data)
@@ -187,10 +187,11 @@ class Cluster:
 
     async def _bootstrap(self, host: str, port: int) -> BrokerConnection:
         key = (-1, f"{host}:{port}")
-        known = self._connections.get(key)
-        if known is None or not known.connected():
-            known = self._connections[key] = await self._connect(host, port)
-        return known
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            known = self._connections.get(key)
+            if known is None or not known.connected():
+                known = self._connections[key] = await self._connect(host, port)
+            return known
 
     async def refresh(self, names: Iterable[str] | None) -> dict[str, TopicMetadata]:
         """Ask for brokers and for the leaders and ids of these topics (None: only brokers)."""
@@ -226,7 +227,7 @@ class Cluster:
                 reader.i16()
                 index, leader, epoch = reader.i32(), reader.i32(), reader.i32()
                 for _ in range(3):  # replicas, in-sync replicas, offline replicas
-                    reader.at += 4 * (reader.uvarint() - 1)
+                    reader.take(4 * (reader.uvarint() - 1))
                 reader.tags()
                 leaders[index] = Leader(leader, epoch)
             reader.i32()  # authorised operations

@@ -1,0 +1,5 @@
+"""`python -m twinlog`."""
+
+from twinlog.surface.cli.main import main
+
+main()

@@ -1,0 +1,274 @@
+"""The engine of one link: keeps the roster, the query and the engine record alive. Runs in the service's process.
+
+    ledger topic ─▶ engine record (its offset is our generation) ─▶ roster ─▶ query ─▶ watch, refresh, repeat
+
+Nothing here touches records. Every trouble is a visible state (`phase`, `trouble`), and everything that may pass is
+waited for with growing pauses (R9, R14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+import structlog
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import ClusterError, EngineDied
+from twinlog.flow.ledger import LedgerView, LedgerWriter, roster_writer
+from twinlog.flow.source import LinkRun
+from twinlog.model.ledger import Engine, RosterTopic
+from twinlog.model.names import TopicPartition
+from twinlog.model.roster import roster_changes, wanted_origins
+from twinlog.model.topics import Roster
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+
+log = structlog.get_logger("twinlog.engine")
+
+HEARTBEAT_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 8.0
+_TICK_S: Final = 0.25
+
+Phase: TypeAlias = Literal["starting", "running", "waiting", "superseded", "stopped"]
+
+
+class Topics(Protocol):
+    """What the engine needs of the two clusters' metadata (given by the service: sync.topics and kafka.admin)."""
+
+    def ensure_ledger(self) -> int:
+        """Create the ledger topic if need be; returns the number of shards it has."""
+
+    def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
+        """One cycle: create and grow target topics, return what is there."""
+
+    def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
+        """Where each of these source partitions is to be read from first."""
+
+    def selected(self, topic: str) -> bool:
+        """Whether the settings want this topic."""
+
+
+@dataclass
+class LinkEngine:
+    """One link from start to stop."""
+
+    link: LinkSettings
+    topics: Topics
+    start_query: Callable[[LinkRun, Path], Any]
+    checkpoints: Path
+    cores: int
+    phase: Phase = "starting"
+    trouble: str | None = None
+    view: LedgerView | None = None
+    generation: int = -1
+    epochs_failed: int = 0
+    _engine_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    _replan: int = 0
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _query: Any = None
+
+    async def run(self) -> None:
+        """Until stopped, superseded by a later engine, or out of luck with Spark itself (EngineDied)."""
+        target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
+        writer = roster_writer(target, self.link.source, self.link.name)
+        follow: asyncio.Task[None] | None = None
+        try:
+            shards = await self._patiently("preparing the ledger", lambda: asyncio.to_thread(self.topics.ensure_ledger))
+            if shards is None:
+                return
+            self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0))
+            await self._sign_in(target, writer, view)
+            follow = asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine"))
+            if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
+                return
+            await self._drive(LinkRun(self.link, self.generation, shards, self.cores), writer, view)
+        finally:
+            await self._end_query(writer)
+            if follow is not None:
+                follow.cancel()
+            await target.close()
+
+    def stop(self) -> None:
+        """Ask for a clean end: what was read is written and noted."""
+        self._stopping.set()
+
+    # --- steps --------------------------------------------------------------------------------------------------------
+
+    async def _patiently(self, what: str, work: Callable[[], Any]) -> Any:
+        """Try until it works; None when stopped meanwhile. Unreachable clusters and missing rights are waited for."""
+        pause = 0.5
+        while not self._stopping.is_set():
+            try:
+                done = await work()
+            except (ClusterError, *ConnectionTrouble) as error:
+                self.phase, self.trouble = "waiting", f"{what}: {error}"
+                log.warning("waiting", link=self.link.name, trouble=self.trouble)
+                await self._pause(pause)
+                pause = min(pause * 2, 10.0)
+            else:
+                self.trouble = None
+                return done
+        return None
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except asyncio.TimeoutError:
+            return
+
+    async def _sign_in(self, target: Cluster, writer: LedgerWriter, view: LedgerView) -> None:
+        """Become the link's engine: the log decides who came last (R10)."""
+        await writer.write([self._record("starting", generation=None)])
+        await view.catch_up(target, self.link.source)
+        if view.engine is None or view.engine.engine_id != self._engine_id:
+            self.phase = "superseded"
+            self._stopping.set()
+            return
+        self.generation = view.engine.generation or 0
+        log.info("signed_in", link=self.link.name, generation=self.generation)
+
+    def _record(self, phase: Any, generation: int | None) -> Engine:
+        return Engine(
+            engine_id=self._engine_id,
+            generation=generation,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            phase=phase,
+            replan=self._replan,
+            trouble=self.trouble,
+            at_ms=int(time.time() * 1000),
+        )
+
+    def _hear(self, entry: Any) -> None:
+        if isinstance(entry, Engine) and (entry.generation or 0) > self.generation >= 0:
+            self.phase, self.trouble = "superseded", f"engine {entry.engine_id} on {entry.host} took over"
+            log.warning("superseded", link=self.link.name, by=entry.engine_id, host=entry.host)
+            self._stopping.set()
+
+    async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
+        """One roster cycle."""
+        first_time = not view.roster
+        observed = await asyncio.to_thread(self.topics.observe, dict(view.roster))
+        wanted = wanted_origins(observed.topics.values(), view.roster)
+        origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else {}
+        selected = lambda name: name in observed.unseen or self.topics.selected(name)  # noqa: E731
+        changes = roster_changes(observed.topics, view.roster, origins, view.states, selected)
+        for entry in changes.entries:
+            view.roster[entry.topic] = entry
+        for start in range(0, len(changes.entries), 200):
+            await writer.write(changes.entries[start : start + 200])
+        await writer.write([], tombstones=[f"roster/{name}".encode() for name in changes.removed])
+        for name in changes.removed:
+            view.roster.pop(name, None)
+        return True
+
+    async def _drive(self, run: LinkRun, writer: LedgerWriter, view: LedgerView) -> None:
+        """Keep the query running, the roster fresh and the engine record warm."""
+        next_refresh = time.monotonic() + self.link.refresh_topics_seconds
+        next_beat = 0.0
+        pause = 0.5
+        while not self._stopping.is_set():
+            if self._query is None:
+                self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
+                self.phase = "running"
+            failure = await asyncio.to_thread(_failure_of, self._query)
+            if failure is not None:
+                self.epochs_failed += 1
+                self.phase, self.trouble = "waiting", failure
+                log.warning("query_failed", link=self.link.name, failure=failure)
+                self._query = None
+                await self._pause(pause)
+                pause = min(pause * 2, 10.0)
+                continue
+            now = time.monotonic()
+            if now >= next_beat:
+                await writer.write([self._record("running", self.generation)])
+                next_beat = now + HEARTBEAT_SECONDS
+            if self.link.refresh_topics_enabled and now >= next_refresh:
+                await self._refresh_once(writer, view)
+                next_refresh = time.monotonic() + self.link.refresh_topics_seconds
+            await self._pause(_TICK_S)
+
+    async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
+        try:
+            await self._refresh(writer, view)
+        except (ClusterError, *ConnectionTrouble) as error:
+            self.trouble = f"reading the topics: {error}"
+            log.warning("refresh_failed", link=self.link.name, trouble=str(error))
+        else:
+            self.trouble = None
+
+    def _checkpoint(self) -> Path:
+        """A fresh folder for every query: the truth is in the ledger."""
+        folder = self.checkpoints / f"{self.link.source}-{self.link.target}" / uuid.uuid4().hex[:8]
+        shutil.rmtree(folder.parent, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+    async def _end_query(self, writer: LedgerWriter) -> None:
+        """Let the running epoch finish (readers see "stopping" in the ledger), then stop the query."""
+        query = self._query
+        if query is None:
+            return
+        superseded = self.phase == "superseded"
+        try:
+            if not superseded:
+                await asyncio.wait_for(self._finish_epoch(writer, query), STOP_SECONDS)
+        except (asyncio.TimeoutError, ClusterError, *ConnectionTrouble) as error:
+            log.warning("stopping_hard", link=self.link.name, reason=str(error) or "the epoch did not end in time")
+        await asyncio.to_thread(_stop, query)
+        self._query = None
+        if not superseded:
+            self.phase = "stopped"
+            try:
+                await asyncio.wait_for(writer.write([self._record("stopped", self.generation)]), 1.0)
+            except (asyncio.TimeoutError, ClusterError, *ConnectionTrouble) as error:
+                log.warning("not_signed_out", link=self.link.name, reason=str(error))
+
+    async def _finish_epoch(self, writer: LedgerWriter, query: Any) -> None:
+        before = await asyncio.to_thread(_last_batch, query)
+        await writer.write([self._record("stopping", self.generation)])
+        while await asyncio.to_thread(_last_batch, query) == before and await asyncio.to_thread(_is_active, query):
+            await asyncio.sleep(0.05)
+
+
+def _last_batch(query: Any) -> int:
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])
+
+
+def _is_active(query: Any) -> bool:
+    return bool(query.isActive)
+
+
+def _stop(query: Any) -> None:
+    try:
+        query.stop()
+    except Exception as error:  # noqa: BLE001  Spark raises what it likes; a query that is gone is stopped
+        log.warning("query_stop", trouble=str(error).splitlines()[0] if str(error) else repr(error))
+
+
+def _failure_of(query: Any) -> str | None:
+    """Why the query ended, if it did. Raises EngineDied when Spark itself is gone."""
+    try:
+        if query.isActive:
+            return None
+        error = query.exception()
+    except Exception as trouble:
+        raise EngineDied(str(trouble) or repr(trouble)) from trouble
+    return _cause(str(error)) if error is not None else "the query ended"
+
+
+def _cause(text: str) -> str:
+    """The last Python error in a Java stack trace: the sentence that says something."""
+    lines = [line.strip() for line in text.splitlines()]
+    ours = [line for line in lines if line.startswith("twinlog.errors.")]
+    return ours[-1].removeprefix("twinlog.errors.") if ours else next((line for line in lines if line), "unknown")

@@ -1,0 +1,23 @@
+"""Forgetting a topic: removes what the roster says of it, so that it begins anew. Runs in the command line."""
+
+from __future__ import annotations
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import UsageError
+from twinlog.flow.ledger import LedgerView, roster_writer
+from twinlog.model.ledger import ROSTER_PARTITION
+from twinlog.wire.connection import Cluster
+
+
+async def forget(link: LinkSettings, topic: str) -> None:
+    """Remove the topic from the roster. Its old states stay: they name another incarnation and are void."""
+    target = Cluster(link.target_producer, f"twinlog|{link.name}|forget")
+    try:
+        view = LedgerView({ROSTER_PARTITION: 0})
+        await view.catch_up(target, link.source)
+        if topic not in view.roster:
+            known = ", ".join(sorted(view.roster)) or "none"
+            raise UsageError(f"{topic}: not mirrored by {link.name}; it mirrors: {known}")
+        await roster_writer(target, link.source, link.name).write([], tombstones=[f"roster/{topic}".encode()])
+    finally:
+        await target.close()

@@ -1,0 +1,119 @@
+"""Looking at a link from outside: the ledger on the target, the ends of the source. Works wherever both are reachable.
+
+Runs in `twinlog status`, in the demo, in tests; needs no engine and disturbs none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import ClusterError, ClusterUnreachable
+from twinlog.flow.ledger import LedgerView
+from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.ledger import RosterTopic, ledger_topic
+from twinlog.model.names import TopicPartition
+from twinlog.wire.connection import Cluster
+
+EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
+
+
+@dataclass
+class Observer:
+    """Follows one link's ledger look by look; rates come from the difference between two looks."""
+
+    link: LinkSettings
+    end_offsets: EndOffsets  # of the source, in the link's isolation: what may be copied now
+    high_watermarks: EndOffsets | None = None  # of the source, open transactions included
+    _view: LedgerView | None = None
+    _before: tuple[float, int, int] | None = None
+    _reached: dict[TopicPartition, tuple[int, float]] = field(default_factory=dict)
+
+    async def look(self) -> LinkStatus:
+        """One look. Raises ClusterUnreachable when the target does not answer."""
+        target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|status")
+        try:
+            view = await self._read(target)
+        finally:
+            await target.close()
+        return await asyncio.to_thread(self._judge, view)
+
+    async def _read(self, target: Cluster) -> LedgerView:
+        topic = ledger_topic(self.link.source)
+        metadata = (await target.refresh([topic]))[topic]
+        if self._view is None:
+            self._view = LedgerView({})
+        for partition in metadata.leaders:
+            self._view.positions.setdefault(partition, 0)
+        if self._view.positions:
+            await asyncio.wait_for(self._view.catch_up(target, self.link.source), 30)
+        return self._view
+
+    def _judge(self, view: LedgerView) -> LinkStatus:
+        wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
+        trouble = None
+        ends: Mapping[TopicPartition, int | ClusterError] = {}
+        highs: Mapping[TopicPartition, int | ClusterError] = {}
+        try:
+            ends = self.end_offsets(wanted) if wanted else {}
+            highs = self.high_watermarks(wanted) if self.high_watermarks and wanted else {}
+        except ClusterUnreachable as error:
+            trouble = str(error)
+        parts = tuple(self._partition(view, p, ends.get(p), highs.get(p)) for p in wanted)
+        rates = self._rates(sum(p.records for p in parts), sum(p.bytes for p in parts))
+        now_ms = int(time.time() * 1000)
+        behind = [p for p in parts if p.lag]
+        oldest = min((p.newest_ms for p in behind if p.newest_ms > 0), default=None)
+        return LinkStatus(
+            link=self.link.name,
+            engine=view.engine,
+            partitions=parts,
+            problems=tuple(t.problem for t in view.roster.values() if t.problem is not None),
+            source_trouble=trouble,
+            now_ms=now_ms,
+            records_per_second=rates[0],
+            bytes_per_second=rates[1],
+            lag_seconds=None if trouble else 0.0 if not behind else max(0.0, (now_ms - (oldest or now_ms)) / 1000),
+            topics=len(view.roster),
+        )
+
+    def _partition(
+        self,
+        view: LedgerView,
+        partition: TopicPartition,
+        end: int | ClusterError | None,
+        high: int | ClusterError | None,
+    ) -> PartitionStatus:
+        topic: RosterTopic = view.roster[partition.topic]
+        state = view.states.get(partition)
+        if state is not None and state.incarnation != topic.incarnation:
+            state = None
+        known_end = int(end) if isinstance(end, int) else None
+        held = None
+        if known_end is not None and isinstance(high, int) and high > known_end:
+            held = f"an open transaction begins at source offset {known_end}: {high - known_end} offsets wait for its end"
+        return PartitionStatus(
+            partition=partition,
+            remote=topic.remote,
+            source_next=state.source_next if state else topic.origins[partition.partition],
+            source_end=known_end,
+            target_next=state.target_next if state else None,
+            records=state.records if state else 0,
+            bytes=state.bytes if state else 0,
+            skipped=state.skipped if state else 0,
+            newest_ms=state.newest_ms if state else -1,
+            at_ms=state.at_ms if state else 0,
+            fault=state.fault if state and state.phase == "faulted" else None,
+            held_back=held,
+        )
+
+    def _rates(self, records: int, size: int) -> tuple[float | None, float | None]:
+        now = time.monotonic()
+        before, self._before = self._before, (now, records, size)
+        if before is None or now - before[0] < 0.2:
+            return None, None
+        elapsed = now - before[0]
+        return max(0.0, (records - before[1]) / elapsed), max(0.0, (size - before[2]) / elapsed)

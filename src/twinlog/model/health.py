@@ -1,0 +1,90 @@
+"""What a link's state is called and how bad it is. Pure: the one place where numbers become a judgement (R14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from twinlog.model.ledger import Engine, FaultEntry
+from twinlog.model.names import TopicPartition
+
+LinkState: TypeAlias = Literal["RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "STOPPED", "UNKNOWN"]
+ENGINE_SILENT_MS: Final = 20_000
+"""An engine speaks every 5 s; after four silences it is taken for dead."""
+
+
+@dataclass(frozen=True)
+class PartitionStatus:
+    """One partition, both ends."""
+
+    partition: TopicPartition
+    remote: str
+    source_next: int
+    source_end: int | None  # None: the source does not answer
+    target_next: int | None
+    records: int = 0
+    bytes: int = 0
+    skipped: int = 0
+    newest_ms: int = -1
+    at_ms: int = 0
+    fault: FaultEntry | None = None
+    held_back: str | None = None  # an open transaction
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets not yet copied; None when the source's end is unknown (never 0 for unknown)."""
+        return None if self.source_end is None else max(0, self.source_end - self.source_next)
+
+
+@dataclass(frozen=True)
+class LinkStatus:
+    """One link as anybody with access to both clusters can see it."""
+
+    link: str
+    engine: Engine | None
+    partitions: tuple[PartitionStatus, ...]
+    problems: tuple[FaultEntry, ...] = ()  # of whole topics
+    source_trouble: str | None = None
+    now_ms: int = 0
+    records_per_second: float | None = None
+    bytes_per_second: float | None = None
+    lag_seconds: float | None = None
+    topics: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> tuple[FaultEntry, ...]:
+        """Everything that is faulted, partitions first."""
+        return tuple(p.fault for p in self.partitions if p.fault is not None) + self.problems
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets not yet copied over all partitions; None when any of them is unknown."""
+        lags = [p.lag for p in self.partitions]
+        return None if any(lag is None for lag in lags) else sum(lag for lag in lags if lag is not None)
+
+    @property
+    def state(self) -> LinkState:
+        """The worst thing that is true."""
+        return judge(self)
+
+
+def judge(status: LinkStatus) -> LinkState:
+    """Rules in order; the first that holds decides."""
+    engine = status.engine
+    if engine is None:
+        return "UNKNOWN"
+    if engine.phase == "stopped":
+        return "STOPPED"
+    if status.now_ms - engine.at_ms > ENGINE_SILENT_MS:
+        return "STALLED"  # the engine is silent: killed, frozen, or cut off from the target
+    faulted = sum(1 for p in status.partitions if p.fault is not None)
+    if faulted or status.problems:
+        return "FAULTED" if faulted == len(status.partitions) and not _moving(status) else "DEGRADED"
+    if status.source_trouble or engine.trouble:
+        return "STALLED"
+    return "CATCHING_UP" if (status.lag_seconds or 0) > 30 else "RUNNING"
+
+
+def _moving(status: LinkStatus) -> bool:
+    return bool(status.records_per_second)

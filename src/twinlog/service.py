@@ -1,0 +1,115 @@
+"""The composition root: what is built, in which order it starts and stops, and why.
+
+    settings ─▶ Spark session (once, slow: it starts while the clusters are asked) ─▶ one engine per link, side by side
+
+Stopping goes the other way: engines first, each letting its epoch finish, then Spark. No logic lives here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import UsageError
+from twinlog.flow.engine import LinkEngine
+from twinlog.flow.forget import forget
+from twinlog.flow.observe import Observer
+from twinlog.flow.query import Engine as SparkEngine
+from twinlog.flow.query import start_query, start_session
+from twinlog.flow.source import LinkRun
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.local.java import spark_java_home
+from twinlog.model.topics import TopicFacts
+from twinlog.sync.link_topics import LinkTopics
+
+
+@dataclass(frozen=True)
+class SparkPlace:
+    """Where the data path runs: this machine, or the user's cluster."""
+
+    master: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+
+
+class Service:
+    """All links of one process."""
+
+    def __init__(self, links: Sequence[LinkSettings], spark: SparkPlace, state: Path) -> None:
+        """Build the engines; nothing is started yet."""
+        self._spark = spark
+        self._state = state
+        self._session: Any = None
+        self._cores = os.cpu_count() or 1
+        self._slots = sum(link.tasks_max or self._cores for link in links)
+        self.engines = [self._engine(link) for link in links]
+
+    def _engine(self, link: LinkSettings) -> LinkEngine:
+        topics = LinkTopics(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+        return LinkEngine(link, topics, self._start_query, self._state / "checkpoints", self._cores)
+
+    def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
+        return start_query(self._session, run, checkpoint)
+
+    async def run(self) -> None:
+        """Run all links until each has ended. One link's end does not end another's (R8)."""
+        await asyncio.to_thread(self._start_spark)
+        try:
+            results = await asyncio.gather(*(engine.run() for engine in self.engines), return_exceptions=True)
+        finally:
+            await asyncio.to_thread(self._stop_spark)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    def stop(self) -> None:
+        """Ask every engine for a clean end."""
+        for engine in self.engines:
+            engine.stop()
+
+    def _start_spark(self) -> None:
+        java_home = os.environ.get("JAVA_HOME") if self._spark.master else str(spark_java_home())
+        engine = SparkEngine(self._spark.master, max(1, self._slots), java_home, dict(self._spark.options))
+        self._session = start_session(engine)
+
+    def _stop_spark(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            try:
+                session.stop()
+            except Exception:  # noqa: BLE001, S110  its JVM may be gone already, which is what we want
+                pass
+
+
+def observer(link: LinkSettings) -> Observer:
+    """Eyes on a link, from anywhere."""
+    admin = ClusterAdmin(link.source_admin)
+    committed = link.fetch.isolation == "read_committed"
+    return Observer(
+        link,
+        lambda wanted: admin.fetch_end_offsets(wanted, committed=committed),
+        admin.fetch_end_offsets if committed else None,
+    )
+
+
+async def forget_topic(link: LinkSettings, topic: str) -> None:
+    """Let a topic begin anew, once its target topic is gone."""
+    admin = ClusterAdmin(link.target_admin)
+    remote = link.naming.remote(link.source, topic)
+    there = admin.describe_topics([remote])[remote]
+    if isinstance(there, TopicFacts):
+        raise UsageError(f"{remote}: still exists on {link.target}; delete it first, or its records would be doubled")
+    await forget(link, topic)
+
+
+def scratch_folder() -> Path:
+    """Where Spark keeps what may be lost."""
+    return Path(tempfile.mkdtemp(prefix="twinlog-"))
+
+
+__all__ = ["Service", "SparkPlace", "forget_topic", "observer", "scratch_folder"]

@@ -1,0 +1,46 @@
+"""`twinlog link`: interventions on one link."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from twinlog.config.resolve import load_file
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import LinkUnknown, UsageError
+from twinlog.service import forget_topic
+
+app = typer.Typer(help="Interventions on one link.", no_args_is_help=True)
+
+
+@app.callback()
+def _noun() -> None:
+    """Keep `link` a noun even while it has a single verb."""
+
+
+@app.command()
+def reset(
+    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
+    topic: Annotated[str, typer.Argument(help="The source topic to mirror again from its start.")],
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Forget a topic's history on this link: it is mirrored again from its first record, into a new target topic.
+
+    The target topic must be gone (delete it first): copying again into a full one would double every record.
+    """
+    found = _link(link, config)
+    if not yes and not typer.confirm(f"{link}: forget everything about {topic} and mirror it again from the start?"):
+        raise UsageError("nothing was changed")
+    asyncio.run(forget_topic(found, topic))
+    typer.echo(f"{link}: {topic} begins anew; a running engine picks it up within its refresh interval.")
+
+
+def _link(name: str, config: Path) -> LinkSettings:
+    links = {link.name: link for link in load_file(config).links}
+    if name not in links:
+        raise LinkUnknown(name, str(config), ", ".join(links) or "none")
+    return links[name]

@@ -1,0 +1,61 @@
+"""The command `twinlog`: composes the commands and turns errors into sentences and exit codes.
+
+Exit codes: 0 done, 1 it did not work, 2 the command or the file is wrong (nothing was started), 4 superseded.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+import structlog
+import typer
+
+from twinlog.errors import SettingsInvalid, TwinlogError, UsageError
+from twinlog.surface.cli import local
+from twinlog.surface.cli.demo import demo
+from twinlog.surface.cli.link import app as link_app
+from twinlog.surface.cli.output import print_error, print_findings
+from twinlog.surface.cli.run import run
+from twinlog.surface.cli.status import status
+from twinlog.surface.cli.validate import validate
+
+app = typer.Typer(
+    name="twinlog",
+    help="Mirror Apache Kafka clusters across datacenters, exactly once, on Spark.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(run)
+app.command()(validate)
+app.command()(status)
+app.command()(demo)
+app.add_typer(link_app, name="link")
+app.add_typer(local.app, name="local")
+
+
+def main() -> None:
+    """Run the command line."""
+    level = getattr(logging, os.environ.get("TWINLOG_LOG", "WARNING").upper(), logging.WARNING)
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    try:
+        app(prog_name="twinlog")
+    except SettingsInvalid as invalid:
+        print_findings(invalid.findings)
+        sys.exit(2)
+    except UsageError as error:
+        print_error(error)
+        sys.exit(2)
+    except TwinlogError as error:
+        print_error(error)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

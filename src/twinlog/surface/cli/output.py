@@ -1,0 +1,33 @@
+"""How commands answer: the choice of form, findings of a settings file, errors with their way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import typer
+
+from twinlog.errors import Finding, TwinlogError
+
+_COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
+
+
+class Output(StrEnum):
+    """For people, or for programs."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def print_findings(findings: Iterable[Finding], output: Output = Output.TABLE) -> None:
+    """Say what is remarkable about a settings file: to stderr, so that answers stay clean."""
+    for finding in findings:
+        colour = typer.style(f"{finding.level:7} ", fg=_COLOURS[finding.level]) if output is Output.TABLE else f"{finding.level:7} "
+        typer.echo(colour + str(finding), err=True)
+
+
+def print_error(error: TwinlogError) -> None:
+    """One sentence that starts with the thing, and the way out."""
+    typer.echo(typer.style("error: ", fg="red", bold=True) + str(error), err=True)
+    if error.way_out():
+        typer.echo(typer.style("  try: ", fg="cyan") + error.way_out(), err=True)

@@ -1,0 +1,152 @@
+"""`twinlog status`: how every link stands, asked of the clusters themselves. Needs no running engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.config.resolve import load_file
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import ClusterError
+from twinlog.model.health import LinkStatus
+from twinlog.service import observer
+from twinlog.surface.cli.output import Output
+
+COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow", "DEGRADED": "red", "FAULTED": "red", "STALLED": "red"}
+BETWEEN_LOOKS_S = 1.2
+
+
+def status(
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    clusters: Annotated[list[str] | None, typer.Option(help="Only links into these clusters.")] = None,
+    partitions: Annotated[bool, typer.Option("--partitions", "-p", help="Every partition, not only the sums.")] = False,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+) -> None:
+    """Show state, lag, throughput and faults of each link. Exit code 1 when a link is not healthy."""
+    links = load_file(config, clusters or ()).links
+    found = asyncio.run(_look(links))
+    if output is Output.JSON:
+        typer.echo(json.dumps([_as_json(link, s) for link, s in found], indent=2))
+    else:
+        _print(found, partitions)
+    healthy = {"RUNNING", "CATCHING_UP"}
+    if any(isinstance(s, ClusterError) or s.state not in healthy for _, s in found):
+        raise typer.Exit(1)
+
+
+async def _look(links: tuple[LinkSettings, ...]) -> list[tuple[LinkSettings, LinkStatus | ClusterError]]:
+    return list(await asyncio.gather(*(_look_twice(link) for link in links)))
+
+
+async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | ClusterError]:
+    """Two looks, for the rates between them."""
+    eyes = observer(link)
+    try:
+        await eyes.look()
+        await asyncio.sleep(BETWEEN_LOOKS_S)
+        return link, await eyes.look()
+    except ClusterError as error:
+        return link, error
+
+
+def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, Any]:
+    if isinstance(found, ClusterError):
+        return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.way_out()}
+    engine = found.engine
+    return {
+        "link": found.link,
+        "state": found.state,
+        "engine": engine.model_dump(exclude_none=True) if engine else None,
+        "trouble": found.source_trouble or (engine.trouble if engine else None),
+        "lag_records": found.lag,
+        "lag_seconds": found.lag_seconds,
+        "records_per_second": found.records_per_second,
+        "bytes_per_second": found.bytes_per_second,
+        "topics": found.topics,
+        "faults": [fault.model_dump() for fault in found.faults],
+        "partitions": [
+            {
+                "topic": p.partition.topic,
+                "partition": p.partition.partition,
+                "remote": p.remote,
+                "source_next": p.source_next,
+                "source_end": p.source_end,
+                "target_next": p.target_next,
+                "lag": p.lag,
+                "records": p.records,
+                "skipped": p.skipped,
+                "fault": p.fault.code if p.fault else None,
+                "held_back": p.held_back,
+            }
+            for p in found.partitions
+        ],
+    }
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """A number for people; unknown is said, never shown as 0."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}{unit}" if value >= 100 or value == int(value) else f"{value:,.1f}{unit}"
+
+
+def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool) -> None:
+    console = Console()
+    table = Table(title=None)
+    for title in ("link", "state", "lag", "behind", "records/s", "MB/s", "topics", "partitions", "faults"):
+        table.add_column(title, justify="left" if title in {"link", "state"} else "right")
+    for link, status_ in found:
+        if isinstance(status_, ClusterError):
+            table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * 7)
+            continue
+        table.add_row(
+            link.name,
+            Text(status_.state, COLOURS.get(status_.state, "dim")),
+            number(status_.lag),
+            number(status_.lag_seconds, " s"),
+            number(status_.records_per_second),
+            number(None if status_.bytes_per_second is None else status_.bytes_per_second / 1e6),
+            str(status_.topics),
+            str(len(status_.partitions)),
+            Text(str(len(status_.faults)), "red" if status_.faults else ""),
+        )
+    console.print(table)
+    for link, status_ in found:
+        _print_details(console, link, status_, partitions)
+
+
+def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | ClusterError, partitions: bool) -> None:
+    if isinstance(status_, ClusterError):
+        console.print(f"[red]{link.name}[/] {status_}\n  try: {status_.way_out()}", highlight=False)
+        return
+    engine = status_.engine
+    if engine is None:
+        console.print(f"{link.name}: no engine has ever run this link. Start it with `twinlog run`.", highlight=False)
+    elif status_.state == "STALLED" and not status_.source_trouble and not engine.trouble:
+        silent = (time.time() * 1000 - engine.at_ms) / 1000
+        console.print(f"{link.name}: the engine on {engine.host} (pid {engine.pid}) is silent for {silent:.0f} s.")
+    for trouble in filter(None, (status_.source_trouble, engine.trouble if engine else None)):
+        console.print(f"{link.name}: [red]{trouble}[/]", highlight=False)
+    for fault in status_.faults:
+        console.print(Text(f"{fault.code}  {fault.says}", "red"))
+        console.print(Text(f"  try: {fault.remedy}"))
+    for part in status_.partitions:
+        if part.held_back:
+            console.print(Text(f"{part.partition}: {part.held_back}", "yellow"))
+    if partitions:
+        table = Table()
+        for title in ("partition", "into", "source next", "source end", "lag", "target next", "records", "skipped", "state"):
+            table.add_column(title, justify="left" if title in {"partition", "into", "state"} else "right")
+        for p in status_.partitions:
+            state = p.fault.code if p.fault else "ok"
+            cells = (p.source_next, p.source_end, p.lag, p.target_next, p.records, p.skipped)
+            table.add_row(str(p.partition), p.remote, *(number(cell) for cell in cells), state)
+        console.print(table)

@@ -1,0 +1,78 @@
+"""Everything an engine asks of the two clusters' metadata, for one link. Blocking; called in the service's worker threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final, assert_never
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import BrokerRefused, ClusterError, TopicExists
+from twinlog.kafka.admin import ClusterAdmin, TopicOrder
+from twinlog.model.ledger import RosterTopic, ledger_topic
+from twinlog.model.names import TopicPartition
+from twinlog.model.roster import may_create
+from twinlog.model.selection import replicates
+from twinlog.model.start import AtTime, Earliest, Latest
+from twinlog.model.topics import Roster, TopicFacts
+from twinlog.sync.topics import TopicSync
+
+LEDGER_CONFIGS: Final = {
+    "cleanup.policy": "compact",
+    # States are rewritten every second: small segments and an eager cleaner keep the ledger small enough to re-read.
+    "segment.bytes": "1048576",
+    "segment.ms": "600000",
+    "segment.index.bytes": "65536",
+    "min.cleanable.dirty.ratio": "0.2",
+}
+_VISIBLE_WITHIN_S: Final = 15.0
+
+
+class LinkTopics:
+    """The metadata side of one link."""
+
+    def __init__(self, link: LinkSettings, source: ClusterAdmin, target: ClusterAdmin) -> None:
+        """Use the two admins of the link; nothing is asked yet."""
+        self._link = link
+        self._source = source
+        self._target = target
+        self._sync = TopicSync(link, source, target)
+
+    def ensure_ledger(self) -> int:
+        """Create the ledger topic unless it is there; returns its shards, which were fixed when it was made."""
+        name = ledger_topic(self._link.source)
+        deadline = time.monotonic() + _VISIBLE_WITHIN_S
+        while True:
+            facts = self._target.describe_topics([name])[name]
+            if isinstance(facts, TopicFacts):
+                return facts.partitions - 1
+            if time.monotonic() > deadline:
+                raise BrokerRefused(self._link.target, f"{name} was created but does not appear: {facts}")
+            order = TopicOrder(name, 1 + self._link.ledger_shards, self._link.replication_factor, LEDGER_CONFIGS)
+            refusal = self._target.create_topics([order])[name]
+            if refusal is not None and not isinstance(refusal, TopicExists):
+                raise refusal
+            time.sleep(0.1)
+
+    def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
+        """One cycle of topic sync; what somebody deleted on the target is not created again behind his back."""
+        return self._sync.step(lambda name, source_id: may_create(known, name, source_id))
+
+    def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
+        """Where to begin. `start.from` is for what existed when the link was new; what appears later is read whole."""
+        start = self._link.start_from if first_time else Earliest()
+        match start:
+            case Earliest():
+                found = self._source.fetch_start_offsets(partitions)
+            case Latest():
+                found = self._source.fetch_end_offsets(partitions)
+            case AtTime():
+                found = self._source.fetch_offsets_at(partitions, start.ms)
+            case _:
+                assert_never(start)
+        return {partition: int(at) for partition, at in found.items() if not isinstance(at, ClusterError)}
+
+    def selected(self, topic: str) -> bool:
+        """Whether the settings want this topic."""
+        link = self._link
+        return replicates(topic, link.source, link.target, link.topics, link.naming)
