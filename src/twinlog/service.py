@@ -8,6 +8,7 @@ Stopping goes the other way: engines first, each letting its epoch finish, then 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import tempfile
 from collections.abc import Sequence
@@ -80,10 +81,8 @@ class Service:
     def _stop_spark(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            try:
+            with contextlib.suppress(Exception):  # its JVM may be gone already, which is what we want
                 session.stop()
-            except Exception:  # noqa: BLE001, S110  its JVM may be gone already, which is what we want
-                pass
 
 
 def observer(link: LinkSettings) -> Observer:

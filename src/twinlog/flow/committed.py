@@ -21,9 +21,7 @@ class Selected:
     strange: BatchHeader | None  # a batch of no known format; the range ends before it
 
 
-def select_batches(
-    records: memoryview, aborted: list[tuple[int, int]], position: int, last_epoch: int
-) -> Selected:
+def select_batches(records: memoryview, aborted: list[tuple[int, int]], position: int, last_epoch: int) -> Selected:
     """Leave out what must not be copied. Without anything to leave out the buffer passes as one view."""
     active: set[int] = set()
     coming = list(reversed(aborted))

@@ -121,7 +121,7 @@ class LinkEngine:
     async def _pause(self, seconds: float) -> None:
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return
 
     async def _sign_in(self, target: Cluster, writer: LedgerWriter, view: LedgerView) -> None:
@@ -222,7 +222,7 @@ class LinkEngine:
         try:
             if not superseded:
                 await asyncio.wait_for(self._finish_epoch(writer, query), STOP_SECONDS)
-        except (asyncio.TimeoutError, ClusterError, *ConnectionTrouble) as error:
+        except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
             log.warning("stopping_hard", link=self.link.name, reason=str(error) or "the epoch did not end in time")
         await asyncio.to_thread(_stop, query)
         self._query = None
@@ -230,7 +230,7 @@ class LinkEngine:
             self.phase = "stopped"
             try:
                 await asyncio.wait_for(writer.write([self._record("stopped", self.generation)]), 1.0)
-            except (asyncio.TimeoutError, ClusterError, *ConnectionTrouble) as error:
+            except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
                 log.warning("not_signed_out", link=self.link.name, reason=str(error))
 
     async def _finish_epoch(self, writer: LedgerWriter, query: Any) -> None:

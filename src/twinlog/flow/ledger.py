@@ -93,7 +93,7 @@ class LedgerView:
             self.states.pop(TopicPartition(path[0], int(path[1])), None)
         elif kind in {"runs", "gap"} and len(path) == 3:
             shelf = self.sealed if kind == "runs" else self.gaps
-            shelf.get(TopicPartition(path[0], int(path[1])), {}).pop(int(path[2]), None)  # type: ignore[attr-defined]
+            shelf.get(TopicPartition(path[0], int(path[1])), {}).pop(int(path[2]), None)
 
     async def catch_up(self, cluster: Cluster, source: str, lane: str = "ledger") -> None:
         """Read everything there is now."""

@@ -94,7 +94,7 @@ class Observer:
         known_end = int(end) if isinstance(end, int) else None
         held = None
         if known_end is not None and isinstance(high, int) and high > known_end:
-            held = f"an open transaction begins at source offset {known_end}: {high - known_end} offsets wait for its end"
+            held = f"an open transaction at source offset {known_end} holds {high - known_end} offsets back"
         return PartitionStatus(
             partition=partition,
             remote=topic.remote,

@@ -158,7 +158,7 @@ class Outbox:
                 missing = f"the reader brought offset {parcel.first}, but {self.shaped_to} is next"
                 raise LedgerDisagrees(*parcel.partition, missing)
             if parcel.kind == "fault":
-                raise ReaderFault(json.loads(bytes(parcel.payload)))  # noqa: TRY301  one place stops the partition
+                raise ReaderFault(json.loads(bytes(parcel.payload)))
             if parcel.kind == "gap":
                 self._skip(parcel)
             else:

@@ -21,16 +21,15 @@ import pyarrow as pa
 from twinlog.model.names import TopicPartition
 
 SQL_SCHEMA: Final = "topic string, partition int, first bigint, next bigint, kind string, payload binary"
-ARROW_SCHEMA: Final = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("first", pa.int64()),
-        ("next", pa.int64()),
-        ("kind", pa.string()),
-        ("payload", pa.binary()),
-    ]
-)
+_FIELDS: Final[list[pa.Field[Any]]] = [
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("first", pa.int64()),
+    pa.field("next", pa.int64()),
+    pa.field("kind", pa.string()),
+    pa.field("payload", pa.binary()),
+]
+ARROW_SCHEMA: Final = pa.schema(_FIELDS)
 
 Kind: TypeAlias = Literal["data", "begin", "fault", "gap", "flush"]
 
@@ -66,8 +65,9 @@ def to_arrow(parcel: Parcel) -> pa.RecordBatch:
 
 def from_arrow(batch: pa.RecordBatch) -> list[Parcel]:
     """The rows of an Arrow batch; payloads are views into it."""
-    topics, partitions, firsts, nexts, kinds = (batch.column(i).to_pylist() for i in range(5))
-    payloads = batch.column(5)
+    columns: list[list[Any]] = [batch.column(i).to_pylist() for i in range(5)]
+    topics, partitions, firsts, nexts, kinds = columns
+    payloads: Any = batch.column(5)
     return [
         Parcel(
             TopicPartition(topics[i], partitions[i]), firsts[i], nexts[i], kinds[i], memoryview(payloads[i].as_buffer())

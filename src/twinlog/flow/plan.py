@@ -21,7 +21,7 @@ IDLE_WEIGHT: Final = 1.0
 
 
 @dataclass
-class TaskPlan(InputPartition):  # type: ignore[misc]
+class TaskPlan(InputPartition):
     """The work of one task in one epoch, and what the ledger said when it was planned (read on from `ledger_at`)."""
 
     epoch: int
@@ -38,7 +38,10 @@ class TaskPlan(InputPartition):  # type: ignore[misc]
 
 
 def weigh(
-    roster: Mapping[str, RosterTopic], bytes_before: Mapping[TopicPartition, int], bytes_now: Mapping[TopicPartition, int], shards: int
+    roster: Mapping[str, RosterTopic],
+    bytes_before: Mapping[TopicPartition, int],
+    bytes_now: Mapping[TopicPartition, int],
+    shards: int,
 ) -> dict[int, float]:
     """The weight of each shard that has partitions: bytes copied since the last plan, plus a little for each."""
     weights: dict[int, float] = {}
@@ -52,7 +55,7 @@ def weigh(
 
 
 def deal(weights: Mapping[int, float], tasks: int, shards: int) -> list[tuple[int, ...]]:
-    """Deal every shard, also those without partitions yet (a new topic may fall into them), to at most `tasks` tasks."""
+    """Deal every shard, also those without partitions yet (a new topic may fall into them), to `tasks` tasks."""
     count = max(1, min(tasks, shards))
     hands: list[list[int]] = [[] for _ in range(count)]
     loads = [0.0] * count

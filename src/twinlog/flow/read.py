@@ -150,7 +150,7 @@ class Reader:
     async def _tick(self, seconds: float) -> None:
         try:
             await asyncio.wait_for(self.finished.wait(), max(0.01, seconds))
-        except asyncio.TimeoutError:
+        except TimeoutError:
             now = time.monotonic()
             for partition in [p for p, when in self.resting.items() if when <= now]:
                 del self.resting[partition]
@@ -326,7 +326,7 @@ class Reader:
                 self._fault(part.partition, SourceTruncated(*part.partition, wanted, part.diverging_end))
             elif part.error == codes.OFFSET_OUT_OF_RANGE:
                 await self._out_of_range(part.partition, reading)
-            elif part.error in {codes.TOPIC_AUTHORIZATION_FAILED}:
+            elif part.error == codes.TOPIC_AUTHORIZATION_FAILED:
                 self._fault(part.partition, PartitionAccessDenied(*part.partition, self.source.alias, "Read"))
             elif part.error == codes.CORRUPT_MESSAGE:
                 problem = "the source broker itself finds it unreadable"

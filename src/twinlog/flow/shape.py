@@ -6,7 +6,7 @@ A batch passes unopened whenever nothing in it must change. It is opened for exa
     holes         compaction removed records: the broker refuses a batch whose count and last offset disagree
     append time   all records carry the batch's time, which only re-encoding makes true on a create-time topic
     too large     for the target topic: split; one record that is too large alone is a fault
-    tiny          several small batches stand in line: a produce request takes one batch per partition, so they are merged
+    tiny          several small batches in line: a request takes one batch per partition, so they are merged
     old format    magic 0 or 1
 
 Whatever it was, the compression stays what the producer chose.
@@ -148,8 +148,6 @@ class Shaper:
         offsets = piece.offsets if piece.offsets is not None else range(piece.first, piece.first + piece.records)
         opened = [_at(record, offset) for record, offset in zip(open_batch(piece.data), offsets, strict=True)]
         yield from self._seal(opened[records:], piece.header.codec)
-
-
 
 
 def _at(record: OpenRecord, offset: int) -> OpenRecord:

@@ -37,7 +37,7 @@ from twinlog.wire.connection import Cluster
 
 @dataclass(frozen=True)
 class LinkRun:
-    """What the data sources of one engine run need to know. Travels pickled, never as options: it holds secrets (R12)."""
+    """What the data sources of one engine run need. Travels pickled, never as options: it holds secrets (R12)."""
 
     link: LinkSettings
     generation: int
@@ -45,14 +45,14 @@ class LinkRun:
     cores: int
 
 
-class Positions(WriterCommitMessage):  # type: ignore[misc]
+class Positions(WriterCommitMessage):
     """What one task reached, for Spark's progress; the ledger knows it already."""
 
     def __init__(self, positions: dict[str, int]) -> None:
         self.positions = positions
 
 
-class EpochReader(DataSourceStreamReader):  # type: ignore[misc]
+class EpochReader(DataSourceStreamReader):
     """Plans epochs and reads them."""
 
     def __init__(self, run: LinkRun) -> None:
@@ -89,7 +89,7 @@ class EpochReader(DataSourceStreamReader):  # type: ignore[misc]
 
     def _refreshed(self) -> LedgerView:
         if self._view is None:
-            self._view = LedgerView({partition: 0 for partition in range(1 + self.run.shards)})
+            self._view = LedgerView(dict.fromkeys(range(1 + self.run.shards), 0))
         view = self._view
 
         async def read() -> None:
@@ -114,13 +114,13 @@ class EpochReader(DataSourceStreamReader):  # type: ignore[misc]
         return {"run": self.run, "_view": None, "_bytes_before": {}}
 
 
-class ParcelWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
+class ParcelWriter(DataSourceStreamArrowWriter):
     """Writes the rows of an epoch."""
 
     def __init__(self, run: LinkRun) -> None:
         self.run = run
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]
         """On an executor: returns when the epoch's rows are acknowledged and noted."""
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
@@ -135,9 +135,9 @@ class ParcelWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
 
 def link_format(run: LinkRun, name: str) -> type[DataSource]:
-    """A data source class that holds its run: Spark pickles the class by value, so nothing shows in a plan or the UI."""
+    """A data source class that holds its run: Spark pickles it by value, so nothing shows in a plan or the UI."""
 
-    class LinkFormat(DataSource):  # type: ignore[misc]
+    class LinkFormat(DataSource):
         @classmethod
         def name(cls) -> str:
             return name

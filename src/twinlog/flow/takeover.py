@@ -136,7 +136,7 @@ class ShardOwner:
             self.view.states[TopicPartition(state.topic, state.partition)] = state
 
     async def _look(self, begin: Begin) -> Opened:
-        """Where does the target stand, and is it still the topic we wrote into?"""
+        """See where the target stands, and whether it is still the topic we wrote into."""
         known = self.known(begin)
         found = self.target.topics.get(begin.roster.remote)
         if found is None or begin.remote.partition not in found.leaders or found.topic_id != begin.roster.target_id:

@@ -233,7 +233,7 @@ class Writer:
         self.lanes.ready(box)
 
     def _check(self, box: Outbox) -> None:
-        """Is everything before a fault done? Are there bytes to give back?"""
+        """Declare a fault whose turn has come; give back bytes that are done with."""
         box.doom_if_done()
         self._collect(box)
 

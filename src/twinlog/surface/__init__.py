@@ -1,0 +1,1 @@
+"""Faces: they parse, call and render; they decide nothing."""

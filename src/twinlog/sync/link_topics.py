@@ -1,4 +1,4 @@
-"""Everything an engine asks of the two clusters' metadata, for one link. Blocking; called in the service's worker threads."""
+"""Everything an engine asks of the clusters' metadata, for one link. Blocking; runs in the service's worker threads."""
 
 from __future__ import annotations
 

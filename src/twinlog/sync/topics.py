@@ -65,7 +65,10 @@ class TopicSync:
         self._left_out: dict[str, tuple[TopicFinding, ...]] = {}
 
     def step(self, may_create: Callable[[str, str], bool] = lambda _name, _source_id: True) -> Roster:
-        """Run one cycle. A missing target topic is created only if `may_create(source name, source id)`. Raises ClusterUnreachable or AccessDenied when a whole cluster does not serve us."""
+        """Run one cycle. A missing target topic is created only if `may_create(source name, source id)`.
+
+        Raises ClusterUnreachable or AccessDenied when a whole cluster does not serve us.
+        """
         facts, unseen = self._fetch_selected()
         remotes = {name: self._link.naming.remote(self._link.source, name) for name in facts}
         target_facts, hidden = self._fetch_existing(remotes.values())

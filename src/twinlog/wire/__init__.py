@@ -1,0 +1,1 @@
+"""Batches and brokers, low level. The only room that imports aiokafka."""

@@ -91,7 +91,7 @@ def _short_header(buffer: bytes | memoryview, at: int) -> BatchHeader | None:
     """A message of the old formats may be shorter than a v2 header: only its first four fields mean something."""
     if len(buffer) - at < LEGACY_BYTES:
         return None
-    return BatchHeader(*_PREFIX.unpack_from(buffer, at), 0, 0, 0, 0, 0, -1, -1, -1, 0)
+    return BatchHeader._make((*_PREFIX.unpack_from(buffer, at), 0, 0, 0, 0, 0, -1, -1, -1, 0))
 
 
 def walk(buffer: bytes | memoryview) -> Iterator[tuple[int, BatchHeader]]:

@@ -200,9 +200,7 @@ class Cluster:
         body = [unsigned_varint(len(wanted) + 1)]
         body += [bytes(16) + compact_string(name) + b"\x00" for name in wanted]
         body.append(b"\x00\x00\x00")  # no auto-creation, no authorised operations, no tags
-        reader = await connection.exchange(
-            _METADATA, _METADATA_VERSION, body, flexible=True, timeout_s=self.timeout_s
-        )
+        reader = await connection.exchange(_METADATA, _METADATA_VERSION, body, flexible=True, timeout_s=self.timeout_s)
         found = self._read_metadata(reader)
         for name in wanted:
             self.topics[name] = found[name]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +29,13 @@ _END: Final = (26, 1)
 _TRANSACTION: Final = 1  # kind of coordinator
 _TIMEOUT_MS: Final = 60_000
 _PAUSE_S: Final = 0.02
+_DENIED: Final = frozenset(
+    {
+        codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        codes.CLUSTER_AUTHORIZATION_FAILED,
+        codes.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
 _PASSING: Final = codes.PASSING | {codes.UNKNOWN_TOPIC_OR_PARTITION}
 
 
@@ -69,9 +76,15 @@ class Fence:
         abort = (who, b"\x00")
         await self._ask(_END, abort, producer.transactional_id, shard, lambda r: (r.i32(), r.i16())[1])
 
-    async def _ask(self, api: tuple[int, int], body, transactional_id: str, shard: int, error_of) -> FrameReader:  # type: ignore[no-untyped-def]
+    async def _ask(
+        self,
+        api: tuple[int, int],
+        body: Sequence[bytes],
+        transactional_id: str,
+        shard: int,
+        error_of: Callable[[FrameReader], int],
+    ) -> FrameReader:
         """Ask the coordinator until it answers: it may be loading, moving, or finishing an older transaction."""
-        body = list(body)
         delay = _PAUSE_S
         while True:
             try:
@@ -85,7 +98,7 @@ class Fence:
                 return reader
             if error in codes.FENCED:
                 raise OwnershipLost(self.link, shard)
-            if error in {codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, codes.CLUSTER_AUTHORIZATION_FAILED, codes.TOPIC_AUTHORIZATION_FAILED}:
+            if error in _DENIED:
                 raise AccessDenied(
                     self.cluster.alias,
                     f"{codes.name_of(error)} for transactional id {transactional_id}: Write and Describe are needed",

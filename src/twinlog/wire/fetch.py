@@ -84,15 +84,22 @@ class FetchSession:
             now = (at.topic_id, at.offset, at.leader_epoch, at.max_bytes)
             if self._told.get(key) != now:
                 self._told[key] = now
-                changed.setdefault((key.topic, at.topic_id), []).append(
-                    _PARTITION.pack(key.partition, at.leader_epoch, at.offset, at.last_epoch, -1, at.max_bytes) + b"\x00"
-                )
+                where = (key.partition, at.leader_epoch, at.offset, at.last_epoch, -1, at.max_bytes)
+                changed.setdefault((key.topic, at.topic_id), []).append(_PARTITION.pack(*where) + b"\x00")
         gone: dict[tuple[str, str], list[int]] = {}
         for key in [key for key in self._told if key not in self.positions]:
             gone.setdefault((key.topic, self._told.pop(key)[0]), []).append(key.partition)
 
         body = [
-            _HEAD.pack(-1, self.max_wait_ms, self.min_bytes, self.max_bytes, int(self.read_committed), self._session_id, self._epoch if self.lasting else -1),
+            _HEAD.pack(
+                -1,
+                self.max_wait_ms,
+                self.min_bytes,
+                self.max_bytes,
+                int(self.read_committed),
+                self._session_id,
+                self._epoch if self.lasting else -1,
+            ),
             unsigned_varint(len(changed) + 1),
         ]
         for (name, topic_id), partitions in changed.items():
@@ -160,6 +167,4 @@ def _read_partition(reader: FrameReader, topic: str) -> FetchedPartition:
     if diverging is not None:
         diverging_end = struct.unpack_from(">iq", diverging)[1]
     aborted.sort(key=lambda pair: pair[1])
-    return FetchedPartition(
-        TopicPartition(topic, index), error, high, stable, start, aborted, diverging_end, records
-    )
+    return FetchedPartition(TopicPartition(topic, index), error, high, stable, start, aborted, diverging_end, records)

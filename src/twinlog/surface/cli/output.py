@@ -22,8 +22,10 @@ class Output(StrEnum):
 def print_findings(findings: Iterable[Finding], output: Output = Output.TABLE) -> None:
     """Say what is remarkable about a settings file: to stderr, so that answers stay clean."""
     for finding in findings:
-        colour = typer.style(f"{finding.level:7} ", fg=_COLOURS[finding.level]) if output is Output.TABLE else f"{finding.level:7} "
-        typer.echo(colour + str(finding), err=True)
+        level = f"{finding.level:7} "
+        if output is Output.TABLE:
+            level = typer.style(level, fg=_COLOURS[finding.level])
+        typer.echo(level + str(finding), err=True)
 
 
 def print_error(error: TwinlogError) -> None:

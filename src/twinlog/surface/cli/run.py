@@ -40,7 +40,7 @@ def run(
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
     for link in resolved.links:
-        say("starting", link, f"topics {link.topics}, from {link.start_from}")
+        say("starting", link, f"topics {','.join(link.topics.include)} from {link.start_from}")
     scratch = scratch_folder()
     try:
         service = Service(resolved.links, SparkPlace(master, options), scratch)
@@ -92,6 +92,7 @@ def _voice(output: Output) -> Say:
         if output is Output.JSON:
             print(json.dumps({"at": time.time(), "link": link.name, "phase": phase, "detail": detail}), flush=True)
         else:
-            console.print(f"{time.strftime('%H:%M:%S')} [bold]{link.name}[/] {phase}" + (f": {detail}" if detail else ""))
+            more = f": {detail}" if detail else ""
+            console.print(f"{time.strftime('%H:%M:%S')} [bold]{link.name}[/] {phase}{more}", soft_wrap=True)
 
     return say

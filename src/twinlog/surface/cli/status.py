@@ -143,7 +143,8 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
             console.print(Text(f"{part.partition}: {part.held_back}", "yellow"))
     if partitions:
         table = Table()
-        for title in ("partition", "into", "source next", "source end", "lag", "target next", "records", "skipped", "state"):
+        titles = ("partition", "into", "source next", "source end", "lag", "target next", "records", "skipped", "state")
+        for title in titles:
             table.add_column(title, justify="left" if title in {"partition", "into", "state"} else "right")
         for p in status_.partitions:
             state = p.fault.code if p.fault else "ok"
