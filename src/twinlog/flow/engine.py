@@ -24,6 +24,7 @@ import structlog
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, EngineDied
 from twinlog.flow.ledger import LedgerView, LedgerWriter, roster_writer
+from twinlog.flow.plan import tasks_for
 from twinlog.flow.source import LinkRun
 from twinlog.model.ledger import Engine, RosterTopic
 from twinlog.model.names import TopicPartition
@@ -72,6 +73,8 @@ class LinkEngine:
     epochs_failed: int = 0
     _engine_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     _replan: int = 0
+    _cycles: int = 0
+    _tasks: int = 0
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _query: Any = None
 
@@ -155,7 +158,8 @@ class LinkEngine:
 
     async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
         """One roster cycle."""
-        first_time = not view.roster
+        # `start.from` is for what is there when the link is new; whatever appears later is read from its first record.
+        first_time = self._cycles == 0 and not view.roster
         observed = await asyncio.to_thread(self.topics.observe, dict(view.roster))
         wanted = wanted_origins(observed.topics.values(), view.roster)
         origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else {}
@@ -168,7 +172,17 @@ class LinkEngine:
         await writer.write([], tombstones=[f"roster/{name}".encode() for name in changes.removed])
         for name in changes.removed:
             view.roster.pop(name, None)
+        self._cycles += 1
+        self._replan_if_grown(view)
         return True
+
+    def _replan_if_grown(self, view: LedgerView) -> None:
+        """End the epoch early when there is work for more tasks than it was planned with."""
+        partitions = sum(topic.partitions for topic in view.roster.values())
+        tasks = tasks_for(partitions, self.link.tasks_max, self.cores)
+        if self._tasks and tasks > self._tasks:
+            self._replan += 1
+        self._tasks = tasks
 
     async def _drive(self, run: LinkRun, writer: LedgerWriter, view: LedgerView) -> None:
         """Keep the query running, the roster fresh and the engine record warm."""
@@ -179,7 +193,11 @@ class LinkEngine:
             if self._query is None:
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
                 self.phase = "running"
-            failure = await asyncio.to_thread(_failure_of, self._query)
+            try:
+                failure = await asyncio.to_thread(_failure_of, self._query)
+            except EngineDied:
+                self._query = None  # nothing left to stop
+                raise
             if failure is not None:
                 self.epochs_failed += 1
                 self.phase, self.trouble = "waiting", failure

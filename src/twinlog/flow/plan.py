@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark.sql.datasource import InputPartition
 
-from twinlog.model.ledger import PartitionState, RosterTopic, shard_of
+from twinlog.model.ledger import Engine, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
 
 IDLE_WEIGHT: Final = 1.0
@@ -30,6 +30,7 @@ class TaskPlan(InputPartition):
     shards: tuple[int, ...]
     shard_count: int
     ledger_at: dict[int, int]
+    engine: Engine | None = None
     roster: dict[str, RosterTopic] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
 

@@ -380,7 +380,7 @@ def read_task(link: LinkSettings, plan: TaskPlan) -> Iterator[Parcel]:
         ready.put(out)
         client = f"twinlog|{link.name}|reader-{plan.task}"
         source, target = Cluster(link.source_consumer, client), Cluster(link.target_producer, client)
-        view = LedgerView(dict(plan.ledger_at), None, dict(plan.roster), dict(plan.states))
+        view = LedgerView(dict(plan.ledger_at), plan.engine, dict(plan.roster), dict(plan.states))
         try:
             await Reader(link, plan, source, target, out, view).run()
             out.put(None)

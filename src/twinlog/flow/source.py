@@ -85,7 +85,9 @@ class EpochReader(DataSourceStreamReader):
         run, mine = self.run, set(shards)
         ledger_at = {0: view.positions[0]} | {1 + shard: view.positions[1 + shard] for shard in shards}
         states = {p: state for p, state in view.states.items() if shard_of(p, run.shards) in mine}
-        return TaskPlan(epoch, run.generation, task, shards, run.shards, ledger_at, dict(view.roster), states)
+        return TaskPlan(
+            epoch, run.generation, task, shards, run.shards, ledger_at, view.engine, dict(view.roster), states
+        )
 
     def _refreshed(self) -> LedgerView:
         if self._view is None:

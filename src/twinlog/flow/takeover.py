@@ -123,17 +123,15 @@ class ShardOwner:
         await self.fence.plant(self.producer, self.shard, [o.begin.remote for o in unclean])
         await asyncio.gather(*(self._reconcile(o) for o in unclean))
         for o in opened:
+            o.state.producer_id = self.producer.producer_id
             if o.fault is None and o.state.phase == "closed":
                 o.state.phase = "copying"
-            o.state.producer_id = self.producer.producer_id
-        await self.note([o.state for o in opened])
+        # One that is noted as open or faulted already is not noted again: a reader that hears "faulted" lets it rest.
+        fresh = [o.state for o in opened if (known := self.known(o.begin)) is None or known.phase != o.state.phase]
+        await self.ledger.write(fresh)
+        for state in fresh:  # a second opening in this task must find it
+            self.view.states[TopicPartition(state.topic, state.partition)] = state.model_copy(deep=True)
         return opened
-
-    async def note(self, states: Sequence[PartitionState]) -> None:
-        """Write states into the ledger; a second opening of the partition in this task must find them."""
-        await self.ledger.write(states)
-        for state in states:
-            self.view.states[TopicPartition(state.topic, state.partition)] = state
 
     async def _look(self, begin: Begin) -> Opened:
         """See where the target stands, and whether it is still the topic we wrote into."""

@@ -89,7 +89,6 @@ class Writer:
     boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)
     opening: dict[TopicPartition, deque[Parcel]] = field(default_factory=dict)
     begun: dict[TopicPartition, Begin] = field(default_factory=dict)
-    by_remote: dict[TopicPartition, Outbox] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _locks: dict[int, asyncio.Lock] = field(default_factory=dict)
 
@@ -169,7 +168,7 @@ class Writer:
         begin = opened.begin
         shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.merge_target_bytes)
         box = Outbox(owner, begin.remote, shaper, opened)
-        self.boxes[begin.partition] = self.by_remote[begin.remote] = box
+        self.boxes[begin.partition] = box
         if opened.fault is not None:
             box.fault(opened.fault)
         for parcel in self.opening.pop(begin.partition, ()):

@@ -26,6 +26,7 @@ from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_va
 
 _REQUEST = struct.Struct(">hhi")
 _METADATA, _METADATA_VERSION = 3, 12
+_METADATA_SECONDS = 5.0
 
 ConnectionTrouble = (OSError, EOFError, TimeoutError, KafkaConnectionError, BrokerTimeout)
 """What a broken, slow or closed connection raises. Never a fault of a partition: wait, reconnect, go on (R9)."""
@@ -200,7 +201,9 @@ class Cluster:
         body = [unsigned_varint(len(wanted) + 1)]
         body += [bytes(16) + compact_string(name) + b"\x00" for name in wanted]
         body.append(b"\x00\x00\x00")  # no auto-creation, no authorised operations, no tags
-        reader = await connection.exchange(_METADATA, _METADATA_VERSION, body, flexible=True, timeout_s=self.timeout_s)
+        # A frozen broker must not hold everybody up: another one knows as well.
+        patience = min(self.timeout_s, _METADATA_SECONDS)
+        reader = await connection.exchange(_METADATA, _METADATA_VERSION, body, flexible=True, timeout_s=patience)
         found = self._read_metadata(reader)
         for name in wanted:
             self.topics[name] = found[name]
