@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from twinlog.errors import CorruptBatch, RecordTooLarge, UnknownCodec
+from twinlog.errors import CorruptBatch, PartitionFault, RecordTooLarge, UnknownCodec
 from twinlog.model.names import TopicPartition
 from twinlog.model.runs import Run
 from twinlog.wire.batch import CODECS, LOG_APPEND_TIME, BatchHeader, checksum_holds, walk
@@ -74,7 +74,12 @@ class Shaper:
         held = 0
         for at, header in walk(payload):
             data = bytes(payload[at : at + header.size])
-            self._check(data, header)
+            try:
+                self._check(data, header)
+            except PartitionFault:
+                if tiny:  # what lies before the bad batch is sound
+                    yield from self._merge(tiny)
+                raise
             if header.next_offset <= resume:
                 continue
             if self._is_tiny(header, resume):
@@ -112,7 +117,13 @@ class Shaper:
         if len(batches) == 1:
             yield from self._one(*batches[0], resume=0)
             return
-        records = [record for data, header in batches for record in self._open(data, header)]
+        records: list[OpenRecord] = []
+        try:
+            for data, header in batches:
+                records += self._open(data, header)
+        except CorruptBatch:
+            yield from self._seal(records, batches[0][1].codec)
+            raise
         yield from self._seal(records, batches[0][1].codec)
 
     def _one(self, data: bytes, header: BatchHeader, resume: int) -> Iterator[Piece]:
