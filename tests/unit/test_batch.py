@@ -87,7 +87,7 @@ def test_walking_stops_at_a_batch_of_no_known_format() -> None:
     assert found == [2, 3]
 
 
-@pytest.mark.parametrize("length", [-5, 0, 13])
+@pytest.mark.parametrize("length", [-5, 0, 13, 48])
 def test_walking_stops_at_an_impossible_length(length: int) -> None:
     broken = rewritten(make_batch([at(2)]).data, length=length)
     assert [header.length for _, header in walk(broken + broken)] == [length]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twinlog.wire.batch import READABLE_MAGICS, BatchHeader, walk
+from twinlog.wire.batch import BatchHeader, walk
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def select_batches(records: memoryview, aborted: list[tuple[int, int]], position
     whole = True
     next_offset = position
     for at, header in walk(records):
-        if header.magic not in READABLE_MAGICS:
+        if not header.is_readable:
             return Selected(_join(records, kept, whole), next_offset, last_epoch, header)
         while coming and coming[-1][1] < header.next_offset:
             active.add(coming.pop()[0])

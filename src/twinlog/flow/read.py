@@ -348,7 +348,7 @@ class Reader:
         if chosen.next_offset > first:
             self.out.put(Parcel(part.partition, first, chosen.next_offset, "data", chosen.payload))
         if chosen.strange is not None:
-            problem = f"magic {chosen.strange.magic} is not a batch format"
+            problem = f"magic {chosen.strange.magic} with length {chosen.strange.length} is not a batch"
             self._fault(part.partition, CorruptBatch(*part.partition, chosen.strange.base_offset, problem))
         return chosen.next_offset > first
 

@@ -62,6 +62,12 @@ class BatchHeader(NamedTuple):
         return self.base_offset + (self.last_offset_delta + 1 if self.magic == 2 else 1)
 
     @property
+    def is_readable(self) -> bool:
+        """Of a format that we know, and long enough to be one."""
+        shortest = HEADER_BYTES if self.magic == 2 else LEGACY_BYTES
+        return self.magic in READABLE_MAGICS and self.size >= shortest
+
+    @property
     def codec(self) -> int:
         """Compression, as Kafka numbers it."""
         return self.attributes & CODEC_MASK
@@ -101,7 +107,7 @@ def walk(buffer: bytes | memoryview) -> Iterator[tuple[int, BatchHeader]]:
         header = read_header(buffer, at) if end - at >= HEADER_BYTES else _short_header(buffer, at)
         if header is None:
             return
-        if header.magic not in READABLE_MAGICS or header.length < LEGACY_BYTES - LOG_OVERHEAD:
+        if not header.is_readable:
             yield at, header  # the caller decides what a broken batch means; nothing behind it can be found
             return
         if at + header.size > end:
