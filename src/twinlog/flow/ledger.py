@@ -87,6 +87,8 @@ class LedgerView:
 
     def _forget(self, key: str) -> None:
         kind, *path = key.split("/")
+        if not all(number.isdecimal() for number in path[1:]):
+            return  # not a key of ours
         if kind == "roster" and len(path) == 1:
             self.roster.pop(path[0], None)
         elif kind == "state" and len(path) == 2:
