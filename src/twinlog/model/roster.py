@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from twinlog.errors import PartitionFault, SourceTopicMissing, SourceTopicRecreated, TargetTopicMissing
 from twinlog.model.ledger import FaultEntry, PartitionState, RosterTopic
@@ -90,9 +91,11 @@ def _entry(
         )
     if topic.topic_id != known.source_id:
         problem = _problem(SourceTopicRecreated(topic.name, 0, known.source_id, topic.topic_id))
-    elif topic.remote_topic_id != known.target_id:
+    elif (topic.remote_topic_id or "") != known.target_id:
         problem = _problem(TargetTopicMissing(topic.name, 0, _reached(topic.name, states)))
-    grown = [origins[p] for n in numbers[known.partitions :] if (p := TopicPartition(topic.name, n)) in origins]
+    # A partition whose origin is not known yet holds back those behind it: the place in the list is the partition.
+    fresh = (TopicPartition(topic.name, n) for n in numbers[known.partitions :])
+    grown = [origins[partition] for partition in takewhile(origins.__contains__, fresh)]
     if known.problem is not None and problem is not None and known.problem.code == problem.code:
         problem = known.problem  # the same trouble as before, since then
     return known.model_copy(
@@ -107,7 +110,7 @@ def _entry(
 def _is_new(topic: MirroredTopic, known: RosterTopic) -> bool:
     """Nothing of the earlier topic is left on either side, or there never was anything on the target."""
     both_changed = topic.topic_id != known.source_id and topic.remote_topic_id not in {None, known.target_id}
-    return both_changed or (not known.target_id and topic.remote_topic_id is not None)
+    return both_changed or (not known.target_id and (known.source_id, None) != (topic.topic_id, topic.remote_topic_id))
 
 
 def _carried(topic: MirroredTopic) -> int:
