@@ -80,13 +80,17 @@ class FetchSession:
 
     def _request(self, version: int) -> list[bytes]:
         changed: dict[tuple[str, str], list[bytes]] = {}
+        gone: dict[tuple[str, str], list[int]] = {}
         for key, at in self.positions.items():
             now = (at.topic_id, at.offset, at.leader_epoch, at.max_bytes)
-            if self._told.get(key) != now:
+            before = self._told.get(key)
+            if before != now:
                 self._told[key] = now
+                if before is not None and before[0] != at.topic_id and version >= 13:
+                    # Created anew: for the broker another partition, and the old one would answer with errors for ever.
+                    gone.setdefault((key.topic, before[0]), []).append(key.partition)
                 where = (key.partition, at.leader_epoch, at.offset, at.last_epoch, -1, at.max_bytes)
                 changed.setdefault((key.topic, at.topic_id), []).append(_PARTITION.pack(*where) + b"\x00")
-        gone: dict[tuple[str, str], list[int]] = {}
         for key in [key for key in self._told if key not in self.positions]:
             gone.setdefault((key.topic, self._told.pop(key)[0]), []).append(key.partition)
 
