@@ -3,12 +3,13 @@
     TwinlogError
     ├── UsageError                 the command or the file is wrong; nothing was started (exit code 2)
     │   ├── SettingsInvalid        one or more keys of the file
-    │   └── LinkUnknown
+    ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
     ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
     │   ├── JavaMissing
     │   ├── JarsUnavailable
     │   ├── BrokerNotReady
     │   └── LocalClusterUnknown
+    ├── DemoFailed                 the demo's story could not be told to its end
     ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
     │   ├── ClusterUnreachable     (retriable)
     │   ├── AccessDenied
@@ -18,6 +19,7 @@
     │       ├── TopicExists
     │       ├── PartitionsExist
     │       └── ConfigRefused
+    ├── EngineNotStarted           Spark did not start
     ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
     ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
@@ -172,6 +174,19 @@ class LocalClusterUnknown(LocalClusterError):
     folder: str
 
 
+@dataclass(eq=False)
+class DemoFailed(TwinlogError):
+    """The demo's engine ended by itself or took too long; no cluster of the operator is concerned."""
+
+    code = "DEMO_FAILED"
+    says = "demo: {problem}; the engine's log ends with:\n{log_tail}"
+    remedy = "Read all of {log}; on a busy machine, try again with a lower --rate."
+
+    problem: str
+    log: str
+    log_tail: str
+
+
 # --- clusters ---------------------------------------------------------------------------------------------------------
 
 
@@ -272,6 +287,18 @@ class EngineDied(TwinlogError):
     retriable = True
 
     problem: str
+
+
+@dataclass(eq=False)
+class EngineNotStarted(TwinlogError):
+    """Spark did not start."""
+
+    code = "ENGINE_NOT_STARTED"
+    says = "spark: it did not start: {problem}\n{log}"
+    remedy = "Check JAVA_HOME (17 or newer), memory, and what was given with --master and --spark-conf."
+
+    problem: str
+    log: str
 
 
 # --- one partition cannot keep the promise ----------------------------------------------------------------------------

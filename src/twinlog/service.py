@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import UsageError
+from twinlog.errors import EngineNotStarted, UsageError
 from twinlog.flow.engine import LinkEngine
 from twinlog.flow.forget import forget
 from twinlog.flow.observe import Observer
@@ -75,8 +75,12 @@ class Service:
 
     def _start_spark(self) -> None:
         java_home = os.environ.get("JAVA_HOME") if self._spark.master else str(spark_java_home())
-        engine = SparkEngine(self._spark.master, max(1, self._slots), java_home, dict(self._spark.options))
-        self._session = start_session(engine)
+        slots = max(1, self._slots)
+        engine = SparkEngine(self._spark.master, slots, java_home, dict(self._spark.options), self._state / "spark.log")
+        try:
+            self._session = start_session(engine)
+        except Exception as error:
+            raise EngineNotStarted(str(error).strip().split("\n", 1)[0], _tail(engine.log)) from error
 
     def _stop_spark(self) -> None:
         session, self._session = self._session, None
@@ -94,6 +98,10 @@ def observer(link: LinkSettings) -> Observer:
         lambda wanted: admin.fetch_end_offsets(wanted, committed=committed),
         admin.fetch_end_offsets if committed else None,
     )
+
+
+def _tail(log: Path, lines: int = 15) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
 
 async def forget_topic(link: LinkSettings, topic: str) -> None:

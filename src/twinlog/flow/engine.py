@@ -35,7 +35,7 @@ from twinlog.wire.connection import Cluster, ConnectionTrouble
 log = structlog.get_logger("twinlog.engine")
 
 HEARTBEAT_SECONDS: Final = 5.0
-STOP_SECONDS: Final = 8.0
+STOP_SECONDS: Final = 7.0
 _TICK_S: Final = 0.25
 
 Phase: TypeAlias = Literal["starting", "running", "waiting", "superseded", "stopped"]
@@ -80,6 +80,17 @@ class LinkEngine:
 
     async def run(self) -> None:
         """Until stopped, superseded by a later engine, or out of luck with Spark itself (EngineDied)."""
+        life = asyncio.create_task(self._live())
+        asked = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait({life, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        try:
+            await asyncio.wait_for(life, None if life.done() else STOP_SECONDS + 1)
+        except TimeoutError:  # a cluster that is away would hold us for ever; stopping is safe at any moment
+            log.warning("stopped_hard", link=self.link.name, trouble=self.trouble)
+            self.phase = "superseded" if self.phase == "superseded" else "stopped"
+
+    async def _live(self) -> None:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
         writer = roster_writer(target, self.link.source, self.link.name)
         follow: asyncio.Task[None] | None = None

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from twinlog.flow.source import LinkRun, link_format
@@ -56,6 +58,7 @@ class Engine:
     slots: int
     java_home: str | None
     options: dict[str, str]
+    log: Path
 
 
 def start_session(engine: Engine) -> SparkSession:
@@ -69,13 +72,14 @@ def start_session(engine: Engine) -> SparkSession:
     if engine.java_home:
         os.environ["JAVA_HOME"] = engine.java_home
     master = engine.master or f"local[{engine.slots},1000000]"  # a task may fail as often as brokers make it
-    builder = SparkSession.builder.appName("twinlog").master(master)
     settings = FLOWING | {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": JVM} | engine.options
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel(os.environ.get("TWINLOG_SPARK_LOG", "ERROR"))
-    return session
+    conf = SparkConf().setAppName("twinlog").setMaster(master).setAll(list(settings.items()))
+    # What the JVM and the workers print is for the log: it would drown what we say ourselves.
+    with engine.log.open("ab") as log:
+        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+    context = SparkContext(conf=conf, gateway=gateway)
+    context.setLogLevel(os.environ.get("TWINLOG_SPARK_LOG", "ERROR"))
+    return SparkSession(context)
 
 
 def start_query(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:

@@ -12,7 +12,7 @@ import sys
 import structlog
 import typer
 
-from twinlog.errors import SettingsInvalid, TwinlogError, UsageError
+from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
 from twinlog.surface.cli.demo import demo
 from twinlog.surface.cli.link import app as link_app
@@ -49,7 +49,7 @@ def main() -> None:
     except SettingsInvalid as invalid:
         print_findings(invalid.findings)
         sys.exit(2)
-    except UsageError as error:
+    except (UsageError, LinkUnknown) as error:
         print_error(error)
         sys.exit(2)
     except TwinlogError as error:

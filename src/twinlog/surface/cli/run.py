@@ -61,17 +61,17 @@ async def _serve(service: Service, say: Say) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stop)
-    watching = asyncio.create_task(_watch(service, say))
+    told: dict[str, tuple[str, str | None]] = {}
+    watching = asyncio.create_task(_watch(service, say, told))
     try:
         await service.run()
     finally:
         watching.cancel()
-        _tell(service, say, {})
+        _tell(service, say, told)
 
 
-async def _watch(service: Service, say: Say) -> None:
+async def _watch(service: Service, say: Say, told: dict[str, tuple[str, str | None]]) -> None:
     """Say every change of a link's phase or trouble once."""
-    told: dict[str, tuple[str, str | None]] = {}
     while True:
         _tell(service, say, told)
         await asyncio.sleep(0.2)
