@@ -157,7 +157,9 @@ class Shaper:
     def behind(self, piece: Piece, records: int) -> Iterator[Piece]:
         """The rest of a piece of which the first `records` are on the target already."""
         offsets = piece.offsets if piece.offsets is not None else range(piece.first, piece.first + piece.records)
-        opened = [_at(record, offset) for record, offset in zip(open_batch(piece.data), offsets, strict=True)]
+        opened = [
+            _at(record, offset) for record, offset in zip(self._open(piece.data, piece.header), offsets, strict=True)
+        ]
         yield from self._seal(opened[records:], piece.header.codec)
 
 

@@ -45,7 +45,7 @@ class Written(NamedTuple):
 
     target: int
     records: int
-    content: int  # checksum of the records, to be compared with the source's
+    content: int | None  # checksum of the records, to be compared with the source's; None for a part of a batch
 
 
 class Begin(NamedTuple):
@@ -139,10 +139,10 @@ class ShardOwner:
         found = self.target.topics.get(begin.roster.remote)
         if found is None or begin.remote.partition not in found.leaders or found.topic_id != begin.roster.target_id:
             copied_to = known.source_next if known else begin.roster.origins[begin.partition.partition]
-            state = known or _fresh(begin, target=0)
+            state = known or fresh_state(begin, target=0)
             return Opened(begin, state, fault=TargetTopicMissing(*begin.partition, copied_to))
         end = (await fetch_ends(self.target, begin.roster.remote, {begin.remote.partition: 0}))[begin.remote.partition]
-        state = known.model_copy(deep=True) if known else _fresh(begin, target=end)
+        state = known.model_copy(deep=True) if known else fresh_state(begin, target=end)
         if end < state.target_next:
             return Opened(begin, state, fault=TargetLogShrunk(*begin.partition, state.target_next, end))
         return Opened(begin, state, sequence=self.sequences.get(begin.remote, 0))
@@ -161,16 +161,24 @@ class ShardOwner:
         async for header, data in _up_to_marker(reader, number, self.producer):
             if header.is_control or header.producer_id not in ours:
                 continue
-            # Compaction may have emptied it since; what we wrote had a record for every offset.
-            records = header.last_offset_delta + 1
-            opened.written.append(Written(header.base_offset, records, google_crc32c.value(data[HEADER_BYTES:])))
+            opened.written.append(written_behind(header, data, state.target_next))
             if header.producer_epoch == self.producer.epoch and header.producer_id == self.producer.producer_id:
-                opened.sequence = (header.base_sequence + records) & 0x7FFFFFFF
+                opened.sequence = (header.base_sequence + header.last_offset_delta + 1) & 0x7FFFFFFF
         if not opened.written:
             state.target_next = reader.positions[number]
 
 
-def _fresh(begin: Begin, target: int) -> PartitionState:
+def written_behind(header: BatchHeader, data: bytes, target_next: int) -> Written:
+    """What a batch of ours holds behind the ledger's position, which may lie inside it: an owner that met only a part
+    of it on the source side has noted that part.
+    """
+    records = header.last_offset_delta + 1  # as it was written; compaction may have emptied it since
+    noted = max(0, target_next - header.base_offset)
+    content = google_crc32c.value(data[HEADER_BYTES:]) if not noted else None
+    return Written(header.base_offset + noted, records - noted, content)
+
+
+def fresh_state(begin: Begin, target: int) -> PartitionState:
     """The state of a partition that was never written."""
     origin = begin.roster.origins[begin.partition.partition]
     return PartitionState(

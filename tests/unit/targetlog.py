@@ -1,0 +1,80 @@
+"""A target partition as a broker keeps it: sequence numbers are checked, the last five batches are remembered."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tests.unit.batches import read_back, rewritten
+
+from twinlog.wire.batch import BatchHeader, checksum_holds, read_header
+from twinlog.wire.codec import PlainRecord
+
+REMEMBERED = 5
+
+
+class Remembered(NamedTuple):
+    first: int
+    last: int
+    base: int
+
+
+@dataclass
+class ProducerState:
+    epoch: int
+    batches: deque[Remembered] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+
+
+@dataclass
+class TargetLog:
+    """One partition. Batches keep their bytes; a marker and a stranger's batch only take up offsets."""
+
+    end: int = 0
+    batches: list[bytes] = field(default_factory=list)
+    producers: dict[int, ProducerState] = field(default_factory=dict)
+
+    def append(self, batch: bytes) -> tuple[int, int]:
+        """(error, base offset), by the rules of an idempotent producer."""
+        header = read_header(batch)
+        assert header.size == len(batch)
+        assert checksum_holds(batch, header)
+        assert header.is_dense  # a broker refuses it otherwise
+        known = self.producers.get(header.producer_id)
+        if known is None or known.epoch < header.producer_epoch:
+            if header.base_sequence != 0:
+                return 45, -1
+            known = self.producers[header.producer_id] = ProducerState(header.producer_epoch)
+        elif known.epoch > header.producer_epoch:
+            return 47, -1
+        first, last = header.base_sequence, (header.base_sequence + header.record_count - 1) & 0x7FFFFFFF
+        for old in known.batches:
+            if (old.first, old.last) == (first, last):
+                return 0, old.base
+        expected = (known.batches[-1].last + 1) & 0x7FFFFFFF if known.batches else 0
+        if first != expected:
+            return 45, -1
+        base, self.end = self.end, self.end + header.record_count
+        self.batches.append(rewritten(batch, base_offset=base))
+        known.batches.append(Remembered(first, last, base))
+        return 0, base
+
+    def plant(self, producer_id: int, epoch: int) -> int:
+        """A marker: takes one offset, and shuts every earlier epoch out. Returns the offset behind it."""
+        self.producers[producer_id] = ProducerState(epoch)
+        self.end += 1
+        return self.end
+
+    def stranger_writes(self, count: int) -> None:
+        self.end += count
+
+    def behind(self, offset: int) -> Iterator[tuple[BatchHeader, bytes]]:
+        """What a fetch from `offset` brings: the batch that holds it, and all behind."""
+        for batch in self.batches:
+            header = read_header(batch)
+            if header.next_offset > offset:
+                yield header, batch
+
+    def records(self) -> list[PlainRecord]:
+        return [record for batch in self.batches for record in read_back(batch)]

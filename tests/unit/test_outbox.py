@@ -1,0 +1,255 @@
+"""The outbox against a broker that loses answers, repeats, refuses and outlives owners; each run is drawn from a seed.
+
+An owner shapes, sends, is answered and notes its position; at any moment it may crash and another one takes over with
+other settings, while requests of the old one are still in some socket.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, cast
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.batches import NONE, ZSTD, Made, append_time, make_batch, make_legacy, payload
+from tests.unit.targetlog import TargetLog
+
+from twinlog.flow import outbox
+from twinlog.flow.outbox import DEPTH, Outbox, Outgoing, Progress
+from twinlog.flow.parcel import Parcel
+from twinlog.flow.shape import Shaper
+from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state, written_behind
+from twinlog.model.ledger import PartitionState, RosterTopic, SealedRuns
+from twinlog.model.names import TopicPartition
+from twinlog.model.runs import RunMap
+from twinlog.wire.codec import PlainRecord
+from twinlog.wire.fence import Producer
+
+WHERE = TopicPartition("orders", 0)
+PRODUCER = 4_711
+ORIGIN = 20
+ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="t", origins=[ORIGIN])
+UNTOUCHED = cast("Any", None)  # an outbox has no I/O: it never looks at the owner's connections
+
+
+def source_log(rng: random.Random) -> list[Made]:
+    """Batches of every kind, small and large, with holes in and between them."""
+    log: list[Made] = []
+    offset = ORIGIN
+    for _ in range(rng.randint(1, 25)):
+        offset += rng.choice([0, 0, 0, 2])
+        count = rng.choice([1, 1, 2, 3, 10, 20, 40])
+        step = rng.choice([1, 1, 1, 2])
+        records = [
+            PlainRecord(offset + i * step, rng.randint(0, 9_999), b"%d" % i, rng.randbytes(rng.randint(0, 30)), [])
+            for i in range(count)
+        ]
+        kind = rng.randint(0, 9)
+        made = make_legacy(1, records) if kind == 0 else make_batch(records, rng.choice([NONE, ZSTD]), base=offset)
+        log.append(append_time(made, 5_555) if kind == 1 else made)
+        offset = log[-1].next_offset
+    return log
+
+
+@dataclass
+class World:
+    """One partition with all that may happen to it."""
+
+    rng: random.Random
+    source: list[Made]
+    target: TargetLog = field(default_factory=TargetLog)
+    saved: PartitionState | None = None
+    sealed: dict[int, SealedRuns] = field(default_factory=dict)
+    epoch: int = 0
+    wire: deque[Outgoing] = field(default_factory=deque)  # sent, not yet at the broker
+    answers: deque[tuple[Outgoing, int, int]] = field(default_factory=deque)
+    stale: deque[bytes] = field(default_factory=deque)  # in the socket of a connection that its owner gave up
+    enqueued: int = 0
+    freed: int = 0
+
+    def __post_init__(self) -> None:
+        self.take_over()
+
+    @property
+    def end(self) -> int:
+        return self.source[-1].next_offset
+
+    # --- the owner ----------------------------------------------------------------------------------------------------
+
+    def take_over(self) -> None:
+        self.epoch += 1
+        producer = Producer("id", PRODUCER, self.epoch)
+        owner = ShardOwner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, producer, UNTOUCHED, UNTOUCHED)
+        begin = Begin(WHERE, ROSTER, self.saved, 0, 0, 1, 0)
+        known = self.saved
+        opened = Opened(begin, known.model_copy(deep=True) if known else fresh_state(begin, self.target.end))
+        if known is not None and known.phase != "closed":
+            self._late_requests_arrive()
+            marker = self.target.plant(PRODUCER, self.epoch)
+            opened.written.extend(
+                written_behind(header, data, known.target_next)
+                for header, data in self.target.behind(known.target_next)
+            )
+            if not opened.written:
+                opened.state.target_next = marker
+        opened.state.phase = "copying"
+        if known is None or known.phase == "closed":
+            self.saved = opened.state.model_copy(deep=True)  # noted as open before its first record
+        shaper = Shaper(WHERE, self.rng.choice([250, 700, 1 << 20]), self.rng.choice([0, 400, 1 << 20]))
+        self.box = Outbox(owner, begin.remote, shaper, opened)
+        self.position = self.rng.choice([opened.state.source_next, self.rng.randint(ORIGIN, opened.state.source_next)])
+        self.enqueued = self.freed = 0
+
+    def _late_requests_arrive(self) -> None:
+        for _ in range(self.rng.randint(0, len(self.stale))):
+            self.target.append(self.stale.popleft())
+
+    def crash(self) -> None:
+        self.cut()
+        self.take_over()
+
+    def close(self) -> None:
+        """The end of an epoch: everything is acknowledged, the state is noted as closed."""
+        self.settle_everything(until=self.position)
+        if not self.box.written:
+            self.box.opened.state.phase = "closed"
+        self.flush()
+        self.take_over()
+
+    def flush(self) -> None:
+        """One batch of the ledger: all of it or nothing."""
+        for entry in self.box.entries():
+            if isinstance(entry, SealedRuns):
+                self.sealed[entry.first] = entry
+            elif isinstance(entry, PartitionState):
+                self.saved = entry.model_copy(deep=True)
+        self.check_nothing_lost()
+
+    # --- the way there and back ---------------------------------------------------------------------------------------
+
+    def fetch(self) -> None:
+        """The reader brings some batches, as many as this fetch happens to hold."""
+        rest = [made for made in self.source if made.next_offset > self.position]
+        if not rest:
+            return
+        chosen = rest[: self.rng.choice([1, 1, 2, 5, 25])]
+        parcel = Parcel(WHERE, self.position, chosen[-1].next_offset, "data", payload(chosen))
+        if self.rng.random() < 0.2:  # all of it was aborted, or taken by compaction of whole batches
+            empty = Parcel(WHERE, self.position, max(self.position, chosen[0].records[0].offset), "data", b"")
+            self.box.parcels.append(empty)
+        self.box.parcels.append(parcel)
+        self.enqueued += len(parcel.payload)
+        self.position = parcel.next
+
+    def send(self) -> None:
+        out = self.box.next_to_send()
+        if out is not None:
+            assert out.progress is Progress.SENT
+            self.wire.append(out)
+        assert sum(o.progress is Progress.SENT for o in self.box.under_way) <= DEPTH
+
+    def arrive(self) -> None:
+        if self.wire:
+            out = self.wire.popleft()
+            self.answers.append((out, *self.target.append(out.stamped)))
+
+    def refuse(self) -> None:
+        """The broker is not the leader just now: nothing is appended."""
+        if self.wire:
+            self.answers.append((self.wire.popleft(), 6, -1))
+
+    def append_and_complain(self) -> None:
+        """Appended, but not by enough replicas in time."""
+        if self.wire:
+            out = self.wire.popleft()
+            error, _ = self.target.append(out.stamped)
+            self.answers.append((out, error or 20, -1))
+
+    def answer(self) -> None:
+        if self.answers:
+            out, error, base = self.answers.popleft()
+            if error == 0:
+                out.progress, out.target = Progress.ACKED, base
+                self.box.settle()
+            else:
+                assert error != 47
+                assert error != 45 or out is not self.box.under_way[0], "the broker misses a batch before this one"
+                out.progress = Progress.FAILED
+
+    def cut(self) -> None:
+        """The connection is gone: what is in the socket may still arrive, the answers never will."""
+        for out in self.wire:
+            if self.rng.random() < 0.7:
+                self.stale.append(out.stamped)
+        for out in (*self.wire, *(answer[0] for answer in self.answers)):
+            out.progress = Progress.FAILED
+        self.wire.clear()
+        self.answers.clear()
+
+    def stale_arrives(self) -> None:
+        if self.stale:
+            self.target.append(self.stale.popleft())
+
+    def stranger(self) -> None:
+        self.target.stranger_writes(self.rng.randint(1, 3))
+
+    def live(self, steps: int) -> None:
+        often = (self.fetch, self.send, self.send, self.arrive, self.arrive, self.answer, self.answer)
+        seldom = (self.refuse, self.append_and_complain, self.cut, self.stale_arrives, self.flush, self.stranger)
+        rare = (self.crash, self.crash, self.close)
+        for _ in range(steps):
+            kind = self.rng.random()
+            self.rng.choice(often if kind < 0.8 else seldom if kind < 0.97 else rare)()
+
+    def settle_everything(self, until: int) -> None:
+        for _ in range(10_000):
+            self.send()
+            self.arrive()
+            self.answer()
+            if self.box.idle and self.position >= until:
+                break
+            if self.position < until:
+                self.fetch()
+        assert self.box.idle, "the outbox has work but sends nothing"
+        self.freed += self.box.freed
+        self.box.freed = 0
+        assert self.freed == self.enqueued
+
+    # --- what must hold -----------------------------------------------------------------------------------------------
+
+    def check_nothing_lost(self) -> None:
+        """Whatever the ledger calls done lies on the target."""
+        assert self.saved is not None
+        done = [r for made in self.source for r in made.records if r.offset < self.saved.source_next]
+        here = [(r.timestamp, r.key, r.value) for r in self.target.records()]
+        assert here[: len(done)] == [(r.timestamp, r.key, r.value) for r in done]
+        assert self.saved.records == len(done)
+
+    def check_all(self) -> None:
+        expected = [record for made in self.source for record in made.records]
+        here = self.target.records()
+        assert [r._replace(offset=0) for r in here] == [r._replace(offset=0) for r in expected]
+        assert self.saved is not None
+        assert (self.saved.source_next, self.saved.records) == (self.end, len(expected))
+        chunks = [RunMap.from_json(self.sealed[first].runs) for first in sorted(self.sealed)]
+        chunks.append(RunMap.from_json(self.saved.runs))
+        places = {run.source + i: run.target + i for chunk in chunks for run in chunk for i in range(run.length)}
+        assert places == {r.offset: found.offset for r, found in zip(expected, here, strict=True)}
+        assert all(sealed.run_map().records() for sealed in self.sealed.values())
+
+
+@pytest.mark.proves("R1", "R2", "R3", "R4", "R9")
+@settings(max_examples=120)
+@given(st.integers(0, (1 << 32) - 1))
+def test_nothing_is_lost_doubled_or_out_of_order_whatever_happens(seed: int) -> None:
+    rng = random.Random(seed)
+    with mock.patch.object(outbox, "SEAL_AT", 3):
+        world = World(rng, source_log(rng))
+        world.live(rng.randint(0, 250))
+        world.settle_everything(until=world.end)
+        world.flush()
+        world.check_all()
