@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from twinlog.wire.batch import BatchHeader, walk
+from twinlog.wire.batch import BatchHeader, scan_plain, walk
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,10 @@ class Selected:
 
 def select_batches(records: memoryview, aborted: list[tuple[int, int]], position: int, last_epoch: int) -> Selected:
     """Leave out what must not be copied. Without anything to leave out the buffer passes as one view."""
+    if not aborted:
+        plain = scan_plain(records, position)
+        if 0 < plain.end == len(records):
+            return Selected(records, plain.next_offset, plain.leader_epoch, None)
     active: set[int] = set()
     coming = list(reversed(aborted))
     kept: list[tuple[int, int]] = []

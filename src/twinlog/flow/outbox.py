@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final
 
-import google_crc32c
-
 from twinlog.errors import LedgerDisagrees, PartitionFault
 from twinlog.flow.parcel import Parcel
 from twinlog.flow.shape import Piece, Shaper
@@ -25,7 +23,8 @@ from twinlog.flow.takeover import Opened, ShardOwner, Written, fault_entry
 from twinlog.model.ledger import SEAL_AT, Entry, Gap, SealedRuns
 from twinlog.model.names import TopicPartition
 from twinlog.model.runs import Run, RunMap
-from twinlog.wire.batch import HEADER_BYTES, Stamp, readdress
+from twinlog.wire.batch import Stamp, readdress
+from twinlog.wire.codec import content_of
 
 DEPTH: Final = 5
 
@@ -203,22 +202,22 @@ class Outbox:
                 self.shaped_to = piece.next_offset
                 continue
             found = self.written.popleft()
-            if piece.records == found.records:
-                self._compare(piece, found)
+            self._compare(piece, found)
             self._note_written(piece, found)
             if piece.records < found.records:
-                rest = Written(found.target + piece.records, found.records - piece.records, None)
-                self.written.appendleft(rest)
+                self.written.appendleft(found.behind(piece.records))
             elif piece.records > found.records:
                 pieces.extendleft(reversed(list(self.shaper.behind(piece, found.records))))
 
     def _compare(self, piece: Piece, found: Written) -> None:
-        """What was written must be what the source holds. An older owner may have opened a batch that passes today."""
-        if found.content is None or not piece.passed or _content(piece) == found.content:
-            return
-        if [_content(again) for again in self.shaper.behind(piece, 0)] != [found.content]:
-            what = f"target offset {found.target} holds other records than source offset {piece.first}"
-            raise LedgerDisagrees(*self.opened.begin.partition, what)
+        """What was written must be what the source holds: otherwise counting would skip records (R1)."""
+        for index, (record, content) in enumerate(zip(self.shaper.opened(piece), found.contents, strict=False)):
+            if content is not None and content != content_of(record):
+                what = (
+                    f"target offset {found.target + index} does not hold the record at source offset {record.offset}: "
+                    "the source lost or changed records after they were copied"
+                )
+                raise LedgerDisagrees(*self.opened.begin.partition, what)
 
     def _note_written(self, piece: Piece, found: Written) -> None:
         count = min(piece.records, found.records)
@@ -303,7 +302,3 @@ class Outbox:
         entries: list[Entry] = [*self.unsaved, state.model_copy()]
         self.unsaved = []
         return entries
-
-
-def _content(piece: Piece) -> int:
-    return int(google_crc32c.value(piece.data[HEADER_BYTES:]))

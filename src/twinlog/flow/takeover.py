@@ -20,8 +20,6 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import google_crc32c
-
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import OwnershipLost, PartitionFault, TargetLogShrunk, TargetTopicMissing
 from twinlog.flow.ledger import LedgerView, LedgerWriter
@@ -34,18 +32,27 @@ from twinlog.model.ledger import (
     transactional_id,
 )
 from twinlog.model.names import TopicPartition
-from twinlog.wire.batch import HEADER_BYTES, BatchHeader
+from twinlog.wire.batch import BatchHeader
+from twinlog.wire.codec import content_of, open_batch
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence, Producer
 from twinlog.wire.log import LogReader, fetch_ends
 
 
 class Written(NamedTuple):
-    """A batch of ours found on the target behind the ledger's position."""
+    """A batch of ours found on the target behind the ledger's position, or what of it lies behind."""
 
     target: int
-    records: int
-    content: int | None  # checksum of the records, to be compared with the source's; None for a part of a batch
+    contents: Sequence[int | None]  # of each record, to be compared with the source's; None: compaction took it
+
+    @property
+    def records(self) -> int:
+        """How many records were written."""
+        return len(self.contents)
+
+    def behind(self, records: int) -> Written:
+        """Without its first records."""
+        return Written(self.target + records, self.contents[records:])
 
 
 class Begin(NamedTuple):
@@ -74,6 +81,22 @@ class Opened:
     written: deque[Written] = field(default_factory=deque)
     sequence: int = 0
     fault: PartitionFault | None = None
+    target_end: int = 0  # of the log when we looked: the marker that we plant lies behind it
+
+    def find(self, header: BatchHeader, data: bytes, producer: Producer) -> None:
+        """Take note of a batch behind the ledger's position.
+
+        That position may lie inside the batch: an owner that met only a part of it on the source side noted that part.
+        """
+        if header.is_control or header.producer_id not in {self.state.producer_id, producer.producer_id}:
+            return
+        contents: list[int | None] = [None] * (header.last_offset_delta + 1)
+        for record in open_batch(data):
+            contents[record.offset - header.base_offset] = content_of(record)
+        noted = max(0, self.state.target_next - header.base_offset)
+        self.written.append(Written(header.base_offset, contents).behind(noted))
+        if (header.producer_id, header.producer_epoch) == (producer.producer_id, producer.epoch):
+            self.sequence = (header.base_sequence + header.last_offset_delta + 1) & 0x7FFFFFFF
 
 
 @dataclass
@@ -103,7 +126,7 @@ class ShardOwner:
         view = LedgerView({1 + shard: begin.ledger_at})
         await fence.plant(producer, shard, [TopicPartition(topic, 1 + shard)])
         reader = LogReader(target, topic, view.positions, f"takeover-{shard}", lasting=False)
-        async for header, data in _up_to_marker(reader, 1 + shard, producer):
+        async for header, data in _up_to_marker(reader, 1 + shard, producer, 0):
             view.take(header, data)
         writer = LedgerWriter(target, topic, 1 + shard, link.name, producer)
         return cls(link, shard, target, fence, producer, writer, view)
@@ -145,7 +168,7 @@ class ShardOwner:
         state = known.model_copy(deep=True) if known else fresh_state(begin, target=end)
         if end < state.target_next:
             return Opened(begin, state, fault=TargetLogShrunk(*begin.partition, state.target_next, end))
-        return Opened(begin, state, sequence=self.sequences.get(begin.remote, 0))
+        return Opened(begin, state, sequence=self.sequences.get(begin.remote, 0), target_end=end)
 
     async def _reconcile(self, opened: Opened) -> None:
         """Read what lies behind the ledger's position up to our own marker."""
@@ -157,25 +180,10 @@ class ShardOwner:
             f"reconcile-{opened.begin.remote}",
             lasting=False,
         )
-        ours = {state.producer_id, self.producer.producer_id}
-        async for header, data in _up_to_marker(reader, number, self.producer):
-            if header.is_control or header.producer_id not in ours:
-                continue
-            opened.written.append(written_behind(header, data, state.target_next))
-            if header.producer_epoch == self.producer.epoch and header.producer_id == self.producer.producer_id:
-                opened.sequence = (header.base_sequence + header.last_offset_delta + 1) & 0x7FFFFFFF
+        async for header, data in _up_to_marker(reader, number, self.producer, opened.target_end):
+            opened.find(header, data, self.producer)
         if not opened.written:
             state.target_next = reader.positions[number]
-
-
-def written_behind(header: BatchHeader, data: bytes, target_next: int) -> Written:
-    """What a batch of ours holds behind the ledger's position, which may lie inside it: an owner that met only a part
-    of it on the source side has noted that part.
-    """
-    records = header.last_offset_delta + 1  # as it was written; compaction may have emptied it since
-    noted = max(0, target_next - header.base_offset)
-    content = google_crc32c.value(data[HEADER_BYTES:]) if not noted else None
-    return Written(header.base_offset + noted, records - noted, content)
 
 
 def fresh_state(begin: Begin, target: int) -> PartitionState:
@@ -208,13 +216,17 @@ def fault_entry(fault: PartitionFault, since_ms: int | None = None) -> FaultEntr
 
 
 async def _up_to_marker(
-    reader: LogReader, partition: int, producer: Producer
+    reader: LogReader, partition: int, producer: Producer, planted_behind: int
 ) -> AsyncIterator[tuple[BatchHeader, bytes]]:
-    """Everything up to the marker of this very owner: the proof that no older owner can follow."""
+    """Everything up to the marker that this owner just planted: the proof that no older owner can follow.
+
+    A partition that begins again within one task has an earlier marker of the same owner, with records behind it.
+    """
     async for _, batches in reader.batches():
         for header, data in batches:
             who = (header.producer_id, header.producer_epoch)
-            if header.is_control and who == (producer.producer_id, producer.epoch):
+            ours = header.is_control and who == (producer.producer_id, producer.epoch)
+            if ours and header.base_offset >= planted_behind:
                 reader.positions[partition] = header.next_offset
                 reader.cluster.drop(reader.lane)
                 return

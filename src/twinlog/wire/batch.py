@@ -23,6 +23,8 @@ LOG_OVERHEAD: Final = 12  # base offset and length, which `length` does not coun
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _REST: Final = struct.Struct(">hiqqqhii")
 _PREFIX: Final = struct.Struct(">qiib")
+_SCAN: Final = struct.Struct(">qiib4xhi")
+_TINY: Final = struct.Struct(">8xi4xb4xh34xi")
 
 LEGACY_BYTES: Final = 26  # the smallest message of magic 0
 READABLE_MAGICS: Final = frozenset({0, 1, 2})
@@ -31,6 +33,7 @@ CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
+_MARKED: Final = TRANSACTIONAL | CONTROL
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -114,6 +117,51 @@ def walk(buffer: bytes | memoryview) -> Iterator[tuple[int, BatchHeader]]:
             return
         yield at, header
         at += header.size
+
+
+class PlainStretch(NamedTuple):
+    """The beginning of a buffer that holds nothing but ordinary batches: where it ends, and what the last one says."""
+
+    end: int
+    next_offset: int
+    leader_epoch: int
+
+
+def scan_plain(buffer: bytes | memoryview, position: int) -> PlainStretch:
+    """Find how far the buffer holds only v2 batches outside of transactions, from `position` on; builds no headers.
+
+    What a fetch brings is nearly always just that, and with tiny batches the headers would cost more than the rest.
+    """
+    at, size = 0, len(buffer)
+    next_offset, epoch = position, -1
+    unpack = _SCAN.unpack_from
+    while at + HEADER_BYTES <= size:
+        base, length, leader_epoch, magic, attributes, delta = unpack(buffer, at)
+        end = at + LOG_OVERHEAD + length
+        special = magic != 2 or length < HEADER_BYTES - LOG_OVERHEAD or attributes & _MARKED
+        if special or end > size or base < next_offset or delta < 0:
+            break
+        at, next_offset, epoch = end, base + delta + 1, leader_epoch
+    return PlainStretch(at, next_offset, epoch)
+
+
+def scan_tiny(buffer: bytes | memoryview, at: int, records: int, size: int, total: int) -> int:
+    """Where a group of tiny batches of one compression ends: each at most `records` and `size`, all at most `total`."""
+    start, end, first = at, len(buffer), -1
+    unpack = _TINY.unpack_from
+    while at + HEADER_BYTES <= end:
+        length, magic, attributes, count = unpack(buffer, at)
+        whole = LOG_OVERHEAD + length
+        tiny = magic == 2 and 0 < count <= records and HEADER_BYTES < whole <= size
+        if not tiny or at + whole > end or at + whole - start > total:
+            break
+        codec = attributes & CODEC_MASK
+        if first < 0:
+            first = codec
+        elif codec != first:
+            break
+        at += whole
+    return at
 
 
 def checksum_holds(batch: bytes, header: BatchHeader) -> bool:
