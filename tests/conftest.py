@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ends import Ends
 
 from twinlog.local.cluster import LocalCluster
 
@@ -60,3 +61,9 @@ def make_cluster(tmp_path: Path) -> Iterator[Callable[..., LocalCluster]]:
             return cluster.start()
 
         yield make
+
+
+@pytest.fixture
+def make_ends(source_cluster: LocalCluster, target_cluster: LocalCluster) -> Callable[..., Ends]:
+    """Make a link of one test's own between the clusters of the session; settings as keyword arguments."""
+    return lambda **settings: Ends(source_cluster, target_cluster, **settings)

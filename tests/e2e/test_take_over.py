@@ -1,0 +1,70 @@
+"""One writer: whoever comes last owns the link, and an engine from the past adds nothing (R10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.ends import Ends
+from tests.engine import EngineProcess, twinlog_run
+from tests.load.waiting import wait_until
+
+MakeEnds = Callable[..., Ends]
+
+SUPERSEDED = 4
+PATIENCE_S = 120.0
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.mark.proves("R1", "R2", "R3", "R10")
+def test_a_frozen_engine_wakes_up_after_a_take_over_adds_nothing_and_ends(make_ends: MakeEnds, tmp_path: Path) -> None:
+    ends = make_ends(tasks_max="2")
+    name = ends.create("orders", 4)
+    load = ends.load(name, 4)
+    with twinlog_run(ends, tmp_path) as zombie, ExitStack() as stack:
+        with load.in_background(rate=3_000):
+            await_copies(ends, 3_000)
+            zombie.freeze()  # in the middle of its writing: batches are in its sockets and its memory
+            heir = stack.enter_context(twinlog_run(ends, tmp_path))
+            await_copies(ends, 3_000)
+            zombie.thaw()
+            assert zombie.await_end(PATIENCE_S) == SUPERSEDED
+            await_copies(ends, 3_000)
+        ends.await_copied(within_s=PATIENCE_S)
+        assert heir.stop() == 0
+    assert ends.check().source_records == load.count
+
+
+def await_copies(ends: Ends, more: int) -> None:
+    """Wait for so many more records to be copied."""
+    before = sum(part.records for part in ends.status().partitions)
+    wait_until(
+        lambda: sum(part.records for part in ends.status().partitions),
+        lambda now: now >= before + more,
+        within_s=PATIENCE_S,
+        what=f"{before + more} copies",
+    )
+
+
+@pytest.mark.proves("R2", "R10")
+def test_of_two_engines_started_together_one_mirrors_and_the_other_ends(make_ends: MakeEnds, tmp_path: Path) -> None:
+    ends = make_ends(tasks_max="2")
+    name = ends.create("orders", 4)
+    load = ends.load(name, 4)
+    load.produce(5_000)
+    with (
+        twinlog_run(ends, tmp_path, await_running=False) as one,
+        twinlog_run(ends, tmp_path, await_running=False) as other,
+    ):
+        engines = (one, other)
+        wait_until(lambda: exits(engines), lambda codes: codes != [None, None], within_s=PATIENCE_S, what="one to end")
+        load.produce(5_000)
+        ends.await_copied(within_s=PATIENCE_S)
+        assert sorted(exits(engines), key=str) == [SUPERSEDED, None]
+    assert ends.check().source_records == load.count
+
+
+def exits(engines: tuple[EngineProcess, ...]) -> list[int | None]:
+    return [engine.exit_code for engine in engines]

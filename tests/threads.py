@@ -1,0 +1,156 @@
+"""The engine of a link with its tasks in threads of the test's process: all of the data path but Spark.
+
+Spark is one of the engine's parts (`start_query`); here its place is taken by a loop that plans an epoch, runs each
+task by the same two methods that Spark calls, and plans the next. It starts in a second, which makes room for many
+faults. What Spark itself does to the data path is tried in `tests/e2e`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.load.waiting import wait_until
+
+from twinlog.config.settings import LinkSettings
+from twinlog.flow.engine import LinkEngine
+from twinlog.flow.source import EpochReader, LinkRun, ParcelWriter
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.sync.link_topics import LinkTopics
+
+_CORES = 2
+
+
+class ThreadedQuery:
+    """What the engine asks of a streaming query, with one thread per task."""
+
+    def __init__(self, run: LinkRun) -> None:
+        self._run = run
+        self._stopping = False
+        self._failure: BaseException | None = None
+        self.epochs = 0
+        self._thread = threading.Thread(target=self._main, name=f"query-{run.link.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802  Spark's name
+        return self._thread.is_alive()
+
+    @property
+    def lastProgress(self) -> dict[str, int] | None:  # noqa: N802  Spark's name
+        return {"batchId": self.epochs - 1} if self.epochs else None
+
+    def exception(self) -> str | None:
+        return None if self._failure is None else "".join(traceback.format_exception(self._failure))
+
+    def stop(self) -> None:
+        self._stopping = True
+        self._thread.join(30)
+        assert not self._thread.is_alive(), "the tasks do not end"
+
+    def _main(self) -> None:
+        try:
+            reader, writer = EpochReader(self._run), ParcelWriter(self._run)
+            while not self._stopping:
+                plans = reader.partitions({"epoch": self.epochs}, {"epoch": self.epochs + 1})
+                tasks = [_Task(partial(_copy, reader, writer, plan)) for plan in plans]
+                for task in tasks:
+                    task.finish()
+                self.epochs += 1
+        except BaseException as failure:  # noqa: BLE001  the engine asks for it
+            self._failure = failure
+
+
+def _copy(reader: EpochReader, writer: ParcelWriter, plan: Any) -> None:
+    writer.write(reader.read(plan))
+
+
+class _Task(threading.Thread):
+    def __init__(self, work: Callable[[], Any]) -> None:
+        super().__init__(daemon=True)
+        self._work = work
+        self.failure: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as failure:  # noqa: BLE001  `finish` raises it
+            self.failure = failure
+
+    def finish(self) -> None:
+        self.join()
+        if self.failure is not None:
+            raise self.failure
+
+
+class ThreadedEngine:
+    """One engine in a thread of its own."""
+
+    def __init__(self, link: LinkSettings, folder: Path) -> None:
+        topics = LinkTopics(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+        self.engine = LinkEngine(link, topics, self._start_query, folder / "checkpoints", _CORES)
+        self.queries: list[ThreadedQuery] = []
+        self.failure: BaseException | None = None
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._main, name=f"engine-{link.name}", daemon=True)
+        self._thread.start()
+
+    def _main(self) -> None:
+        try:
+            self._loop.run_until_complete(self.engine.run())
+        except BaseException as failure:  # noqa: BLE001  `stop` raises it
+            self.failure = failure
+        finally:
+            self._loop.close()
+
+    def _start_query(self, run: LinkRun, _: Path) -> ThreadedQuery:
+        self.queries.append(ThreadedQuery(run))
+        return self.queries[-1]
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs were brought to an end."""
+        return sum(query.epochs for query in self.queries)
+
+    @property
+    def ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def await_running(self) -> None:
+        """Wait until the query runs."""
+        wait_until(
+            lambda: (self.engine.phase, self.engine.trouble, self.failure),
+            lambda seen: seen[0] == "running" or seen[2] is not None,
+            within_s=30,
+            what="a running engine",
+        )
+
+    def await_end(self, within_s: float = 20) -> None:
+        """Wait until it ended, for whatever reason."""
+        wait_until(lambda: (self.ended, self.engine.phase), lambda seen: seen[0], within_s=within_s, what="its end")
+
+    def stop(self) -> None:
+        """A clean end, as on SIGTERM; raises what the engine failed with."""
+        if not self.ended:
+            self._loop.call_soon_threadsafe(self.engine.stop)
+        self.await_end()
+        if self.failure is not None:
+            raise self.failure
+
+
+@contextmanager
+def engine_running(link: LinkSettings, folder: Path) -> Iterator[ThreadedEngine]:
+    """An engine while the block runs."""
+    engine = ThreadedEngine(link, folder)
+    try:
+        engine.await_running()
+        yield engine
+    finally:
+        engine.stop()
