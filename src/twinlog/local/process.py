@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from pathlib import Path
 
@@ -31,6 +32,31 @@ def command_line(pid: int) -> str:
         return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the children of a process, their children and so on, parents first."""
+    children: dict[int, list[int]] = {}
+    for child, parent in _parents():
+        children.setdefault(parent, []).append(child)
+    found = list(children.get(pid, ()))
+    for child in found:
+        found += children.get(child, ())
+    return found
+
+
+def _parents() -> list[tuple[int, int]]:
+    """Return every process of this machine with its parent."""
+    if not (_PROC / "self").exists():
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False).stdout
+        return [(int(child), int(parent)) for child, parent in (line.split() for line in listed.splitlines())]
+    pairs = []
+    for folder in _PROC.iterdir():
+        if folder.name.isdecimal():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+                pairs.append((int(folder.name), int(stat.rpartition(")")[2].split()[1])))
+    return pairs
 
 
 def _ps(pid: int, column: str) -> str:
