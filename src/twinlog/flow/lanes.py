@@ -116,7 +116,8 @@ class Lanes:
             try:
                 connection = await self.target.connection(lane.node, "produce")
                 batches = {box.remote: out.stamped for box, out in chosen}
-                answer = begin_produce(connection, batches, self.target.timeout_s)
+                ids = {box.remote: box.opened.begin.roster.target_id for box, _ in chosen}
+                answer = begin_produce(connection, batches, self.target.timeout_s, ids)
             except ConnectionTrouble:
                 self._spread(lane, chosen, None)
                 continue
@@ -148,12 +149,13 @@ class Lanes:
         lane.under_way -= 1
         lane.wake.set()
         trouble = done.exception() if not done.cancelled() else asyncio.CancelledError()
-        if trouble is None:
-            self._spread(lane, chosen, done.result())
-        elif isinstance(trouble, (*ConnectionTrouble, asyncio.CancelledError)):
-            self._spread(lane, chosen, None)
-        else:
+        if trouble is not None and not isinstance(trouble, (*ConnectionTrouble, asyncio.CancelledError)):
             self.on_failure(trouble)
+            return
+        try:
+            self._spread(lane, chosen, done.result() if trouble is None else None)
+        except Exception as error:  # noqa: BLE001  the loop would only log it, and the batches would be forgotten
+            self.on_failure(error)
 
     def _spread(
         self, lane: Lane, chosen: list[tuple[Outbox, Outgoing]], answers: dict[TopicPartition, Produced] | None

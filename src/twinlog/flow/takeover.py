@@ -168,7 +168,9 @@ class ShardOwner:
         state = known.model_copy(deep=True) if known else fresh_state(begin, target=end)
         if end < state.target_next:
             return Opened(begin, state, fault=TargetLogShrunk(*begin.partition, state.target_next, end))
-        return Opened(begin, state, sequence=self.sequences.get(begin.remote, 0), target_end=end)
+        # A new topic has heard nothing of what was sent to an old one of its name.
+        sequence = self.sequences.get(begin.remote, 0) if known else 0
+        return Opened(begin, state, sequence=sequence, target_end=end)
 
     async def _reconcile(self, opened: Opened) -> None:
         """Read what lies behind the ledger's position up to our own marker."""

@@ -200,7 +200,7 @@ class Writer:
         match error:
             case codes.OUT_OF_ORDER_SEQUENCE if out is not box.under_way[0]:
                 return  # one before it failed: both are repeated, in order
-            case codes.UNKNOWN_TOPIC_OR_PARTITION:
+            case codes.UNKNOWN_TOPIC_OR_PARTITION | codes.UNKNOWN_TOPIC_ID:
                 now = time.monotonic()
                 box.missing_since = box.missing_since or now
                 if now - box.missing_since < _MISSING_FOR_S:

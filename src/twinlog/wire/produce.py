@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import BrokerConnection
-from twinlog.wire.frames import FrameReader, string
+from twinlog.wire.frames import FrameReader, string, unsigned_varint
 
 _PRODUCE: Final = 0
-_VERSION: Final = 8
+_BY_NAME, _BY_ID = 8, 13
 _HEAD: Final = struct.Struct(">hhii")  # no transactional id, acks, timeout, topics
+_ID_HEAD: Final = struct.Struct(">bhi")  # no transactional id, acks, timeout
 _ALL_REPLICAS: Final = -1
 
 
@@ -29,15 +31,28 @@ class Produced(NamedTuple):
 
 
 def begin_produce(
-    connection: BrokerConnection, batches: Mapping[TopicPartition, bytes], timeout_s: float
+    connection: BrokerConnection,
+    batches: Mapping[TopicPartition, bytes],
+    timeout_s: float,
+    topic_ids: Mapping[TopicPartition, str] | None = None,
 ) -> asyncio.Future[dict[TopicPartition, Produced]]:
-    """Send one batch for each partition; the answer comes as a task, so that the next request may follow at once."""
+    """Send one batch for each partition; the answer comes as a task, so that the next request may follow at once.
+
+    With ids (and a broker of 4.0 or later) a batch can reach no other topic than the one it is meant for: not even one
+    that was created under the same name a moment ago (R1, R7).
+    """
+    timeout_ms = int(timeout_s * 1000)
+    if topic_ids is not None and connection.highest_version(_PRODUCE) >= _BY_ID:
+        by_id: dict[str, list[tuple[TopicPartition, bytes]]] = {}
+        for where, batch in batches.items():
+            by_id.setdefault(topic_ids[where], []).append((where, batch))
+        body = _body_by_id(by_id, timeout_ms)
+        answer = connection.begin(_PRODUCE, _BY_ID, body, flexible=True, timeout_s=timeout_s + 5)
+        return asyncio.ensure_future(_read_by_id(answer, {name: some[0][0].topic for name, some in by_id.items()}))
     topics: dict[str, list[tuple[int, bytes]]] = {}
     for (topic, partition), batch in batches.items():
         topics.setdefault(topic, []).append((partition, batch))
-    answer = connection.begin(
-        _PRODUCE, _VERSION, _body(topics, int(timeout_s * 1000)), flexible=False, timeout_s=timeout_s + 5
-    )
+    answer = connection.begin(_PRODUCE, _BY_NAME, _body(topics, timeout_ms), flexible=False, timeout_s=timeout_s + 5)
     return asyncio.ensure_future(_read(answer))
 
 
@@ -66,4 +81,39 @@ async def _read(answer: asyncio.Future[FrameReader]) -> dict[TopicPartition, Pro
                 problems.append(reader.string() or "")
             message = reader.string() or "; ".join(filter(None, problems)) or None
             produced[TopicPartition(topic, partition)] = Produced(error, base_offset, message)
+    return produced
+
+
+def _body_by_id(topics: dict[str, list[tuple[TopicPartition, bytes]]], timeout_ms: int) -> Iterable[bytes]:
+    yield _ID_HEAD.pack(0, _ALL_REPLICAS, timeout_ms)
+    yield unsigned_varint(len(topics) + 1)
+    for topic_id, batches in topics.items():
+        yield uuid.UUID(topic_id).bytes
+        yield unsigned_varint(len(batches) + 1)
+        for where, batch in batches:
+            yield struct.pack(">i", where.partition) + unsigned_varint(len(batch) + 1)
+            yield batch
+            yield b"\x00"
+        yield b"\x00"
+    yield b"\x00"
+
+
+async def _read_by_id(answer: asyncio.Future[FrameReader], names: dict[str, str]) -> dict[TopicPartition, Produced]:
+    reader = await answer
+    produced: dict[TopicPartition, Produced] = {}
+    for _ in range(reader.uvarint() - 1):
+        topic = names[reader.uuid()]
+        for _ in range(reader.uvarint() - 1):
+            partition, error, base_offset = reader.i32(), reader.i16(), reader.i64()
+            reader.i64()  # append time
+            reader.i64()  # log start
+            problems = []
+            for _ in range(reader.uvarint() - 1):
+                reader.i32()
+                problems.append(reader.compact_string() or "")
+                reader.tags()
+            message = reader.compact_string() or "; ".join(filter(None, problems)) or None
+            reader.tags()
+            produced[TopicPartition(topic, partition)] = Produced(error, base_offset, message)
+        reader.tags()
     return produced
