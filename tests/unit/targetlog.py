@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tests.unit.batches import read_back, rewritten
+from tests.unit.batches import Made, Signature, at, make_batch, read_back, rewritten
 
-from twinlog.wire.batch import BatchHeader, checksum_holds, read_header
+from twinlog.wire.batch import CONTROL, TRANSACTIONAL, BatchHeader, checksum_holds, read_header
 from twinlog.wire.codec import PlainRecord
 
 REMEMBERED = 5
+STRANGER = 99
 
 
 class Remembered(NamedTuple):
@@ -29,7 +30,7 @@ class ProducerState:
 
 @dataclass
 class TargetLog:
-    """One partition. Batches keep their bytes; a marker and a stranger's batch only take up offsets."""
+    """One partition, with our batches, a stranger's, and markers."""
 
     end: int = 0
     batches: list[bytes] = field(default_factory=list)
@@ -61,13 +62,20 @@ class TargetLog:
         return 0, base
 
     def plant(self, producer_id: int, epoch: int) -> int:
-        """A marker: takes one offset, and shuts every earlier epoch out. Returns the offset behind it."""
-        self.producers[producer_id] = ProducerState(epoch)
-        self.end += 1
+        """A marker: shuts every earlier epoch out; sequences of the same epoch go on. Returns the offset behind it."""
+        known = self.producers.get(producer_id)
+        if known is None or known.epoch != epoch:
+            self.producers[producer_id] = ProducerState(epoch)
+        self._add(make_batch([at(self.end)], flags=TRANSACTIONAL | CONTROL, signature=Signature(producer_id, epoch)))
         return self.end
 
     def stranger_writes(self, count: int) -> None:
-        self.end += count
+        records = [at(self.end + i, b"not ours") for i in range(count)]
+        self._add(make_batch(records, signature=Signature(STRANGER, 0, 0)))
+
+    def _add(self, made: Made) -> None:
+        self.batches.append(made.data)
+        self.end = made.next_offset
 
     def behind(self, offset: int) -> Iterator[tuple[BatchHeader, bytes]]:
         """What a fetch from `offset` brings: the batch that holds it, and all behind."""
@@ -77,4 +85,6 @@ class TargetLog:
                 yield header, batch
 
     def records(self) -> list[PlainRecord]:
-        return [record for batch in self.batches for record in read_back(batch)]
+        """What the mirror wrote."""
+        ours = [batch for header, batch in self.behind(0) if not header.is_control and header.producer_id != STRANGER]
+        return [record for batch in ours for record in read_back(batch)]

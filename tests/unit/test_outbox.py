@@ -22,7 +22,7 @@ from twinlog.flow import outbox
 from twinlog.flow.outbox import DEPTH, Outbox, Outgoing, Progress
 from twinlog.flow.parcel import Parcel
 from twinlog.flow.shape import Shaper
-from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state, written_behind
+from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state
 from twinlog.model.ledger import PartitionState, RosterTopic, SealedRuns
 from twinlog.model.names import TopicPartition
 from twinlog.model.runs import RunMap
@@ -81,26 +81,30 @@ class World:
     # --- the owner ----------------------------------------------------------------------------------------------------
 
     def take_over(self) -> None:
+        """Another owner: same producer id, higher epoch, other settings."""
         self.epoch += 1
         producer = Producer("id", PRODUCER, self.epoch)
-        owner = ShardOwner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, producer, UNTOUCHED, UNTOUCHED)
-        begin = Begin(WHERE, ROSTER, self.saved, 0, 0, 1, 0)
-        known = self.saved
-        opened = Opened(begin, known.model_copy(deep=True) if known else fresh_state(begin, self.target.end))
+        self.owner = ShardOwner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, producer, UNTOUCHED, UNTOUCHED)
+        self.open()
+
+    def open(self) -> None:
+        """Fence and reconcile, as `ShardOwner.open` does it over the network."""
+        known, producer = self.saved, self.owner.producer
+        begin = Begin(WHERE, ROSTER, known, 0, 0, 1, 0)
+        state = known.model_copy(deep=True) if known else fresh_state(begin, self.target.end)
+        opened = Opened(begin, state, sequence=self.owner.sequences.get(begin.remote, 0))
         if known is not None and known.phase != "closed":
             self._late_requests_arrive()
             marker = self.target.plant(PRODUCER, self.epoch)
-            opened.written.extend(
-                written_behind(header, data, known.target_next)
-                for header, data in self.target.behind(known.target_next)
-            )
+            for header, data in self.target.behind(known.target_next):
+                opened.find(header, data, producer)
             if not opened.written:
                 opened.state.target_next = marker
-        opened.state.phase = "copying"
+        opened.state.phase, opened.state.producer_id = "copying", PRODUCER
         if known is None or known.phase == "closed":
             self.saved = opened.state.model_copy(deep=True)  # noted as open before its first record
         shaper = Shaper(WHERE, self.rng.choice([250, 700, 1 << 20]), self.rng.choice([0, 400, 1 << 20]))
-        self.box = Outbox(owner, begin.remote, shaper, opened)
+        self.box = Outbox(self.owner, begin.remote, shaper, opened)
         self.position = self.rng.choice([opened.state.source_next, self.rng.randint(ORIGIN, opened.state.source_next)])
         self.enqueued = self.freed = 0
 
@@ -112,11 +116,19 @@ class World:
         self.cut()
         self.take_over()
 
+    def begin_again(self) -> None:
+        """The same owner opens the partition a second time, after a fault: what was under way has come home."""
+        while self.wire or self.answers:
+            self.arrive()
+            self.answer()
+        self.box.drop()
+        self.flush()
+        self.open()
+
     def close(self) -> None:
         """The end of an epoch: everything is acknowledged, the state is noted as closed."""
         self.settle_everything(until=self.position)
-        if not self.box.written:
-            self.box.opened.state.phase = "closed"
+        self.box.close()
         self.flush()
         self.take_over()
 
@@ -177,8 +189,10 @@ class World:
                 self.box.settle()
             else:
                 assert error != 47
-                assert error != 45 or out is not self.box.under_way[0], "the broker misses a batch before this one"
                 out.progress = Progress.FAILED
+                if error == 45 and out is self.box.under_way[0]:
+                    assert self.owner.adrift, "the broker misses a batch before this one"
+                    self.begin_again()  # a batch given up earlier arrived after all: a fault, and then it is found
 
     def cut(self) -> None:
         """The connection is gone: what is in the socket may still arrive, the answers never will."""
@@ -200,7 +214,7 @@ class World:
     def live(self, steps: int) -> None:
         often = (self.fetch, self.send, self.send, self.arrive, self.arrive, self.answer, self.answer)
         seldom = (self.refuse, self.append_and_complain, self.cut, self.stale_arrives, self.flush, self.stranger)
-        rare = (self.crash, self.crash, self.close)
+        rare = (self.crash, self.crash, self.close, self.begin_again)
         for _ in range(steps):
             kind = self.rng.random()
             self.rng.choice(often if kind < 0.8 else seldom if kind < 0.97 else rare)()

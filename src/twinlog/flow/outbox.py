@@ -96,7 +96,7 @@ class Outbox:
     unsaved: list[Entry] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.sequence = self.opened.sequence
+        self.sequence = self.owner.sequences[self.remote] = self.opened.sequence
         self.runs = RunMap.from_json(self.opened.state.runs)
         self.shaped_to = self.opened.state.source_next
 
@@ -282,11 +282,20 @@ class Outbox:
 
     def drop(self) -> None:
         """Forget what is not acknowledged."""
+        if any(out.progress in {Progress.SENT, Progress.FAILED} for out in self.under_way):
+            self.owner.adrift.add(self.remote)
         self.freed += sum(len(parcel.payload) for parcel in self.parcels)
         self.freed += sum(out.release for out in (*self.waiting, *self.under_way))
         self.parcels.clear()
         self.waiting.clear()
         self.under_way.clear()
+
+    def close(self) -> None:
+        """The epoch ends with nothing left to do: the next owner needs no fence, unless something may still arrive."""
+        state = self.opened.state
+        if state.phase == "copying" and not self.written and self.remote not in self.owner.adrift:
+            state.phase = "closed"
+            self.dirty = True
 
     def doom_if_done(self) -> None:
         """Everything before the fault is acknowledged: now it counts."""

@@ -112,6 +112,9 @@ class ShardOwner:
     view: LedgerView
     # Next sequence number per target partition in this epoch, behind what is acknowledged.
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
+    # Target partitions with a batch of this epoch that was given up unanswered: it may still arrive. Only the marker of
+    # the next owner shuts it out, so such a partition is never called closed (R2).
+    adrift: set[TopicPartition] = field(default_factory=set)
 
     @classmethod
     async def take(cls, link: LinkSettings, target: Cluster, begin: Begin) -> ShardOwner:

@@ -277,9 +277,7 @@ class Writer:
         if self.budget.failure is not None:
             raise self.budget.failure
         for box in self.boxes.values():
-            if box.opened.state.phase == "copying" and not box.written:
-                box.opened.state.phase = "closed"
-                box.dirty = True
+            box.close()
         await self.flush()
         return {str(p): box.opened.state.source_next for p, box in self.boxes.items()}
 
