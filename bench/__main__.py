@@ -1,0 +1,45 @@
+"""`python -m bench [QUESTION ...]`: measure, print, and add a section to the dated log in `bench/results`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+import bench.latency.run
+import bench.partitions.run
+import bench.throughput.run
+from bench.machine import machine_facts
+from bench.options import Options
+from bench.report import append, listed
+
+QUESTIONS: dict[str, Callable[[Options], str]] = {
+    "throughput": bench.throughput.run.answer,
+    "latency": bench.latency.run.answer,
+    "partitions": bench.partitions.run.answer,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("questions", nargs="*", metavar="QUESTION", help=f"of {', '.join(QUESTIONS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size, one round")
+    parser.add_argument("--rounds", type=int, help="how often each mirror runs (3; quick: 1)")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME", help="only this data set or rate")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME", help="only this mirror")
+    chosen = parser.parse_args()
+    unknown = [question for question in chosen.questions if question not in QUESTIONS]
+    if unknown:
+        parser.error(f"no such question: {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
+    rounds = chosen.rounds or (1 if chosen.quick else 3)
+    options = Options(chosen.quick, rounds, frozenset(chosen.set), frozenset(chosen.peer))
+    for question in chosen.questions or QUESTIONS:
+        facts = machine_facts() | {"rounds": str(rounds)}
+        body = QUESTIONS[question](options)
+        page = append(question, options.quick, f"{listed(facts)}\n\n{body}")
+        print(f"\n{body}\n\nwritten to {page}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

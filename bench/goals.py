@@ -1,0 +1,80 @@
+"""What Twinlog wants to reach, and whether figures reach it. Pure: figures in, sentences out.
+
+Figures are medians, by data set and mirror.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+TIMES_TUNED = {"small-lz4": 3.0, "small-none": 3.0, "large-zstd": 2.0, "tiny": 1.5}
+TIMES_DEFAULT = {"small-lz4": 5.0, "small-none": 5.0}
+SHARE_OF_RAW = 0.75
+CPU_SHARE = 1 / 3
+P99_MS = 60.0
+QUIET_RATE = 1000
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One goal and what came out."""
+
+    what: str
+    wanted: str
+    got: str
+    reached: bool
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        return self.what, self.wanted, self.got, "reached" if self.reached else "**missed**"
+
+
+@dataclass(frozen=True)
+class CopyFigures:
+    """Medians of one mirror on one set."""
+
+    rate: float
+    cpu_per_gigabyte: float
+    peak_bytes: float
+
+
+def copy_goals(title: str, name: str, tiny: bool, figures: Mapping[str, CopyFigures]) -> Iterator[Goal]:
+    """Goals of one data set; those whose mirrors were not measured are left out."""
+    ours = figures.get("twinlog")
+    if ours is None:
+        return
+    tuned, default, raw = (figures.get(peer) for peer in ("mm2-tuned", "mm2-default", "raw"))
+    if tuned and name in TIMES_TUNED:
+        yield _at_least(f"{title}: speed, of tuned MirrorMaker 2", ours.rate / tuned.rate, TIMES_TUNED[name])
+    if default and name in TIMES_DEFAULT:
+        yield _at_least(f"{title}: speed, of default MirrorMaker 2", ours.rate / default.rate, TIMES_DEFAULT[name])
+    if raw and not tiny:
+        yield _at_least(f"{title}: speed, of the raw ceiling", ours.rate / raw.rate, SHARE_OF_RAW)
+    if tuned:
+        share = ours.cpu_per_gigabyte / tuned.cpu_per_gigabyte
+        yield _at_most(f"{title}: CPU per GB, of tuned MirrorMaker 2", share, CPU_SHARE)
+        yield _at_most(f"{title}: memory, of tuned MirrorMaker 2", ours.peak_bytes / tuned.peak_bytes, 1.0)
+
+
+def latency_goals(rate: int, percentiles: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
+    """Goals of one rate: `percentiles[mirror][p]` in milliseconds."""
+    ours, theirs = percentiles.get("twinlog"), percentiles.get("mm2-default")
+    if ours is None:
+        return
+    for p in ("p50", "p90"):
+        if theirs:
+            got = f"{ours[p]:.1f} ms"
+            wanted = f"at most MirrorMaker 2's {theirs[p]:.1f} ms"
+            yield Goal(f"{rate:,} records/s: {p}", wanted, got, ours[p] <= theirs[p])
+    if rate == QUIET_RATE:
+        got = f"{ours['p99']:.1f} ms"
+        yield Goal(f"{rate:,} records/s: p99", f"under {P99_MS:.0f} ms", got, ours["p99"] < P99_MS)
+
+
+def _at_least(what: str, value: float, wanted: float) -> Goal:
+    return Goal(what, f"at least {wanted:.2f} x", f"{value:.2f} x", value >= wanted)
+
+
+def _at_most(what: str, value: float, wanted: float) -> Goal:
+    return Goal(what, f"at most {wanted:.2f} x", f"{value:.2f} x", value <= wanted)
