@@ -21,7 +21,7 @@ from tests.unit.targetlog import TargetLog
 from twinlog.flow import outbox
 from twinlog.flow.outbox import DEPTH, Outbox, Outgoing, Progress
 from twinlog.flow.parcel import Parcel
-from twinlog.flow.shape import Shaper
+from twinlog.flow.shape import TINY_RECORDS, Shaper
 from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state
 from twinlog.model.ledger import PartitionState, RosterTopic, SealedRuns
 from twinlog.model.names import TopicPartition
@@ -42,7 +42,7 @@ def source_log(rng: random.Random) -> list[Made]:
     offset = ORIGIN
     for _ in range(rng.randint(1, 25)):
         offset += rng.choice([0, 0, 0, 2])
-        count = rng.choice([1, 1, 2, 3, 10, 20, 40])
+        count = rng.choice([1, 1, 2, 3, 10, 40, TINY_RECORDS + 1])
         step = rng.choice([1, 1, 1, 2])
         records = [
             PlainRecord(offset + i * step, rng.randint(0, 9_999), b"%d" % i, rng.randbytes(rng.randint(0, 30)), [])

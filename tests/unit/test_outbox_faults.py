@@ -1,0 +1,203 @@
+"""What an outbox does when a partition cannot go on, and what it counts and keeps then."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+from tests.unit.batches import Made, Signature, at, make_batch, payload
+from tests.unit.targetlog import ProducerState, Remembered, TargetLog
+
+from twinlog.errors import CorruptBatch, LedgerDisagrees, OffsetGap
+from twinlog.flow.outbox import Outbox, Outgoing, Progress
+from twinlog.flow.parcel import Parcel
+from twinlog.flow.shape import Shaper
+from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state
+from twinlog.model.ledger import Gap, PartitionState, RosterTopic
+from twinlog.model.names import TopicPartition
+from twinlog.wire.batch import read_header
+from twinlog.wire.fence import Producer
+
+WHERE = TopicPartition("orders", 0)
+ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="t", origins=[0])
+UNTOUCHED = cast("Any", None)
+PRODUCER = Producer("id", 4_711, 1)
+
+
+def make_box(state: PartitionState | None = None) -> Outbox:
+    owner = ShardOwner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, PRODUCER, UNTOUCHED, UNTOUCHED)
+    begin = Begin(WHERE, ROSTER, state, 0, 0, 1, 0)
+    return Outbox(owner, WHERE, Shaper(WHERE, 1 << 20, 0), Opened(begin, state or fresh_state(begin, 0)))
+
+
+def parcel(*log: Made, first: int | None = None) -> Parcel:
+    start = log[0].records[0].offset if first is None else first
+    return Parcel(WHERE, start, log[-1].next_offset, "data", payload(log))
+
+
+def sent(box: Outbox) -> list[Outgoing]:
+    out = []
+    while (one := box.next_to_send()) is not None:
+        out.append(one)
+    return out
+
+
+def acknowledge(box: Outbox, *outs: Outgoing) -> None:
+    for out in outs:
+        out.progress, out.target = Progress.ACKED, out.piece.first if out.piece else -1
+    box.settle()
+    box.doom_if_done()
+
+
+def one(offset: int, value: bytes = b"value") -> Made:
+    return make_batch([at(offset, value)])
+
+
+def reader_fault() -> Parcel:
+    fault = OffsetGap(*WHERE, 2, 9)
+    note = {"code": fault.code, "says": str(fault), "remedy": fault.way_out(), "facts": fault.facts()}
+    return Parcel(WHERE, 2, 2, "fault", json.dumps(note).encode())
+
+
+@pytest.mark.proves("R1", "R7")
+def test_a_fault_counts_only_when_everything_before_it_is_acknowledged() -> None:
+    box = make_box()
+    box.parcels += [parcel(one(0)), parcel(one(1)), reader_fault(), parcel(one(9), first=2)]
+    enqueued = sum(len(p.payload) for p in box.parcels)
+    first, second = sent(box)
+    acknowledge(box, second)
+    assert box.opened.state.phase == "copying"
+    acknowledge(box, first)
+    state = box.opened.state
+    assert (state.phase, state.source_next, state.records) == ("faulted", 2, 2)
+    assert state.fault is not None
+    assert (state.fault.code, state.fault.facts["earliest"]) == ("OFFSET_GAP", 9)
+    assert "deleted before they were copied" in state.fault.says
+    assert box.stopped
+    assert box.next_to_send() is None
+    assert box.freed == enqueued
+
+
+@pytest.mark.proves("R7", "R9")
+def test_the_same_fault_keeps_its_beginning_and_ends_with_the_next_record() -> None:
+    box = make_box()
+    box.fault(CorruptBatch(*WHERE, 3, "bad"))
+    assert box.opened.state.fault is not None
+    box.opened.state.fault.since_ms = 1_234
+    again = make_box(box.opened.state)
+    again.fault(CorruptBatch(*WHERE, 3, "still bad"))
+    assert again.opened.state.fault is not None
+    assert (again.opened.state.fault.since_ms, again.opened.state.fault.facts["problem"]) == (1_234, "still bad")
+    well = make_box(again.opened.state)
+    well.parcels.append(parcel(one(0)))
+    acknowledge(well, *sent(well))
+    assert (well.opened.state.phase, well.opened.state.fault) == ("copying", None)
+
+
+@pytest.mark.proves("R1", "R7")
+def test_a_hole_between_parcels_is_never_jumped_over() -> None:
+    box = make_box()
+    box.parcels += [parcel(one(0)), parcel(one(5))]
+    acknowledge(box, *sent(box))
+    state = box.opened.state
+    assert state.fault is not None
+    assert (state.fault.code, state.source_next) == ("LEDGER_DISAGREES", 1)
+
+
+@pytest.mark.proves("R7")
+def test_a_gap_is_counted_once_and_only_where_nothing_was_copied() -> None:
+    box = make_box()
+    box.parcels += [
+        parcel(one(0)),
+        Parcel(WHERE, 0, 1, "gap", b"known already"),
+        Parcel(WHERE, 0, 7, "gap", b"retention"),
+        parcel(one(7)),
+    ]
+    acknowledge(box, *sent(box))
+    assert (box.opened.state.source_next, box.opened.state.skipped) == (8, 6)
+    gaps = [entry for entry in box.entries() if isinstance(entry, Gap)]
+    assert [(gap.first, gap.next, gap.reason) for gap in gaps] == [(1, 7, "retention")]
+    assert box.entries()[:-1] == []  # told once
+
+
+@pytest.mark.proves("R11")
+def test_parcels_without_anything_to_send_give_their_room_back() -> None:
+    box = make_box()
+    old = one(0)
+    box.opened.state.source_next = box.shaped_to = 50
+    box.parcels += [parcel(old), Parcel(WHERE, 1, 60, "data", b"")]
+    assert sent(box) == []
+    assert box.idle
+    assert (box.freed, box.opened.state.source_next) == (len(old.data), 60)
+
+
+def taken_over(*written: Made) -> Outbox:
+    """A box whose target already holds these batches."""
+    box = make_box()
+    for made in written:
+        box.opened.find(read_header(made.data), made.data, PRODUCER)
+    return box
+
+
+def on_target(offset: int, *values: bytes) -> Made:
+    records = [at(offset + i, value) for i, value in enumerate(values)]
+    return make_batch(records, signature=Signature(PRODUCER.producer_id, 0, offset))
+
+
+@pytest.mark.proves("R1", "R7")
+def test_a_source_that_lost_copied_records_is_noticed() -> None:
+    """Counting alone would take c, which is new, for b, which compaction took."""
+    box = taken_over(on_target(0, b"a", b"b"))
+    box.parcels.append(parcel(one(0, b"a"), one(2, b"c"), first=0))
+    assert sent(box) == []
+    assert isinstance(box.doom, LedgerDisagrees)
+    assert "source offset 2" in str(box.doom)
+    assert "target offset 1" in str(box.doom)
+
+
+def test_a_target_that_compacted_copied_records_is_no_trouble() -> None:
+    kept = make_batch([at(1, b"b")], base=0, signature=Signature(PRODUCER.producer_id, 0, 0))
+    box = taken_over(kept)
+    box.parcels.append(parcel(one(0, b"a"), one(1, b"b"), one(2, b"c")))
+    (out,) = sent(box)
+    assert out.piece is not None
+    assert (out.piece.first, box.opened.state.target_next) == (2, 2)
+
+
+def test_batches_of_others_are_not_taken_for_ours() -> None:
+    stranger = make_batch([at(0, b"a")], signature=Signature(99, 0, 0))
+    assert not taken_over(stranger).written
+
+
+@pytest.mark.proves("R2")
+def test_sequence_numbers_go_round() -> None:
+    box, log = make_box(), TargetLog()
+    box.sequence = (1 << 31) - 2
+    log.producers[PRODUCER.producer_id] = _writer_at((1 << 31) - 3)
+    box.parcels += [parcel(make_batch([at(0), at(1), at(2)])), parcel(one(3))]
+    outs = sent(box)
+    assert [log.append(out.stamped) for out in outs] == [(0, 0), (0, 3)]
+    assert [log.append(out.stamped) for out in outs] == [(0, 0), (0, 3)]
+    acknowledge(box, *outs)
+    assert box.owner.sequences[WHERE] == 2
+
+
+def _writer_at(last: int) -> ProducerState:
+    state = ProducerState(PRODUCER.epoch)
+    state.batches.append(Remembered(last, last, -1))
+    return state
+
+
+@pytest.mark.proves("R2")
+def test_a_partition_with_a_batch_adrift_is_not_closed() -> None:
+    box = make_box()
+    box.parcels.append(parcel(one(0)))
+    sent(box)
+    box.drop()
+    again = Outbox(box.owner, WHERE, box.shaper, box.opened)
+    again.close()
+    assert again.opened.state.phase == "copying"
+    clean = make_box()
+    clean.close()
+    assert clean.opened.state.phase == "closed"
