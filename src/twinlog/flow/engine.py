@@ -9,6 +9,7 @@ waited for with growing pauses (R9, R14).
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import socket
@@ -18,8 +19,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
-
-import structlog
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, EngineDied
@@ -32,7 +31,7 @@ from twinlog.model.roster import roster_changes, wanted_origins
 from twinlog.model.topics import Roster
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
-log = structlog.get_logger("twinlog.engine")
+log = logging.getLogger("twinlog.engine")
 
 HEARTBEAT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 7.0
@@ -87,7 +86,7 @@ class LinkEngine:
         try:
             await asyncio.wait_for(life, None if life.done() else STOP_SECONDS + 1)
         except TimeoutError:  # a cluster that is away would hold us for ever; stopping is safe at any moment
-            log.warning("stopped_hard", link=self.link.name, trouble=self.trouble)
+            log.warning("%s: stopped hard: %s", self.link.name, self.trouble or "the epoch did not end in time")
             self.phase = "superseded" if self.phase == "superseded" else "stopped"
 
     async def _live(self) -> None:
@@ -124,7 +123,7 @@ class LinkEngine:
                 done = await work()
             except (ClusterError, *ConnectionTrouble) as error:
                 self.phase, self.trouble = "waiting", f"{what}: {error}"
-                log.warning("waiting", link=self.link.name, trouble=self.trouble)
+                log.warning("%s: waiting: %s", self.link.name, self.trouble)
                 await self._pause(pause)
                 pause = min(pause * 2, 10.0)
             else:
@@ -147,7 +146,7 @@ class LinkEngine:
             self._stopping.set()
             return
         self.generation = view.engine.generation or 0
-        log.info("signed_in", link=self.link.name, generation=self.generation)
+        log.info("%s: signed in as generation %d", self.link.name, self.generation)
 
     def _record(self, phase: Any, generation: int | None) -> Engine:
         return Engine(
@@ -164,7 +163,7 @@ class LinkEngine:
     def _hear(self, entry: Any) -> None:
         if isinstance(entry, Engine) and (entry.generation or 0) > self.generation >= 0:
             self.phase, self.trouble = "superseded", f"engine {entry.engine_id} on {entry.host} took over"
-            log.warning("superseded", link=self.link.name, by=entry.engine_id, host=entry.host)
+            log.warning("%s: superseded: %s", self.link.name, self.trouble)
             self._stopping.set()
 
     async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
@@ -212,7 +211,7 @@ class LinkEngine:
             if failure is not None:
                 self.epochs_failed += 1
                 self.phase, self.trouble = "waiting", failure
-                log.warning("query_failed", link=self.link.name, failure=failure)
+                log.warning("%s: the query failed: %s", self.link.name, failure)
                 self._query = None
                 await self._pause(pause)
                 pause = min(pause * 2, 10.0)
@@ -231,7 +230,7 @@ class LinkEngine:
             await self._refresh(writer, view)
         except (ClusterError, *ConnectionTrouble) as error:
             self.trouble = f"reading the topics: {error}"
-            log.warning("refresh_failed", link=self.link.name, trouble=str(error))
+            log.warning("%s: %s", self.link.name, self.trouble)
         else:
             self.trouble = None
 
@@ -252,7 +251,7 @@ class LinkEngine:
             if not superseded:
                 await asyncio.wait_for(self._finish_epoch(writer, query), STOP_SECONDS)
         except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
-            log.warning("stopping_hard", link=self.link.name, reason=str(error) or "the epoch did not end in time")
+            log.warning("%s: stopping hard: %s", self.link.name, str(error) or "the epoch did not end in time")
         await asyncio.to_thread(_stop, query)
         self._query = None
         if not superseded:
@@ -260,7 +259,7 @@ class LinkEngine:
             try:
                 await asyncio.wait_for(writer.write([self._record("stopped", self.generation)]), 1.0)
             except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
-                log.warning("not_signed_out", link=self.link.name, reason=str(error))
+                log.warning("%s: not signed out: %s", self.link.name, error)
 
     async def _finish_epoch(self, writer: LedgerWriter, query: Any) -> None:
         before = await asyncio.to_thread(_last_batch, query)
@@ -282,7 +281,7 @@ def _stop(query: Any) -> None:
     try:
         query.stop()
     except Exception as error:  # noqa: BLE001  Spark raises what it likes; a query that is gone is stopped
-        log.warning("query_stop", trouble=str(error).splitlines()[0] if str(error) else repr(error))
+        log.warning("stopping the query: %s", str(error).splitlines()[0] if str(error) else repr(error))
 
 
 def _failure_of(query: Any) -> str | None:

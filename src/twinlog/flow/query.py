@@ -25,6 +25,8 @@ FLOWING: Final[dict[str, str]] = {
     "spark.sql.execution.pandas.udf.buffer.size": "512",
     "spark.sql.execution.python.udf.buffer.size": "512",
     "spark.buffer.size": "512",
+    # Workers are forks of a daemon that has the data path loaded: quicker to start, and most memory is shared.
+    "spark.python.daemon.module": "twinlog.flow.worker_daemon",
     # Writer worker and JVM work at the same time.
     "spark.python.udf.pipelined.enabled": "true",
     # No delayed acknowledgements of TCP between JVM and workers.

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import queue
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
-
-import structlog
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
@@ -41,7 +40,7 @@ from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
 from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
 
-log = structlog.get_logger("twinlog.read")
+log = logging.getLogger("twinlog.read")
 
 _PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
@@ -244,7 +243,7 @@ class Reader:
         try:
             await self.source.refresh({p.topic for p in homeless})
         except (ClusterUnreachable, *ConnectionTrouble) as trouble:
-            log.warning("source_unreachable", link=self.link.name, trouble=str(trouble))
+            log.warning("%s: the source is away: %s", self.link.name, trouble)
             return
         for partition in homeless:
             await self._place_one(partition)
@@ -303,7 +302,7 @@ class Reader:
                 connection = await self.source.connection(number, "fetch")
                 fetched = await session.poll(connection, self.source.timeout_s)
             except (FetchRefused, *ConnectionTrouble) as trouble:
-                log.warning("fetch_failed", link=self.link.name, broker=number, trouble=str(trouble) or repr(trouble))
+                log.warning("%s: fetching from broker %d: %s", self.link.name, number, str(trouble) or repr(trouble))
                 session.reset()
                 session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew
                 await asyncio.sleep(pause)

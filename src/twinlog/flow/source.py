@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -25,14 +25,13 @@ from pyspark.sql.datasource import (
 )
 
 from twinlog.config.settings import LinkSettings
-from twinlog.flow.ledger import LedgerView
 from twinlog.flow.parcel import SQL_SCHEMA, from_arrow, to_arrow
 from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
-from twinlog.flow.read import read_task
-from twinlog.flow.write import write_task
 from twinlog.model.ledger import shard_of
 from twinlog.model.names import TopicPartition
-from twinlog.wire.connection import Cluster
+
+if TYPE_CHECKING:
+    from twinlog.flow.ledger import LedgerView
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,9 @@ class EpochReader(DataSourceStreamReader):
         )
 
     def _refreshed(self) -> LedgerView:
+        from twinlog.flow.ledger import LedgerView  # noqa: PLC0415  only the planner needs it
+        from twinlog.wire.connection import Cluster  # noqa: PLC0415
+
         if self._view is None:
             self._view = LedgerView(dict.fromkeys(range(1 + self.run.shards), 0))
         view = self._view
@@ -109,6 +111,8 @@ class EpochReader(DataSourceStreamReader):
         """On an executor: the parcels of one task, for as long as the epoch lasts."""
         if not isinstance(partition, TaskPlan):
             raise TypeError(f"{partition!r} is not a plan of ours")
+        from twinlog.flow.read import read_task  # noqa: PLC0415  the planning processes need not load it
+
         return (to_arrow(parcel) for parcel in read_task(self.run.link, partition))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,6 +128,8 @@ class ParcelWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]
         """On an executor: returns when the epoch's rows are acknowledged and noted."""
+        from twinlog.flow.write import write_task  # noqa: PLC0415  the planning processes need not load it
+
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
         rows = (parcel for batch in iterator for parcel in from_arrow(batch))

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-import structlog
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
@@ -39,7 +38,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
-log = structlog.get_logger("twinlog.write")
+log = logging.getLogger("twinlog.write")
 
 FLUSH_SECONDS: Final = 1.0
 _PAUSE_S: Final = 0.1
@@ -145,7 +144,7 @@ class Writer:
                     opened = await self.owners[shard].open(begins)
                     break
                 except (ClusterUnreachable, *ConnectionTrouble) as trouble:
-                    log.warning("target_unreachable", link=self.link.name, shard=shard, trouble=str(trouble))
+                    log.warning("%s: the target is away: shard %d: %s", self.link.name, shard, trouble)
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, 2.0)
             for o in opened:

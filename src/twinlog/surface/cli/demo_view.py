@@ -109,7 +109,8 @@ def scene_panel(scene: Scene, width: int) -> Panel:
 def _numbers(scene: Scene, width: int) -> RenderableType:
     now = scene.reading
     room = max(4, width - _BESIDE_SPARKLINE)
-    ceiling = max((*now.source_rates, *now.target_rates, 1.0))
+    # A burst of catching up may be a hundred times the ordinary rate, which would vanish beside it.
+    ceiling = min(max((*now.source_rates, *now.target_rates, 1.0)), 3 * max((*now.source_rates, 1.0)))
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", min_width=9, no_wrap=True)
@@ -134,9 +135,9 @@ def _numbers(scene: Scene, width: int) -> RenderableType:
 
 
 def sparkline(values: Sequence[float], room: int, ceiling: float | None = None) -> str:
-    """Draw the newest values as blocks, scaled to the ceiling or to the highest of them."""
+    """Draw the newest values as blocks, scaled to the ceiling, or else to the highest of them."""
     shown = values[-room:]
-    top = max(ceiling or 0.0, *shown, 1.0) if shown else 1.0
+    top = ceiling or max((*shown, 1.0))
     return "".join(_BLOCKS[min(len(_BLOCKS) - 1, int(value / top * (len(_BLOCKS) - 1) + 0.5))] for value in shown)
 
 

@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 
-import structlog
 import typer
 
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
@@ -39,10 +38,7 @@ app.add_typer(local.app, name="local")
 def main() -> None:
     """Run the command line."""
     level = getattr(logging, os.environ.get("TWINLOG_LOG", "WARNING").upper(), logging.WARNING)
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
         app(prog_name="twinlog")
