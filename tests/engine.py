@@ -84,21 +84,21 @@ class EngineProcess:
         assert code is not None
         return code
 
-    def _family(self) -> list[psutil.Process]:
+    def family(self) -> list[psutil.Process]:
         with contextlib.suppress(psutil.NoSuchProcess):
             return psutil.Process(self.pid).children(recursive=True)
         return []
 
     def jvm(self) -> psutil.Process | None:
         """Spark."""
-        return next((p for p in self._family() if _name(p) == "java"), None)
+        return next((p for p in self.family() if _name(p) == "java"), None)
 
     def workers(self, kind: Literal["reader", "writer"]) -> list[psutil.Process]:
         """Python workers at work. A reader talks to the source (and to the ledger); a writer to the target only."""
         source, target = _ports(self.ends.source_cluster), _ports(self.ends.target_cluster)
         found = []
-        for process in self._family():
-            if "pyspark.daemon" not in _command(process):
+        for process in self.family():
+            if "pyspark.worker" not in _command(process):
                 continue
             talks_to = _peers(process)
             if talks_to & source if kind == "reader" else talks_to & target and not talks_to & source:
@@ -119,7 +119,7 @@ class EngineProcess:
 
     def kill_all(self) -> None:
         """The machine is gone: everything that this engine started ends at once."""
-        family = self._family()
+        family = self.family()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         for process in family:
@@ -130,13 +130,13 @@ class EngineProcess:
 
     def freeze(self) -> None:
         """Stop all of it in its tracks."""
-        for process in (psutil.Process(self.pid), *self._family()):
+        for process in (psutil.Process(self.pid), *self.family()):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.suspend()
 
     def thaw(self) -> None:
         """Let it go on as if nothing had happened."""
-        for process in (*reversed(self._family()), psutil.Process(self.pid)):
+        for process in (*reversed(self.family()), psutil.Process(self.pid)):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.resume()
 
