@@ -12,11 +12,12 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from hypothesis import strategies as st
 
-from twinlog.wire.batch import BatchHeader
+from twinlog.wire.batch import BatchHeader, read_header
 from twinlog.wire.codec import OpenRecord, PlainRecord
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 LEADER_EPOCH: Final = 7
+LATER: Final = 1_000  # records are encoded at a later time and set back: the encoder mistakes a first time of -1
 _FIELDS: Final = struct.Struct(">qiibIhiqqqhii")
 _NAMES: Final = BatchHeader._fields
 
@@ -63,11 +64,18 @@ def make_batch(
     after = records[-1].offset + 1 if next_offset is None else next_offset
     builder = DefaultRecordBatchBuilder(2, codec, 0, *signature, 1 << 30)
     for record in records:
-        assert builder.append(record.offset - first, record.timestamp, record.key, record.value, record.headers)
+        assert builder.append(record.offset - first, record.timestamp + LATER, record.key, record.value, record.headers)
     data = bytes(builder.build())
-    attributes = int.from_bytes(data[21:23], "big") | flags
-    delta = after - first - 1
-    data = rewritten(data, base_offset=first, leader_epoch=LEADER_EPOCH, attributes=attributes, last_offset_delta=delta)
+    header = read_header(data)
+    times = {"base_timestamp": header.base_timestamp - LATER, "max_timestamp": header.max_timestamp - LATER}
+    data = rewritten(
+        data,
+        base_offset=first,
+        leader_epoch=LEADER_EPOCH,
+        attributes=header.attributes | flags,
+        last_offset_delta=after - first - 1,
+        **times,
+    )
     return Made(data, tuple(records), after)
 
 

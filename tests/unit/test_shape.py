@@ -213,6 +213,15 @@ def test_null_and_empty_and_every_header_survive_opening() -> None:
     assert source_records(piece)[:3] == records
 
 
+@pytest.mark.proves("R4")
+def test_records_without_a_time_get_none_from_their_neighbours() -> None:
+    timeless = [at(offset, timestamp=-1) for offset in (0, 1)]
+    log = [make_batch([timeless[0]]), make_batch([timeless[1], at(2, timestamp=5), at(3, timestamp=-1)])]
+    pieces = shaped(log)
+    assert [record.timestamp for piece in pieces for record in source_records(piece)] == [-1, -1, 5, -1]
+    assert [piece.header.max_timestamp for piece in pieces] == [-1, 5]
+
+
 # --- what cannot be shaped --------------------------------------------------------------------------------------------
 
 

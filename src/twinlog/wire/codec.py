@@ -15,6 +15,7 @@ from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBat
 
 from twinlog.wire.batch import CODEC_MASK, BatchHeader, read_header
 
+NO_TIME: Final = -1
 _NO_LIMIT: Final = 1 << 30  # the builder grows as it is filled; our own limits are checked on the finished batch
 
 
@@ -80,16 +81,28 @@ def legacy_checksum_holds(data: bytes) -> bool:
 
 
 def seal(records: Sequence[OpenRecord], codec: int, limit: int | None = None) -> list[SealedBatch]:
-    """Encode records into as few batches as `limit` bytes (compressed) allow; without a limit, into one.
+    """Encode records into as few batches as `limit` bytes (compressed) allow; without a limit, into one or two.
 
     A batch that comes out too large is halved until it fits; a single record that does not fit comes out alone and
     too large, for the caller to judge (it alone knows the target's limit by name).
     """
+    timeless = _timeless(records)
+    if 0 < timeless < len(records):
+        return seal(records[:timeless], codec, limit) + seal(records[timeless:], codec, limit)
     sealed = _encode(records, codec)
     if limit is None or len(sealed.data) <= limit or len(records) == 1:
         return [sealed]
     middle = len(records) // 2
     return seal(records[:middle], codec, limit) + seal(records[middle:], codec, limit)
+
+
+def _timeless(records: Sequence[OpenRecord]) -> int:
+    """How many records at the front have no time (-1).
+
+    The encoder takes -1 for "no first record yet" and would give them the time of the first one that has one (R4), so
+    they go into a batch of their own.
+    """
+    return next((index for index, record in enumerate(records) if record.timestamp != NO_TIME), len(records))
 
 
 def _encode(records: Sequence[OpenRecord], codec: int) -> SealedBatch:
@@ -117,6 +130,8 @@ def merge(batches: bytes, codec: int) -> SealedBatch | None:
             if not batch.validate_crc():
                 return None
             for record in batch:
+                if delta == 0 and record.timestamp == NO_TIME:
+                    return None
                 append(delta, record.timestamp, record.key, record.value, record.headers)
                 note(record.offset)
                 delta += 1
