@@ -42,6 +42,8 @@ class EngineProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self.log.parent,
+                # A killed engine cannot clean up: what it and Spark leave behind goes away with the demo's folder.
+                env=os.environ | {"TMPDIR": str(self.log.parent), "SPARK_LOCAL_DIRS": str(self.log.parent)},
                 # Ctrl-C in the terminal is for the demo, which then ends the engine in order.
                 start_new_session=True,
             )
