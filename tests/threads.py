@@ -31,7 +31,7 @@ class ThreadedQuery:
     """What the engine asks of a streaming query, with one thread per task."""
 
     def __init__(self, run: LinkRun) -> None:
-        self._run = run
+        self.run = run
         self._stopping = False
         self._failure: BaseException | None = None
         self.epochs = 0
@@ -49,14 +49,18 @@ class ThreadedQuery:
     def exception(self) -> str | None:
         return None if self._failure is None else "".join(traceback.format_exception(self._failure))
 
-    def stop(self) -> None:
+    def give_up(self) -> None:
+        """Plan no further epoch; the running one goes on until it is shut out or ends."""
         self._stopping = True
+
+    def stop(self) -> None:
+        self.give_up()
         self._thread.join(30)
         assert not self._thread.is_alive(), "the tasks do not end"
 
     def _main(self) -> None:
         try:
-            reader, writer = EpochReader(self._run), ParcelWriter(self._run)
+            reader, writer = EpochReader(self.run), ParcelWriter(self.run)
             while not self._stopping:
                 plans = reader.partitions({"epoch": self.epochs}, {"epoch": self.epochs + 1})
                 tasks = [_Task(partial(_copy, reader, writer, plan)) for plan in plans]

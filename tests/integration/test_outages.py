@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from tests.ends import Ends, numbers
 from tests.load.logs import read_logs
 from tests.load.waiting import wait_until
-from tests.threads import ThreadedEngine, engine_running
+from tests.threads import ThreadedEngine, ThreadedQuery, engine_running
 
 from twinlog.kafka.admin import TopicOrder
 from twinlog.local.cluster import LocalCluster
@@ -35,7 +35,7 @@ def test_a_killed_broker_is_waited_for_and_is_no_fault(
     load = ends.load(name, 4, linger_ms=0)
     with engine_running(ends.link, tmp_path):
         with load.in_background(rate=1_000):
-            ends.await_status(lambda s: sum(p.records for p in s.partitions) > 500, "copies")
+            await_copies(ends, 500)
             own.kill()
             own.start()
             ends.await_copied(within_s=60)
@@ -51,12 +51,46 @@ def test_a_second_engine_takes_over_and_the_first_ends_by_itself(make_ends: Make
     load = ends.load(name, 4, linger_ms=0)
     with engine_running(ends.link, tmp_path / "one") as one:
         with load.in_background(rate=1_000):
-            ends.await_status(lambda s: sum(p.records for p in s.partitions) > 500, "copies")
+            await_copies(ends, 500)
             other = ThreadedEngine(ends.link, tmp_path / "other")
             one.await_end()
             assert one.engine.phase == "superseded"
         ends.await_copied(name)
         other.stop()
+    assert ends.check(name).source_records == load.count
+
+
+def await_copies(ends: Ends, more: int) -> None:
+    """Wait for so many more records to be copied."""
+    before = sum(part.records for part in ends.status().partitions)
+    ends.await_status(lambda s: sum(part.records for part in s.partitions) >= before + more, f"{more} more copies")
+
+
+def run_twice(engine: ThreadedEngine) -> None:
+    """Do what Spark does when it speculates or loses sight of an executor: run the same plan beside itself."""
+    failed = engine.engine.epochs_failed
+    twin = ThreadedQuery(engine.queries[-1].run)
+    wait_until(
+        lambda: (twin.isActive, engine.engine.epochs_failed),
+        lambda seen: not seen[0] or seen[1] > failed,
+        within_s=30,
+        what="one of the two to be shut out",
+    )
+    twin.give_up()
+
+
+@pytest.mark.proves("R1", "R2", "R3", "R10")
+def test_attempts_of_the_same_tasks_side_by_side_write_every_record_once(make_ends: MakeEnds, tmp_path: Path) -> None:
+    ends = make_ends(tasks_max="2")
+    name = ends.create("orders", 4)
+    load = ends.load(name, 4, linger_ms=0)
+    with engine_running(ends.link, tmp_path) as engine:
+        with load.in_background(rate=1_000):
+            for _ in range(3):
+                await_copies(ends, 500)
+                run_twice(engine)
+            await_copies(ends, 500)
+        ends.await_copied(name)
     assert ends.check(name).source_records == load.count
 
 
