@@ -58,8 +58,9 @@ class Observer:
         ends: Mapping[TopicPartition, int | ClusterError] = {}
         highs: Mapping[TopicPartition, int | ClusterError] = {}
         try:
-            ends = self.end_offsets(wanted) if wanted else {}
+            # In this order: records that arrive between the two questions must not look like an open transaction.
             highs = self.high_watermarks(wanted) if self.high_watermarks and wanted else {}
+            ends = self.end_offsets(wanted) if wanted else {}
         except ClusterUnreachable as error:
             trouble = str(error)
         parts = tuple(self._partition(view, p, ends.get(p), highs.get(p)) for p in wanted)

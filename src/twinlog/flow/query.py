@@ -74,7 +74,13 @@ def start_session(engine: Engine) -> SparkSession:
     if engine.java_home:
         os.environ["JAVA_HOME"] = engine.java_home
     master = engine.master or f"local[{engine.slots},1000000]"  # a task may fail as often as brokers make it
-    settings = FLOWING | {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": JVM} | engine.options
+    scratch = engine.log.parent
+    own = {
+        "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": f"{JVM} -Djava.io.tmpdir={scratch}",
+        "spark.local.dir": str(scratch),
+    }
+    settings = FLOWING | own | engine.options
     conf = SparkConf().setAppName("twinlog").setMaster(master).setAll(list(settings.items()))
     # What the JVM and the workers print is for the log: it would drown what we say ourselves.
     with engine.log.open("ab") as log:
