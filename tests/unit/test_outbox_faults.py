@@ -6,7 +6,7 @@ import json
 from typing import Any, cast
 
 import pytest
-from tests.unit.batches import Made, Signature, at, make_batch, payload
+from tests.unit.batches import Made, Signature, at, make_batch, payload, read_back
 from tests.unit.targetlog import ProducerState, Remembered, TargetLog
 
 from twinlog.errors import CorruptBatch, LedgerDisagrees, OffsetGap
@@ -16,6 +16,7 @@ from twinlog.flow.shape import Shaper
 from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state
 from twinlog.model.ledger import Gap, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.model.runs import Run
 from twinlog.wire.batch import read_header
 from twinlog.wire.fence import Producer
 
@@ -154,6 +155,42 @@ def test_a_source_that_lost_copied_records_is_noticed() -> None:
     assert isinstance(box.doom, LedgerDisagrees)
     assert "source offset 2" in str(box.doom)
     assert "target offset 1" in str(box.doom)
+
+
+@pytest.mark.proves("R1", "R2")
+def test_a_batch_that_was_noted_in_part_is_met_from_there() -> None:
+    """An older owner met a of what was written, noted it and crashed: only b and c are still to be met."""
+    box = make_box()
+    box.opened.state.target_next, box.opened.state.source_next, box.shaped_to = 1, 1, 1
+    written = on_target(0, b"a", b"b", b"c")
+    box.opened.find(read_header(written.data), written.data, PRODUCER)
+    box.parcels.append(parcel(*(one(offset, b"%c" % (ord("a") + offset)) for offset in range(5)), first=1))
+    assert [out.piece.first for out in sent(box) if out.piece] == [3, 4]
+    assert list(box.runs) == [Run(1, 1, 2)]
+
+
+@pytest.mark.proves("R1")
+def test_the_rest_of_a_piece_may_need_several_batches() -> None:
+    """Encoding the rest anew may give more than one batch: none of them may be left out."""
+    box = taken_over(on_target(0, b"a"))
+    rest = [at(1, timestamp=-1), at(2, timestamp=7), at(3, timestamp=8)]
+    box.parcels.append(parcel(make_batch([at(0, b"a"), *rest])))
+    outs = sent(box)
+    assert [record for out in outs for record in read_back(out.stamped)] == [
+        record._replace(offset=offset) for record, offset in zip(rest, (0, 0, 1), strict=True)
+    ]
+
+
+@pytest.mark.proves("R9")
+def test_what_was_found_counts_for_the_next_opening_in_the_same_epoch() -> None:
+    box = make_box()
+    box.opened.sequence = 4
+    again = Outbox(box.owner, WHERE, box.shaper, box.opened)
+    assert again.sequence == again.owner.sequences[WHERE] == 4
+    own = on_target(0, b"a", b"b")
+    signed = make_batch(own.records, signature=Signature(PRODUCER.producer_id, PRODUCER.epoch, 4))
+    box.opened.find(read_header(signed.data), signed.data, PRODUCER)
+    assert box.opened.sequence == 6
 
 
 def test_a_target_that_compacted_copied_records_is_no_trouble() -> None:

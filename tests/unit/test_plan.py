@@ -27,6 +27,10 @@ def test_no_task_has_more_than_another_by_more_than_one_shard(weights: dict[int,
     assert max(loads) - min(loads) <= max(weights.values(), default=0)
 
 
+def test_the_heaviest_shard_is_dealt_first() -> None:
+    assert sorted(deal({0: 1, 1: 1, 2: 1, 3: 1, 4: 4}, 2, 5)) == [(0, 1, 2, 3), (4,)]
+
+
 def test_shards_without_traffic_are_spread_as_well() -> None:
     assert {len(hand) for hand in deal({}, 4, 64)} == {16}
 
