@@ -29,8 +29,6 @@ FLOWING: Final[dict[str, str]] = {
     "spark.python.daemon.module": "twinlog.flow.worker_daemon",
     # Writer worker and JVM work at the same time.
     "spark.python.udf.pipelined.enabled": "true",
-    # No delayed acknowledgements of TCP between JVM and workers.
-    "spark.python.unix.domain.socket.enabled": "true",
     # The offset log holds an epoch number: checksum files and fsync tricks around it only lengthen the gap.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -49,6 +47,8 @@ FLOWING: Final[dict[str, str]] = {
     "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
 }
+SOCKET_FOLDER_BYTES: Final = 60
+"""The path of a socket may have 103 bytes (macOS), of which Spark's file name takes 43; beyond that we use TCP."""
 JVM: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:MaxMetaspaceSize=256m"
 
 
@@ -79,6 +79,8 @@ def start_session(engine: Engine) -> SparkSession:
         "spark.driver.memory": "512m",
         "spark.driver.extraJavaOptions": f"{JVM} -Djava.io.tmpdir={scratch}",
         "spark.local.dir": str(scratch),
+        # No delayed acknowledgements of TCP between JVM and workers.
+        "spark.python.unix.domain.socket.enabled": str(len(os.fsencode(scratch)) <= SOCKET_FOLDER_BYTES).lower(),
     }
     settings = FLOWING | own | engine.options
     conf = SparkConf().setAppName("twinlog").setMaster(master).setAll(list(settings.items()))
