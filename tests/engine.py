@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -35,8 +37,8 @@ class EngineProcess:
         self.file = settings or ends.write_file(folder)
         stem = f"{ends.alias}-{time.monotonic_ns()}"
         self.stdout, self.stderr = folder / f"{stem}.out", folder / f"{stem}.err"
-        self.scratch = folder / stem
-        self.scratch.mkdir()
+        # Short, because sockets live in it; the folder of a test is not.
+        self.scratch = Path(tempfile.mkdtemp(prefix="tw"))
         with self.stdout.open("wb") as out, self.stderr.open("wb") as err:
             self._process = subprocess.Popen(
                 [*TWINLOG, "run", "-c", str(self.file), "-o", "json", *arguments],
@@ -89,6 +91,14 @@ class EngineProcess:
             return psutil.Process(self.pid).children(recursive=True)
         return []
 
+    def resident_bytes(self) -> int:
+        """Memory of all its processes, shared pages counted in each."""
+        total = 0
+        for process in self.family():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                total += process.memory_info().rss
+        return total
+
     def jvm(self) -> psutil.Process | None:
         """Spark."""
         return next((p for p in self.family() if _name(p) == "java"), None)
@@ -128,6 +138,11 @@ class EngineProcess:
         psutil.wait_procs(family, timeout=20)
         self._process.wait(20)
 
+    def clean_up(self) -> None:
+        """Kill what is left and remove what it wrote; what it said stays."""
+        self.kill_all()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
     def freeze(self) -> None:
         """Stop all of it in its tracks."""
         for process in (psutil.Process(self.pid), *self.family()):
@@ -161,7 +176,7 @@ def twinlog_run(
             engine.await_phase("running")
         yield engine
     finally:
-        engine.kill_all()
+        engine.clean_up()
 
 
 def twinlog(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -91,10 +91,10 @@ def test_secure_clusters_are_mirrored_and_no_password_appears_anywhere(
         ]
         assert [answer.returncode for answer in answers] == [0, 0, 0]
         command_lines = [" ".join(process.cmdline()) for process in engine.family()]
+        files = [path.read_text(errors="replace") for path in engine.scratch.rglob("*") if path.is_file()]
         assert engine.stop() == 0
     assert ends.check(name).target_records == 1_000
-    said = [engine.output, *command_lines, *(answer.stdout + answer.stderr for answer in answers)]
-    said += [path.read_text(errors="replace") for path in engine.scratch.rglob("*") if path.is_file()]
+    said = [engine.output, *command_lines, *files, *(answer.stdout + answer.stderr for answer in answers)]
     for cluster in (source, target):
         assert cluster.password("admin") not in "\n".join(said)
 
