@@ -34,7 +34,7 @@ from twinlog.wire.connection import Cluster, ConnectionTrouble
 log = logging.getLogger("twinlog.engine")
 
 HEARTBEAT_SECONDS: Final = 5.0
-STOP_SECONDS: Final = 7.0
+STOP_SECONDS: Final = 6.0
 _TICK_S: Final = 0.25
 
 Phase: TypeAlias = Literal["starting", "running", "waiting", "superseded", "stopped"]
@@ -104,10 +104,12 @@ class LinkEngine:
                 return
             await self._drive(LinkRun(self.link, self.generation, shards, self.cores), writer, view)
         finally:
-            await self._end_query(writer)
-            if follow is not None:
-                follow.cancel()
-            await target.close()
+            try:
+                await self._end_query(writer)
+            finally:
+                if follow is not None:
+                    follow.cancel()
+                await target.close()
 
     def stop(self) -> None:
         """Ask for a clean end: what was read is written and noted."""

@@ -60,10 +60,13 @@ def deal(weights: Mapping[int, float], tasks: int, shards: int) -> list[tuple[in
     count = max(1, min(tasks, shards))
     hands: list[list[int]] = [[] for _ in range(count)]
     loads = [0.0] * count
-    for shard in sorted(range(shards), key=lambda s: (-weights.get(s, 0.0), s)):
+    for shard in sorted(weights.keys() & set(range(shards)), key=lambda s: (-weights[s], s)):
         lightest = min(range(count), key=lambda i: (loads[i], len(hands[i])))
         hands[lightest].append(shard)
-        loads[lightest] += weights.get(shard, 0.0)
+        loads[lightest] += weights[shard]
+    # Neighbours to different tasks: the partitions of one new topic fall into neighbouring shards.
+    for turn, shard in enumerate(s for s in range(shards) if s not in weights):
+        hands[turn % count].append(shard)
     return [tuple(sorted(hand)) for hand in hands]
 
 
