@@ -257,7 +257,7 @@ class World:
 
 
 @pytest.mark.proves("R1", "R2", "R3", "R4", "R9")
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(st.integers(0, (1 << 32) - 1))
 def test_nothing_is_lost_doubled_or_out_of_order_whatever_happens(seed: int) -> None:
     rng = random.Random(seed)

@@ -282,7 +282,7 @@ def test_a_codec_that_nobody_knows_is_named(codec: int) -> None:
 
 
 @pytest.mark.proves("R1", "R2", "R4")
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(logs(max_batches=3), st.data())
 def test_the_rest_of_a_piece_is_the_piece_without_its_front(log: list[Made], data: st.DataObject) -> None:
     rules = shaper()
