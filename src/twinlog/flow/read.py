@@ -196,6 +196,7 @@ class Reader:
                 known.topic = topic
 
     def _begin(self, topic: RosterTopic, partition: TopicPartition) -> None:
+        self._stop(partition)  # an older incarnation may still be read
         state = self.view.states.get(partition)
         if state is not None and state.incarnation != topic.incarnation:
             state = None
