@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,8 @@ from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.local.cluster import LocalCluster
+from twinlog.wire.connection import Cluster
+from twinlog.wire.log import fetch_ends
 
 JAVA_OPTIONS = (
     *("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4"),
@@ -47,6 +50,15 @@ class End:
     def create(self, topic: str, partitions: int, configs: dict[str, str] | None = None) -> None:
         order = TopicOrder(topic, partitions, 1, configs or {})
         _raise_any(self.admin.create_topics([order]).values())
+        # A broker names itself leader a moment before it accepts records.
+        asyncio.run(self._await_leaders(topic, partitions))
+
+    async def _await_leaders(self, topic: str, partitions: int) -> None:
+        cluster = Cluster(self.settings, "bench|create")
+        try:
+            await fetch_ends(cluster, topic, dict.fromkeys(range(partitions), 0))
+        finally:
+            await cluster.close()
 
     def clear(self, keep: Iterable[str] = ()) -> None:
         """Delete every topic but Kafka's own and these."""

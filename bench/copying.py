@@ -19,7 +19,7 @@ from bench.datasets import DataSet
 from bench.peers.peer import Errand, Peer, output_tail, running
 
 LOOK_EVERY_S = 0.05
-_FIRST_WITHIN_S = 120.0
+_FIRST_WITHIN_S = 180.0
 _STALLED_AFTER_S = 60.0
 _QUIET_S = 1.0
 

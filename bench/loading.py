@@ -28,9 +28,7 @@ def load(end: End, topic: str, data: DataSet) -> None:
 async def _load(settings: ClientSettings, topic: str, data: DataSet) -> None:
     cluster = Cluster(settings, "bench|load")
     try:
-        while any(cluster.leader(topic, p) is None for p in range(data.partitions)):
-            await cluster.refresh([topic])
-            await asyncio.sleep(0.05)
+        await cluster.refresh([topic])
         nodes: dict[int, list[int]] = {}
         for partition in range(data.partitions):
             leader = cluster.leader(topic, partition)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from bench.census import end_offsets
 from bench.clusters import End, Pair, two_clusters
+from bench.copying import MirrorFailed
 from bench.goals import latency_goals
 from bench.latency.percentiles import RANKS
 from bench.options import Options
@@ -21,12 +22,13 @@ from bench.peers.mirrormaker import DEFAULT
 from bench.peers.ours import TWINLOG
 from bench.peers.peer import Errand, Peer, output_tail, running
 from bench.report import listed, table
+from confluent_kafka import Producer
 
 RATES = (1000, 20_000)
 PARTITIONS = 6
 FLOOR = "source cluster alone"
 _PEERS: tuple[Peer, ...] = (DEFAULT, TWINLOG)
-_TOPIC_WITHIN_S = 120.0
+_PROBES_WITHIN_S = 180.0
 _numbers = itertools.count(1)
 
 
@@ -82,12 +84,24 @@ def _rounds(pair: Pair, rate: int, peers: list[Peer], rounds: int, times: Times)
 
 def _once(peer: Peer | None, errand: Errand, rate: int, times: Times) -> LatencyRun:
     errand.pair.source.create(errand.topic, PARTITIONS)
-    with _producing(errand, rate):
-        if peer is None:
+    _send_probes(errand)
+    if peer is None:
+        with _producing(errand, rate):
             return _consume(errand.pair.source, errand.topic, times)
-        with running(peer, errand) as process:
-            _await_topic(process, errand)
+    # The paced records begin when the mirror works: a backlog from its start-up would be measured with them.
+    with running(peer, errand) as process:
+        _await_probes(process, errand)
+        with _producing(errand, rate):
             return _consume(errand.pair.target, errand.remote, times)
+
+
+def _send_probes(errand: Errand) -> None:
+    """One empty record for each partition."""
+    producer = Producer({"bootstrap.servers": errand.pair.source.servers})
+    for partition in range(PARTITIONS):
+        producer.produce(errand.topic, b"", partition=partition)
+    if producer.flush(30):
+        raise RuntimeError(f"{errand.topic}: the probes were not accepted")
 
 
 @contextmanager
@@ -100,11 +114,14 @@ def _producing(errand: Errand, rate: int) -> Iterator[None]:
         raise RuntimeError(f"the producer failed with exit code {producer.returncode}")
 
 
-def _await_topic(process: subprocess.Popen[bytes], errand: Errand) -> None:
-    deadline = time.monotonic() + _TOPIC_WITHIN_S
-    while end_offsets(errand.pair.target, errand.remote, PARTITIONS) is None:
+def _await_probes(process: subprocess.Popen[bytes], errand: Errand) -> None:
+    deadline = time.monotonic() + _PROBES_WITHIN_S
+    while True:
+        ends = end_offsets(errand.pair.target, errand.remote, PARTITIONS)
+        if ends is not None and all(ends.values()):
+            return
         if process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{errand.remote}: was not made (exit code {process.poll()}):\n{output_tail(errand)}")
+            raise MirrorFailed(f"probes arrived: {ends}, exit code {process.poll()}:\n{output_tail(errand)}")
         time.sleep(0.1)
 
 
