@@ -6,14 +6,18 @@ Offsets of that range without a batch were looked at and are not copied (markers
     first ─────────────── payload ────────────── next
       │ batch │ batch │ (aborted) │ batch │        │         first of a parcel = next of the one before
 
-Rows without payload are notes from the reader to the writer: `begin` (a partition is read from here on), `fault` (it
-cannot be read), `gap` (offsets that the source lost and the policy skips). A row without topic says nothing; it only
-pushes the one before it through, because the JVM looks one row ahead.
+Parcels without batches are notes from the reader to the writer: `begin` (a partition is read from here on), `fault` (it
+cannot be read), `gap` (offsets that the source lost and the policy skips).
+
+A large parcel is a row of its own and is not copied. Small ones that wait at the same moment share a row (a crate),
+because a row costs some 100 us on its way whatever its size: the busier Spark is, the fuller the crates. A `flush` row
+says nothing; it only pushes the one before it through, because the JVM looks one row ahead.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -31,7 +35,7 @@ _FIELDS: Final[list[pa.Field[Any]]] = [
 ]
 ARROW_SCHEMA: Final = pa.schema(_FIELDS)
 
-Kind: TypeAlias = Literal["data", "begin", "fault", "gap", "flush"]
+Kind: TypeAlias = Literal["data", "begin", "fault", "gap", "flush", "crate"]
 
 
 class Parcel(NamedTuple):
@@ -45,6 +49,41 @@ class Parcel(NamedTuple):
 
 
 FLUSH: Final = Parcel(TopicPartition("", -1), 0, 0, "flush", b"")
+
+
+LARGE: Final = 262_144
+"""Bytes from which on a parcel travels alone, uncopied."""
+_KINDS: Final[tuple[Kind, ...]] = ("data", "begin", "fault", "gap", "flush")
+_CRATED: Final = struct.Struct(">BHiqqI")
+
+
+def pack(parcels: Sequence[Parcel]) -> Parcel:
+    """One parcel as it is, several as a crate."""
+    if len(parcels) == 1:
+        return parcels[0]
+    parts: list[bytes | memoryview] = []
+    for parcel in parcels:
+        topic = parcel.partition.topic.encode()
+        size = len(parcel.payload)
+        head = (_KINDS.index(parcel.kind), len(topic), parcel.partition.partition, parcel.first, parcel.next, size)
+        parts += [_CRATED.pack(*head), topic, parcel.payload]
+    return Parcel(TopicPartition("", -1), 0, 0, "crate", b"".join(parts))
+
+
+def unpack(row: Parcel) -> list[Parcel]:
+    """The parcels of a row, in order; payloads are views into it."""
+    if row.kind != "crate":
+        return [row]
+    view, at = memoryview(row.payload), 0
+    parcels: list[Parcel] = []
+    while at < len(view):
+        kind, name, number, first, next_offset, size = _CRATED.unpack_from(view, at)
+        at += _CRATED.size
+        partition = TopicPartition(bytes(view[at : at + name]).decode(), number)
+        at += name
+        parcels.append(Parcel(partition, first, next_offset, _KINDS[kind], view[at : at + size]))
+        at += size
+    return parcels
 
 
 def to_arrow(parcel: Parcel) -> pa.RecordBatch:

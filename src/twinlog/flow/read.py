@@ -31,7 +31,7 @@ from twinlog.errors import (
 )
 from twinlog.flow.committed import select_batches
 from twinlog.flow.ledger import LedgerView
-from twinlog.flow.parcel import FLUSH, Parcel
+from twinlog.flow.parcel import FLUSH, LARGE, Parcel, pack
 from twinlog.flow.plan import TaskPlan
 from twinlog.model.ledger import ROSTER_PARTITION, Engine, Entry, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
@@ -44,46 +44,104 @@ log = logging.getLogger("twinlog.read")
 
 _PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
+_GATHERING: Final = 16  # small parcels that may wait before fetching pauses
+_AT_ONCE: Final = 1024
 _MISSING_FOR_S: Final = 3.0  # metadata may be behind: a topic is missing only when it stays missing
 
 
 @dataclass
 class ParcelQueue:
-    """Parcels on their way from the loop to Spark: bounded in bytes (R11), so a slow writer slows the fetching."""
+    """Parcels on their way from the loop to Spark: bounded in bytes (R11), so a slow writer slows the fetching.
+
+    Spark's thread takes all that waits at once. While it is busy small parcels gather and then share a row, and nothing
+    is fetched in dribs and drabs.
+    """
 
     limit: int
     loop: asyncio.AbstractEventLoop
     _items: queue.SimpleQueue[Parcel | BaseException | None] = field(default_factory=queue.SimpleQueue)
     _bytes: int = 0
+    _count: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _room: asyncio.Event = field(default_factory=asyncio.Event)
+    _failure: BaseException | None = None
 
     def put(self, item: Parcel | BaseException | None) -> None:
         """From the loop: add a parcel, an error, or None for the end."""
         if isinstance(item, Parcel):
             with self._lock:
                 self._bytes += len(item.payload)
+                self._count += 1
         self._items.put(item)
+
+    @property
+    def _full(self) -> bool:
+        return self._bytes > self.limit or (self._count > _GATHERING and self._bytes < LARGE)
 
     async def wait_for_room(self) -> None:
         """From the loop: until Spark has taken enough."""
-        while self._bytes > self.limit:
+        while self._full:
             self._room.clear()
-            if self._bytes <= self.limit:
+            if not self._full:
                 return
             await self._room.wait()
 
-    def take_all(self) -> Iterator[Parcel]:
-        """From Spark's thread."""
-        while (item := self._items.get()) is not None:
+    def rows(self) -> Iterator[Parcel]:
+        """From Spark's thread: everything in order, small parcels in crates, one flush behind what waited."""
+        ended = False
+        while not ended:
+            waiting, ended = self._take()
+            flush = len(waiting) != len(parcels := [parcel for parcel in waiting if parcel.kind != "flush"])
+            yield from _rows_of(parcels)
+            if flush:
+                yield FLUSH
+            self._taken(waiting)
+
+    def _take(self) -> tuple[list[Parcel], bool]:
+        """All that waits, at least one; and whether it is the end. What came before an error is handed over first."""
+        taken: list[Parcel] = []
+        while True:
+            if self._failure is not None and not taken:
+                raise self._failure
+            try:
+                item = self._items.get(block=not taken)
+            except queue.Empty:
+                return taken, False
+            if item is None:
+                return taken, True
             if isinstance(item, BaseException):
-                raise item
-            yield item
-            with self._lock:
-                self._bytes -= len(item.payload)
-                woken = self._bytes <= self.limit
-            if woken and not self._room.is_set():
-                self.loop.call_soon_threadsafe(self._room.set)
+                self._failure = item
+                if taken:
+                    return taken, False
+                continue
+            taken.append(item)
+            if len(taken) >= _AT_ONCE:
+                return taken, False
+
+    def _taken(self, parcels: list[Parcel]) -> None:
+        with self._lock:
+            self._bytes -= sum(len(parcel.payload) for parcel in parcels)
+            self._count -= len(parcels)
+        if not self._full and not self._room.is_set():
+            self.loop.call_soon_threadsafe(self._room.set)
+
+
+def _rows_of(parcels: list[Parcel]) -> Iterator[Parcel]:
+    """Large parcels alone, runs of small ones in crates."""
+    small: list[Parcel] = []
+    size = 0
+    for parcel in parcels:
+        if len(parcel.payload) >= LARGE or size + len(parcel.payload) > 2 * LARGE:
+            if small:
+                yield pack(small)
+            small, size = [], 0
+        if len(parcel.payload) >= LARGE:
+            yield parcel
+        else:
+            small.append(parcel)
+            size += len(parcel.payload)
+    if small:
+        yield pack(small)
 
 
 @dataclass
@@ -372,7 +430,7 @@ class Reader:
 
 
 def read_task(link: LinkSettings, plan: TaskPlan) -> Iterator[Parcel]:
-    """The parcels of one task: starts the loop in a thread and hands out what it puts into the queue."""
+    """The rows of one task: starts the loop in a thread and hands out what it puts into the queue."""
     ready: queue.SimpleQueue[ParcelQueue | BaseException] = queue.SimpleQueue()
 
     async def main() -> None:
@@ -394,5 +452,5 @@ def read_task(link: LinkSettings, plan: TaskPlan) -> Iterator[Parcel]:
     thread.start()
     out = ready.get()
     assert isinstance(out, ParcelQueue)  # noqa: S101  narrowing only: main puts the queue first
-    yield from out.take_all()
+    yield from out.rows()
     thread.join(5)

@@ -30,7 +30,7 @@ from twinlog.errors import (
 )
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.outbox import Outbox, Progress
-from twinlog.flow.parcel import Parcel
+from twinlog.flow.parcel import Parcel, unpack
 from twinlog.flow.shape import Shaper
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.model.ledger import Entry, PartitionState, RosterTopic
@@ -41,6 +41,7 @@ from twinlog.wire.connection import Cluster, ConnectionTrouble
 log = logging.getLogger("twinlog.write")
 
 FLUSH_SECONDS: Final = 1.0
+_COUNTED: Final = frozenset({"data", "gap", "fault"})  # what stays until it is written
 _PAUSE_S: Final = 0.1
 _MISSING_FOR_S: Final = 3.0
 
@@ -96,8 +97,12 @@ class Writer:
 
     # --- rows from the reader -----------------------------------------------------------------------------------------
 
-    def take(self, parcel: Parcel) -> None:
+    def take(self, parcels: Iterable[Parcel]) -> None:
         """One row."""
+        for parcel in parcels:
+            self._take(parcel)
+
+    def _take(self, parcel: Parcel) -> None:
         match parcel.kind:
             case "begin":
                 begin = _read_begin(parcel)
@@ -320,7 +325,7 @@ def _read_begin(parcel: Parcel) -> Begin:
     )
 
 
-def write_task(link: LinkSettings, parcels: Iterable[Parcel], task: int) -> dict[str, int]:
+def write_task(link: LinkSettings, rows: Iterable[Parcel], task: int) -> dict[str, int]:
     """Write everything the reader brings; returns the positions reached. Blocks Spark's thread."""
     budget = Budget(link.max_bytes_in_flight)
     loop = asyncio.new_event_loop()
@@ -334,9 +339,10 @@ def write_task(link: LinkSettings, parcels: Iterable[Parcel], task: int) -> dict
 
     writer = asyncio.run_coroutine_threadsafe(make(), loop).result()
     try:
-        for parcel in parcels:
-            budget.take(len(parcel.payload) if parcel.kind in {"data", "gap", "fault"} else 0)
-            loop.call_soon_threadsafe(writer.take, parcel)
+        for row in rows:
+            parcels = unpack(row)
+            budget.take(sum(len(parcel.payload) for parcel in parcels if parcel.kind in _COUNTED))
+            loop.call_soon_threadsafe(writer.take, parcels)
         return asyncio.run_coroutine_threadsafe(writer.close(), loop).result()
     finally:
         asyncio.run_coroutine_threadsafe(writer.stop(), loop).result(10)

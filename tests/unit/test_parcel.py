@@ -1,0 +1,75 @@
+"""Rows: what goes into a crate comes out of it, in order, through Arrow or not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twinlog.flow.parcel import FLUSH, LARGE, Parcel, from_arrow, pack, to_arrow, unpack
+from twinlog.flow.read import ParcelQueue
+from twinlog.model.names import TopicPartition
+
+offsets = st.integers(0, 2**62)
+parcels = st.builds(
+    Parcel,
+    st.builds(TopicPartition, st.text("abc._-", min_size=1, max_size=20), st.integers(0, 1000)),
+    offsets,
+    offsets,
+    st.sampled_from(["data", "begin", "fault", "gap"]),
+    st.binary(max_size=200),
+)
+
+
+def plain(parcel: Parcel) -> Parcel:
+    return parcel._replace(payload=bytes(parcel.payload))
+
+
+@pytest.mark.proves("R3", "R4")
+@given(st.lists(parcels, min_size=1, max_size=8))
+def test_what_is_packed_comes_out_in_order_on_the_other_side_of_arrow(sent: list[Parcel]) -> None:
+    (row,) = from_arrow(to_arrow(pack(sent)))
+    assert [plain(parcel) for parcel in unpack(row)] == sent
+
+
+@pytest.mark.proves("R1", "R3")
+@given(st.lists(st.one_of(parcels, st.just(FLUSH)), max_size=20))
+def test_everything_put_into_the_queue_is_handed_out_in_order_and_pushed_through(sent: list[Parcel]) -> None:
+    loop = asyncio.new_event_loop()
+    out = ParcelQueue(1 << 20, loop)
+    for parcel in sent:
+        out.put(parcel)
+    out.put(None)
+    rows = list(out.rows())
+    loop.close()
+    got = [plain(parcel) for row in rows for parcel in unpack(row) if parcel.kind != "flush"]
+    assert got == [parcel for parcel in sent if parcel.kind != "flush"]
+    assert (FLUSH in sent) == (bool(rows) and rows[-1] is FLUSH)
+
+
+def test_a_large_parcel_travels_alone_and_uncopied() -> None:
+    loop = asyncio.new_event_loop()
+    out = ParcelQueue(1 << 24, loop)
+    small = Parcel(TopicPartition("t", 0), 0, 1, "data", b"x")
+    large = Parcel(TopicPartition("t", 1), 0, 1, "data", bytes(LARGE))
+    for parcel in (small, small, large, small, None):
+        out.put(parcel)
+    rows = list(out.rows())
+    loop.close()
+    assert [row.kind for row in rows] == ["crate", "data", "data"]
+    assert rows[1].payload is large.payload
+
+
+def test_what_came_before_an_error_is_handed_out_first() -> None:
+    loop = asyncio.new_event_loop()
+    out = ParcelQueue(1 << 20, loop)
+    parcel = Parcel(TopicPartition("t", 0), 0, 1, "data", b"x")
+    out.put(parcel)
+    out.put(RuntimeError("the source is on fire"))
+    rows = out.rows()
+    assert next(rows) == parcel
+    with pytest.raises(RuntimeError, match="on fire"):
+        next(rows)
+    loop.close()
