@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable
 
@@ -31,6 +32,8 @@ def main() -> int:
     unknown = [question for question in chosen.questions if question not in QUESTIONS]
     if unknown:
         parser.error(f"no such question: {', '.join(unknown)}; there are {', '.join(QUESTIONS)}")
+    # Python's own answer to SIGTERM would leave the mirror under measurement behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rounds = chosen.rounds or (1 if chosen.quick else 3)
     options = Options(chosen.quick, rounds, frozenset(chosen.set), frozenset(chosen.peer))
     for question in chosen.questions or QUESTIONS:
