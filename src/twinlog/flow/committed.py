@@ -25,8 +25,8 @@ def select_batches(records: memoryview, aborted: list[tuple[int, int]], position
     """Leave out what must not be copied. Without anything to leave out the buffer passes as one view."""
     if not aborted:
         plain = scan_plain(records, position)
-        if 0 < plain.end == len(records):
-            return Selected(records, plain.next_offset, plain.leader_epoch, None)
+        if plain.is_all and plain.end:
+            return Selected(records[: plain.end], plain.next_offset, plain.leader_epoch, None)
     active: set[int] = set()
     coming = list(reversed(aborted))
     kept: list[tuple[int, int]] = []

@@ -33,6 +33,7 @@ CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
+_MAGIC_AT: Final = 16
 _MARKED: Final = TRANSACTIONAL | CONTROL
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -125,6 +126,7 @@ class PlainStretch(NamedTuple):
     end: int
     next_offset: int
     leader_epoch: int
+    is_all: bool  # nothing follows but a batch that the broker cut off
 
 
 def scan_plain(buffer: bytes | memoryview, position: int) -> PlainStretch:
@@ -139,10 +141,14 @@ def scan_plain(buffer: bytes | memoryview, position: int) -> PlainStretch:
         base, length, leader_epoch, magic, attributes, delta = unpack(buffer, at)
         end = at + LOG_OVERHEAD + length
         special = magic != 2 or length < HEADER_BYTES - LOG_OVERHEAD or attributes & _MARKED
-        if special or end > size or base < next_offset or delta < 0:
+        if special or base < next_offset or delta < 0:
+            return PlainStretch(at, next_offset, epoch, is_all=False)
+        if end > size:
             break
         at, next_offset, epoch = end, base + delta + 1, leader_epoch
-    return PlainStretch(at, next_offset, epoch)
+    # Less than a v2 header is left: whole messages of the old formats are that short, cut off batches as well.
+    is_all = size - at < LEGACY_BYTES or buffer[at + _MAGIC_AT] == 2
+    return PlainStretch(at, next_offset, epoch, is_all)
 
 
 def scan_tiny(buffer: bytes | memoryview, at: int, records: int, size: int, total: int) -> int:
