@@ -124,7 +124,7 @@ class Outbox:
                 self.under_way[-1].progress = Progress.ACKED
             if self.waiting or not self.parcels or self.doom is not None:
                 break
-            self._shape(self.parcels.popleft())
+            self._shape(self._gather())
         self.settle()
         if not self.waiting or len(self.under_way) >= DEPTH:
             return None
@@ -132,6 +132,20 @@ class Outbox:
         self._stamp(out)
         self.under_way.append(out)
         return out
+
+    def _gather(self) -> Parcel:
+        """The next parcel, with the small ones that wait right behind it: their batches can then be merged."""
+        parts = [self.parcels.popleft()]
+        size = len(parts[0].payload)
+        while self.parcels and parts[-1].kind == "data":
+            after = self.parcels[0]
+            size += len(after.payload)
+            if after.kind != "data" or after.first != parts[-1].next or size > self.shaper.merge_bytes:
+                break
+            parts.append(self.parcels.popleft())
+        if len(parts) == 1:
+            return parts[0]
+        return parts[0]._replace(next=parts[-1].next, payload=b"".join(part.payload for part in parts))
 
     def _next_repeat(self) -> Outgoing | None:
         """Repeat in order, and only when no answer is outstanding: the broker must meet them in sequence."""
