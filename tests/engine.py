@@ -91,6 +91,10 @@ class EngineProcess:
             return psutil.Process(self.pid).children(recursive=True)
         return []
 
+    def command_lines(self) -> list[str]:
+        """What a look at the list of processes shows of it."""
+        return [" ".join(_command(process)) for process in self.family()]
+
     def resident_bytes(self) -> int:
         """Memory of all its processes, shared pages counted in each."""
         total = 0

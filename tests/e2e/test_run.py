@@ -90,7 +90,7 @@ def test_secure_clusters_are_mirrored_and_no_password_appears_anywhere(
             twinlog(*command, "-c", str(engine.file)) for command in (("status",), ("status", "-p"), ("validate",))
         ]
         assert [answer.returncode for answer in answers] == [0, 0, 0]
-        command_lines = [" ".join(process.cmdline()) for process in engine.family()]
+        command_lines = engine.command_lines()
         files = [path.read_text(errors="replace") for path in engine.scratch.rglob("*") if path.is_file()]
         assert engine.stop() == 0
     assert ends.check(name).target_records == 1_000
