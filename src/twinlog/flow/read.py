@@ -371,6 +371,9 @@ class Reader:
             pause = _PAUSE_S
             if await self._deliver(fetched, session):
                 self.out.put(FLUSH)
+            if sum(len(part.records) for part in fetched) < LARGE:
+                # A trickle: the next answer would bring a record or two and cost as much as one with a hundred.
+                await asyncio.sleep(self.link.merge_linger_ms / 1000)
 
     async def _deliver(self, fetched: list[FetchedPartition], session: FetchSession) -> bool:
         """Turn an answer into parcels; tells whether there was any. Trouble of one partition is its own (R8)."""
