@@ -52,13 +52,13 @@ check: $(READY) ## format, lint, types, layers, dependencies, leftovers
 
 test: $(READY) ## unit tests, then real brokers and real Spark
 	$(PY) -m pytest tests/unit
-	$(PY) -m pytest tests/integration $(wildcard tests/e2e)
+	$(PY) -m pytest tests/integration $(wildcard tests/e2e) -m 'not chaos'
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo
 
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
-	$(PY) -m pytest tests/chaos -m chaos
+	$(PY) -m pytest tests/chaos tests/e2e -m chaos
 
 bench: $(READY) ## measure, with MirrorMaker 2 beside
 	$(PY) -m bench

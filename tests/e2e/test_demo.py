@@ -104,6 +104,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, number: signa
     await_silence(tmp_path)
 
 
+@pytest.mark.chaos
 @pytest.mark.timeout(400)
 def test_a_kept_demo_goes_on_until_it_is_stopped_as_printed(tmp_path: Path) -> None:
     with started(tmp_path, *SMALL, "--keep") as demo:
