@@ -48,7 +48,7 @@ def test_a_minimal_file_gives_one_link_with_our_defaults():
     assert it.naming.remote("A", "orders") == "A.orders"
     assert (it.replication_factor, it.tasks_max, it.refresh_topics_seconds) == (-1, None, 5)
     assert it.fetch.isolation == "read_committed"
-    assert (it.merge_target_bytes, it.merge_linger_ms, it.epoch_seconds) == (262144, 1, 600)
+    assert (it.merge_target_bytes, it.merge_linger_ms, it.epoch_seconds) == (262144, 3, 600)
     assert (it.ledger_shards, it.max_bytes_in_flight, it.fault_retry_seconds) == (32, 33554432, 15)
     assert it.start_from == Earliest()
     assert it.on_gap == "fault"
