@@ -21,8 +21,7 @@ from twinlog.errors import EngineNotStarted, UsageError
 from twinlog.flow.engine import LinkEngine
 from twinlog.flow.forget import forget
 from twinlog.flow.observe import Observer
-from twinlog.flow.query import Engine as SparkEngine
-from twinlog.flow.query import start_query, start_session
+from twinlog.flow.query import SparkRuntime, start_query, start_session
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.java import spark_java_home
@@ -76,7 +75,9 @@ class Service:
     def _start_spark(self) -> None:
         java_home = os.environ.get("JAVA_HOME") if self._spark.master else str(spark_java_home())
         slots = max(1, self._slots)
-        engine = SparkEngine(self._spark.master, slots, java_home, dict(self._spark.options), self._state / "spark.log")
+        engine = SparkRuntime(
+            self._spark.master, slots, java_home, dict(self._spark.options), self._state / "spark.log"
+        )
         try:
             self._session = start_session(engine)
         except Exception as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, ClusterUnreachable
@@ -30,7 +30,6 @@ class Observer:
     high_watermarks: EndOffsets | None = None  # of the source, open transactions included
     _view: LedgerView | None = None
     _before: tuple[float, int, int] | None = None
-    _reached: dict[TopicPartition, tuple[int, float]] = field(default_factory=dict)
 
     async def look(self) -> LinkStatus:
         """One look. Raises ClusterUnreachable when the target does not answer."""

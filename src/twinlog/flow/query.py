@@ -54,7 +54,7 @@ JVM: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:MaxMetaspace
 
 
 @dataclass(frozen=True)
-class Engine:
+class SparkRuntime:
     """How Spark is run: where, with how many slots, and what the user adds."""
 
     master: str | None
@@ -79,7 +79,7 @@ def _lean_home(scratch: Path) -> Path:
     return home
 
 
-def start_session(engine: Engine) -> SparkSession:
+def start_session(engine: SparkRuntime) -> SparkSession:
     """The one Spark session of this process."""
     if engine.master is None:
         os.environ["SPARK_HOME"] = str(_lean_home(engine.log.parent))

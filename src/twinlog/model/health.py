@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
 from twinlog.model.ledger import Engine, FaultEntry
 from twinlog.model.names import TopicPartition
@@ -50,7 +50,6 @@ class LinkStatus:
     bytes_per_second: float | None = None
     lag_seconds: float | None = None
     topics: int = 0
-    details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def faults(self) -> tuple[FaultEntry, ...]:
