@@ -84,7 +84,8 @@ class LinkEngine:
         await asyncio.wait({life, asked}, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
         try:
-            await asyncio.wait_for(life, None if life.done() else STOP_SECONDS + 1)
+            async with asyncio.timeout(None if life.done() else STOP_SECONDS + 1):
+                await life
         except TimeoutError:  # a cluster that is away would hold us for ever; stopping is safe at any moment
             log.warning("%s: stopped hard: %s", self.link.name, self.trouble or "the epoch did not end in time")
             self.phase = "superseded" if self.phase == "superseded" else "stopped"
@@ -135,7 +136,8 @@ class LinkEngine:
 
     async def _pause(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
         except TimeoutError:
             return
 
@@ -251,7 +253,8 @@ class LinkEngine:
         superseded = self.phase == "superseded"
         try:
             if not superseded:
-                await asyncio.wait_for(self._finish_epoch(writer, query), STOP_SECONDS)
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._finish_epoch(writer, query)
         except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
             log.warning("%s: stopping hard: %s", self.link.name, str(error) or "the epoch did not end in time")
         await asyncio.to_thread(_stop, query)
@@ -259,7 +262,8 @@ class LinkEngine:
         if not superseded:
             self.phase = "stopped"
             try:
-                await asyncio.wait_for(writer.write([self._record("stopped", self.generation)]), 1.0)
+                async with asyncio.timeout(1.0):
+                    await writer.write([self._record("stopped", self.generation)])
             except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
                 log.warning("%s: not signed out: %s", self.link.name, error)
 

@@ -48,7 +48,8 @@ class Observer:
         for partition in metadata.leaders:
             self._view.positions.setdefault(partition, 0)
         if self._view.positions:
-            await asyncio.wait_for(self._view.catch_up(target, self.link.source), 30)
+            async with asyncio.timeout(30):
+                await self._view.catch_up(target, self.link.source)
         return self._view
 
     def _judge(self, view: LedgerView) -> LinkStatus:

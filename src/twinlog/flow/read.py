@@ -206,7 +206,8 @@ class Reader:
 
     async def _tick(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(self.finished.wait(), max(0.01, seconds))
+            async with asyncio.timeout(max(0.01, seconds)):
+                await self.finished.wait()
         except TimeoutError:
             now = time.monotonic()
             for partition in [p for p, when in self.resting.items() if when <= now]:

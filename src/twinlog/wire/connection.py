@@ -63,7 +63,8 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         self, raw: asyncio.Future[bytes], correlation_id: int, flexible: bool, timeout_s: float
     ) -> FrameReader:
         try:
-            data = await asyncio.wait_for(raw, timeout_s)
+            async with asyncio.timeout(timeout_s):
+                data = await raw
         except TimeoutError:
             self.close()  # answers come in order: one that never comes poisons all behind it
             raise
