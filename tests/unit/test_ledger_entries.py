@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.batches import make_batch
 
-from twinlog.flow.ledger import LedgerView
+from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger import (
     ENGINE_KEY,
     Engine,

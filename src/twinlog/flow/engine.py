@@ -22,9 +22,10 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, EngineDied
-from twinlog.flow.ledger import LedgerView, LedgerWriter, roster_writer
 from twinlog.flow.plan import tasks_for
 from twinlog.flow.source import LinkRun
+from twinlog.ledger.view import LedgerView
+from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.model.ledger import Engine, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.roster import roster_changes, wanted_origins

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import UsageError
-from twinlog.flow.ledger import LedgerView, roster_writer
+from twinlog.ledger.view import LedgerView
+from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger import ROSTER_PARTITION
 from twinlog.wire.connection import Cluster
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, ClusterUnreachable
-from twinlog.flow.ledger import LedgerView
+from twinlog.ledger.view import LedgerView
 from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition

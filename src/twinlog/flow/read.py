@@ -30,9 +30,9 @@ from twinlog.errors import (
     SourceTruncated,
 )
 from twinlog.flow.committed import select_batches
-from twinlog.flow.ledger import LedgerView
 from twinlog.flow.parcel import FLUSH, LARGE, Parcel, pack
 from twinlog.flow.plan import TaskPlan
+from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger import ROSTER_PARTITION, Engine, Entry, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes

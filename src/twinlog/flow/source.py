@@ -31,7 +31,7 @@ from twinlog.model.ledger import shard_of
 from twinlog.model.names import TopicPartition
 
 if TYPE_CHECKING:
-    from twinlog.flow.ledger import LedgerView
+    from twinlog.ledger.view import LedgerView
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class EpochReader(DataSourceStreamReader):
         )
 
     def _refreshed(self) -> LedgerView:
-        from twinlog.flow.ledger import LedgerView  # noqa: PLC0415  only the planner needs it
+        from twinlog.ledger.view import LedgerView  # noqa: PLC0415  only the planner needs it
         from twinlog.wire.connection import Cluster  # noqa: PLC0415
 
         if self._view is None:

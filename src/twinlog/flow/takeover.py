@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import OwnershipLost, PartitionFault, TargetLogShrunk, TargetTopicMissing
-from twinlog.flow.ledger import LedgerView, LedgerWriter
+from twinlog.ledger.view import LedgerView
+from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.ledger import (
     ROSTER_PARTITION,
     FaultEntry,

@@ -1,6 +1,6 @@
 """The ledger: one compacted topic on the target, where the truth about a link lives. Pure: names, records, bytes.
 
-    partition 0        the roster: which topics are mirrored, which engine runs the link
+    partition 0        the roster: which topics are mirrored, which engine runs the link, how its chores fare
     partition 1 + s    shard s: position, state and offset map of the partitions of that shard
 
 Keys are paths, values are JSON, so that an operator can read it with any console consumer:
@@ -10,6 +10,8 @@ Keys are paths, values are JSON, so that an operator can read it with any consol
     state/<topic>/<partition>          position, state and the newest part of the map (see PartitionState)
     runs/<topic>/<partition>/<offset>  an older, full part of the map (see SealedRuns)
     gap/<topic>/<partition>/<offset>   offsets that were skipped on purpose (see Gap)
+    chore/<chore>                      what a chore of the control plane last did (see ChoreNote)
+    memo/<chore>/<name>                what a chore must remember over restarts (see Memo)
 
 Only the owner of a shard writes into its partition, with the producer id it writes records with, so the same fence
 shuts an old owner out of both (R10). Topic names cannot contain a slash.
@@ -151,7 +153,27 @@ class SealedRuns(_Entry):
         return RunMap.from_json(self.runs)
 
 
-Entry: TypeAlias = Engine | RosterTopic | PartitionState | SealedRuns | Gap
+class ChoreNote(_Entry):
+    """What a chore of the control plane (configs, ACLs, groups …) last did, and what it could not do (R13, R14)."""
+
+    chore: str
+    at_ms: int
+    took_ms: int = 0
+    counts: dict[str, int] = Field(default_factory=dict)
+    findings: list[str] = Field(default_factory=list)  # the first of them; `found` says how many there are
+    found: int = 0
+    trouble: str | None = None  # why the whole chore could not be done
+
+
+class Memo(_Entry):
+    """What a chore remembers: e.g. the value that it gave a config, to tell a later change by hand from its own."""
+
+    chore: str
+    name: str
+    body: dict[str, Any]
+
+
+Entry: TypeAlias = Engine | RosterTopic | PartitionState | SealedRuns | Gap | ChoreNote | Memo
 ENGINE_KEY: Final = b"engine"
 
 
@@ -168,6 +190,15 @@ def key_of(entry: Entry) -> bytes:
             return f"runs/{entry.topic}/{entry.partition}/{entry.first}".encode()
         case Gap():
             return f"gap/{entry.topic}/{entry.partition}/{entry.first}".encode()
+        case ChoreNote():
+            return f"chore/{entry.chore}".encode()
+        case Memo():
+            return memo_key(entry.chore, entry.name)
+
+
+def memo_key(chore: str, name: str) -> bytes:
+    """The key of a memo; the name may hold anything, slashes too."""
+    return f"memo/{chore}/{name}".encode()
 
 
 _KINDS: Final[dict[str, type[_Entry]]] = {
@@ -176,6 +207,8 @@ _KINDS: Final[dict[str, type[_Entry]]] = {
     "state": PartitionState,
     "runs": SealedRuns,
     "gap": Gap,
+    "chore": ChoreNote,
+    "memo": Memo,
 }
 
 

@@ -1,41 +1,32 @@
-"""Reading and writing the ledger (model.ledger says what is in it).
+"""Reading the ledger (model.ledger says what is in it).
 
-`LedgerView` follows partitions of the ledger topic and knows the newest entry of each key; the planner, every reader,
-the service and `twinlog status` use it. `LedgerWriter` writes the entries of one shard, with the shard's own producer.
+A view follows partitions of the ledger topic and knows the newest entry of each key. The planner, every reader, the
+chores, `twinlog status` and the client library use it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, assert_never
+from typing import assert_never
 
-from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable, OwnershipLost
 from twinlog.model.ledger import (
-    ROSTER_PARTITION,
+    ChoreNote,
     Engine,
     Entry,
     Gap,
+    Memo,
     PartitionState,
     RosterTopic,
     SealedRuns,
-    key_of,
     ledger_topic,
     read_entry,
 )
 from twinlog.model.names import TopicPartition
-from twinlog.wire import protocol_errors as codes
-from twinlog.wire.batch import BatchHeader, Stamp, readdress
-from twinlog.wire.codec import encode_pairs, open_batch
-from twinlog.wire.connection import Cluster, ConnectionTrouble
-from twinlog.wire.fence import Producer
+from twinlog.wire.batch import BatchHeader
+from twinlog.wire.codec import open_batch
+from twinlog.wire.connection import Cluster
 from twinlog.wire.log import LogReader, fetch_ends
-from twinlog.wire.produce import begin_produce
-
-_PAUSE_S: Final = 0.05
-_UNSIGNED: Final = Stamp(-1, -1, -1)
 
 
 @dataclass
@@ -48,6 +39,8 @@ class LedgerView:
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     sealed: dict[TopicPartition, dict[int, SealedRuns]] = field(default_factory=dict)
     gaps: dict[TopicPartition, dict[int, Gap]] = field(default_factory=dict)
+    notes: dict[str, ChoreNote] = field(default_factory=dict)
+    memos: dict[str, dict[str, Memo]] = field(default_factory=dict)  # by chore and name
     keep_maps: bool = False  # sealed runs are large; only translation wants them
 
     def take(self, header: BatchHeader, data: bytes) -> list[Entry]:
@@ -81,11 +74,19 @@ class LedgerView:
                     self.sealed.setdefault(TopicPartition(entry.topic, entry.partition), {})[entry.first] = entry
             case Gap():
                 self.gaps.setdefault(TopicPartition(entry.topic, entry.partition), {})[entry.first] = entry
+            case ChoreNote():
+                self.notes[entry.chore] = entry
+            case Memo():
+                self.memos.setdefault(entry.chore, {})[entry.name] = entry
             case _:
                 assert_never(entry)
         return entry
 
     def _forget(self, key: str) -> None:
+        if key.startswith("memo/"):
+            _, chore, name = [*key.split("/", 2), ""][:3]
+            self.memos.get(chore, {}).pop(name, None)
+            return
         kind, *path = key.split("/")
         if not all(number.isdecimal() for number in path[1:]):
             return  # not a key of ours
@@ -122,66 +123,3 @@ class LedgerView:
             for header, data in batches:
                 for entry in self.take(header, data):
                     on_entry(entry)
-
-
-@dataclass
-class LedgerWriter:
-    """Writes into one ledger partition, as one producer (a shard's owner) or unsigned (the roster)."""
-
-    cluster: Cluster
-    topic: str
-    partition: int
-    link: str
-    producer: Producer | None = None
-    _sequence: int = 0
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    async def write(self, entries: Iterable[Entry], tombstones: Iterable[bytes] = ()) -> int:
-        """Write until acknowledged, in order; returns the offset of the first entry. Raises when fenced (R10)."""
-        pairs: list[tuple[bytes, bytes | None]] = [(key_of(entry), entry.value()) for entry in entries]
-        pairs += [(key, None) for key in tombstones]
-        if not pairs:
-            return -1
-        async with self._lock:
-            sealed = encode_pairs(pairs, int(time.time() * 1000))
-            stamp = _UNSIGNED
-            if self.producer is not None:
-                stamp = Stamp(self.producer.producer_id, self.producer.epoch, self._sequence)
-            offset = await self._send(readdress(sealed.data, sealed.header, stamp))
-            self._sequence += len(pairs)
-            return offset
-
-    async def _send(self, batch: bytes) -> int:
-        where = TopicPartition(self.topic, self.partition)
-        pause = _PAUSE_S
-        while True:
-            error, offset = await self._try_send(where, batch)
-            if error in codes.FENCED:
-                raise OwnershipLost(self.link, self.partition - 1)
-            if error == codes.TOPIC_AUTHORIZATION_FAILED:
-                raise AccessDenied(self.cluster.alias, f"Write on {self.topic} is needed")
-            if error in {codes.NONE, codes.DUPLICATE_SEQUENCE}:
-                return offset
-            if error not in codes.PASSING and error != codes.UNKNOWN_TOPIC_OR_PARTITION:
-                raise BrokerRefused(self.cluster.alias, f"{where}: {codes.name_of(error)}")
-            self.cluster.topics.pop(self.topic, None)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 2.0)
-
-    async def _try_send(self, where: TopicPartition, batch: bytes) -> tuple[int, int]:
-        try:
-            if self.cluster.leader(*where) is None:
-                await self.cluster.refresh([self.topic])
-            leader = self.cluster.leader(*where)
-            if leader is None:
-                return codes.LEADER_NOT_AVAILABLE, -1
-            connection = await self.cluster.connection(leader.node, "ledger-write")
-            answer = (await begin_produce(connection, {where: batch}, self.cluster.timeout_s))[where]
-        except (ClusterUnreachable, *ConnectionTrouble):
-            return codes.REQUEST_TIMED_OUT, -1
-        return answer.error, answer.base_offset
-
-
-def roster_writer(cluster: Cluster, source: str, link: str) -> LedgerWriter:
-    """The service's pen for the roster."""
-    return LedgerWriter(cluster, ledger_topic(source), ROSTER_PARTITION, link)

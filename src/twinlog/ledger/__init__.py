@@ -1,0 +1,1 @@
+"""The ledger on the target: reading it, writing it."""

@@ -1,0 +1,85 @@
+"""Writing the ledger: the entries of one shard with the shard's own producer, or the roster, unsigned."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable, OwnershipLost
+from twinlog.model.ledger import ROSTER_PARTITION, Entry, key_of, ledger_topic
+from twinlog.model.names import TopicPartition
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.batch import Stamp, readdress
+from twinlog.wire.codec import encode_pairs
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.fence import Producer
+from twinlog.wire.produce import begin_produce
+
+_PAUSE_S: Final = 0.05
+_UNSIGNED: Final = Stamp(-1, -1, -1)
+
+
+@dataclass
+class LedgerWriter:
+    """Writes into one ledger partition, as one producer (a shard's owner) or unsigned (the roster)."""
+
+    cluster: Cluster
+    topic: str
+    partition: int
+    link: str
+    producer: Producer | None = None
+    _sequence: int = 0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def write(self, entries: Iterable[Entry], tombstones: Iterable[bytes] = ()) -> int:
+        """Write until acknowledged, in order; returns the offset of the first entry. Raises when fenced (R10)."""
+        pairs: list[tuple[bytes, bytes | None]] = [(key_of(entry), entry.value()) for entry in entries]
+        pairs += [(key, None) for key in tombstones]
+        if not pairs:
+            return -1
+        async with self._lock:
+            sealed = encode_pairs(pairs, int(time.time() * 1000))
+            stamp = _UNSIGNED
+            if self.producer is not None:
+                stamp = Stamp(self.producer.producer_id, self.producer.epoch, self._sequence)
+            offset = await self._send(readdress(sealed.data, sealed.header, stamp))
+            self._sequence += len(pairs)
+            return offset
+
+    async def _send(self, batch: bytes) -> int:
+        where = TopicPartition(self.topic, self.partition)
+        pause = _PAUSE_S
+        while True:
+            error, offset = await self._try_send(where, batch)
+            if error in codes.FENCED:
+                raise OwnershipLost(self.link, self.partition - 1)
+            if error == codes.TOPIC_AUTHORIZATION_FAILED:
+                raise AccessDenied(self.cluster.alias, f"Write on {self.topic} is needed")
+            if error in {codes.NONE, codes.DUPLICATE_SEQUENCE}:
+                return offset
+            if error not in codes.PASSING and error != codes.UNKNOWN_TOPIC_OR_PARTITION:
+                raise BrokerRefused(self.cluster.alias, f"{where}: {codes.name_of(error)}")
+            self.cluster.topics.pop(self.topic, None)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 2.0)
+
+    async def _try_send(self, where: TopicPartition, batch: bytes) -> tuple[int, int]:
+        try:
+            if self.cluster.leader(*where) is None:
+                await self.cluster.refresh([self.topic])
+            leader = self.cluster.leader(*where)
+            if leader is None:
+                return codes.LEADER_NOT_AVAILABLE, -1
+            connection = await self.cluster.connection(leader.node, "ledger-write")
+            answer = (await begin_produce(connection, {where: batch}, self.cluster.timeout_s))[where]
+        except (ClusterUnreachable, *ConnectionTrouble):
+            return codes.REQUEST_TIMED_OUT, -1
+        return answer.error, answer.base_offset
+
+
+def roster_writer(cluster: Cluster, source: str, link: str) -> LedgerWriter:
+    """The service's pen for the roster."""
+    return LedgerWriter(cluster, ledger_topic(source), ROSTER_PARTITION, link)
