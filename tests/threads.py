@@ -21,7 +21,9 @@ from tests.load.waiting import wait_until
 from twinlog.config.settings import LinkSettings
 from twinlog.flow.engine import LinkEngine
 from twinlog.flow.source import EpochReader, LinkRun, ParcelWriter
-from twinlog.kafka.admin import ClusterAdmin
+from twinlog.sync.chores import Chores
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_topics import LinkTopics
 
 _CORES = 2
@@ -97,9 +99,11 @@ class _Task(threading.Thread):
 class ThreadedEngine:
     """One engine in a thread of its own."""
 
-    def __init__(self, link: LinkSettings, folder: Path) -> None:
-        topics = LinkTopics(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
-        self.engine = LinkEngine(link, topics, self._start_query, folder / "checkpoints", _CORES)
+    def __init__(self, link: LinkSettings, folder: Path, *, with_chores: bool = False) -> None:
+        ends = LinkEnds.of(link)
+        topics = LinkTopics(link, ends.source, ends.target)
+        self.chores = Chores(link.name, chores_of(ends) if with_chores else [])
+        self.engine = LinkEngine(link, topics, self._start_query, folder / "checkpoints", _CORES, self.chores)
         self.queries: list[ThreadedQuery] = []
         self.failure: BaseException | None = None
         self._loop = asyncio.new_event_loop()
@@ -150,9 +154,9 @@ class ThreadedEngine:
 
 
 @contextmanager
-def engine_running(link: LinkSettings, folder: Path) -> Iterator[ThreadedEngine]:
-    """An engine while the block runs."""
-    engine = ThreadedEngine(link, folder)
+def engine_running(link: LinkSettings, folder: Path, *, with_chores: bool = False) -> Iterator[ThreadedEngine]:
+    """An engine while the block runs; its chores only where they are what is tried."""
+    engine = ThreadedEngine(link, folder, with_chores=with_chores)
     try:
         engine.await_running()
         yield engine

@@ -1,6 +1,7 @@
 """The composition root: what is built, in which order it starts and stops, and why.
 
-    settings ─▶ Spark session (once, slow: it starts while the clusters are asked) ─▶ one engine per link, side by side
+    settings ─▶ Spark session (once, slow: it starts while the clusters are asked) ─▶ one engine per link, side by side,
+                                                                                    each with its chores
 
 Stopping goes the other way: engines first, each letting its epoch finish, then Spark. No logic lives here.
 """
@@ -26,6 +27,9 @@ from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.java import spark_java_home
 from twinlog.model.topics import TopicFacts
+from twinlog.sync.chores import Chores
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_topics import LinkTopics
 
 
@@ -50,8 +54,10 @@ class Service:
         self.engines = [self._engine(link) for link in links]
 
     def _engine(self, link: LinkSettings) -> LinkEngine:
-        topics = LinkTopics(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
-        return LinkEngine(link, topics, self._start_query, self._state / "checkpoints", self._cores)
+        ends = LinkEnds.of(link)
+        topics = LinkTopics(link, ends.source, ends.target)
+        chores = Chores(link.name, chores_of(ends))
+        return LinkEngine(link, topics, self._start_query, self._state / "checkpoints", self._cores, chores)
 
     def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
         return start_query(self._session, run, checkpoint)

@@ -57,6 +57,13 @@ class Topics(Protocol):
         """Whether the settings want this topic."""
 
 
+class Beside(Protocol):
+    """What is kept in step beside the records while the engine lives (given by the service: sync.chores)."""
+
+    async def run(self, view: LedgerView, writer: LedgerWriter) -> None:
+        """Until cancelled."""
+
+
 @dataclass
 class LinkEngine:
     """One link from start to stop."""
@@ -66,6 +73,7 @@ class LinkEngine:
     start_query: Callable[[LinkRun, Path], Any]
     checkpoints: Path
     cores: int
+    beside: Beside | None = None
     phase: Phase = "starting"
     trouble: str | None = None
     view: LedgerView | None = None
@@ -77,6 +85,7 @@ class LinkEngine:
     _tasks: int = 0
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _query: Any = None
+    _beside_tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def run(self) -> None:
         """Until stopped, superseded by a later engine, or out of luck with Spark itself (EngineDied)."""
@@ -94,23 +103,26 @@ class LinkEngine:
     async def _live(self) -> None:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
         writer = roster_writer(target, self.link.source, self.link.name)
-        follow: asyncio.Task[None] | None = None
+        tasks = self._beside_tasks
         try:
             shards = await self._patiently("preparing the ledger", lambda: asyncio.to_thread(self.topics.ensure_ledger))
             if shards is None:
                 return
-            self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0))
+            self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
             await self._sign_in(target, writer, view)
-            follow = asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine"))
+            tasks.append(asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine")))
             if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
                 return
+            if self.beside is not None and not self._stopping.is_set():
+                tasks.append(asyncio.create_task(self.beside.run(view, writer)))
             await self._drive(LinkRun(self.link, self.generation, shards, self.cores), writer, view)
         finally:
             try:
                 await self._end_query(writer)
             finally:
-                if follow is not None:
-                    follow.cancel()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
                 await target.close()
 
     def stop(self) -> None:
@@ -205,6 +217,7 @@ class LinkEngine:
         next_beat = 0.0
         pause = 0.5
         while not self._stopping.is_set():
+            self._see_that_all_live()
             if self._query is None:
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
                 self.phase = "running"
@@ -229,6 +242,12 @@ class LinkEngine:
                 await self._refresh_once(writer, view)
                 next_refresh = time.monotonic() + self.link.refresh_topics_seconds
             await self._pause(_TICK_S)
+
+    def _see_that_all_live(self) -> None:
+        """What runs beside waits for clusters by itself; when it ends it met a mistake of ours: begin anew."""
+        for task in self._beside_tasks:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                raise EngineDied(repr(error)) from error
 
     async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
         try:

@@ -69,6 +69,14 @@ class ReplicationNaming:
         """Tell whether this is the heartbeats topic, here or copied over any number of hops."""
         return self.original_topic(topic) == HEARTBEATS
 
+    def checkpoints_topic(self, source: str) -> str:
+        """Where the positions of groups on `source` are told, on the target."""
+        return f"{source}{self._internal_separator}checkpoints{self._internal_separator}internal"
+
+    def offset_syncs_topic(self, other: str) -> str:
+        """Where pairs of offsets are told; named after the other end than the one it lives on."""
+        return f"mm2-offset-syncs{self._internal_separator}{other}{self._internal_separator}internal"
+
     def is_checkpoints(self, topic: str) -> bool:
         """Tell whether MirrorMaker 2 keeps checkpoints there."""
         return topic.endswith(f"{self._internal_separator}checkpoints{self._internal_separator}internal")

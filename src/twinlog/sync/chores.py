@@ -1,0 +1,121 @@
+"""Chores: what is kept in step beside the records, each with its own rhythm. Runs in the service's loop.
+
+    every few seconds ─▶ step(view): observe both ends, diff (pure, model/), apply ─▶ Outcome ─▶ note in the ledger
+
+A chore holds nothing that it cannot observe again; what it must remember over restarts are its memos in the ledger.
+Trouble of one chore is its own (R8): it is noted, shown by `twinlog status` and tried again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from twinlog.errors import TwinlogError
+from twinlog.ledger.view import LedgerView
+from twinlog.ledger.writer import LedgerWriter
+from twinlog.model.ledger import ChoreNote, Memo, memo_key
+from twinlog.wire.connection import ConnectionTrouble
+
+log = logging.getLogger("twinlog.sync")
+
+LISTED: Final = 50
+"""Findings that a note lists; more are counted."""
+_QUIET_MS: Final = 30_000
+_LONGEST_PAUSE_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one step did."""
+
+    counts: dict[str, int] = field(default_factory=dict)  # e.g. {"groups": 12, "written": 3}
+    findings: Sequence[str] = ()  # what could not be synced: thing, cause, way out
+    memos: Sequence[Memo] = ()  # to remember
+    forget: Sequence[str] = ()  # names of memos that are no longer needed
+
+
+class Chore(Protocol):
+    """One thing that is kept in step."""
+
+    @property
+    def name(self) -> str:
+        """Short, stable: part of the ledger's keys."""
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait after one step before the next."""
+
+    async def step(self, view: LedgerView) -> Outcome:
+        """Do it once. Blocking calls belong into threads; copy what they need of the view first, it changes."""
+
+
+@dataclass
+class Chores:
+    """All chores of one link, side by side, while its engine lives."""
+
+    link: str
+    chores: Sequence[Chore]
+    on_note: Callable[[ChoreNote], None] = lambda _: None
+    notes: dict[str, ChoreNote] = field(default_factory=dict)
+
+    async def run(self, view: LedgerView, writer: LedgerWriter) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as together:
+            for chore in self.chores:
+                together.create_task(self._repeat(chore, view, writer))
+
+    async def _repeat(self, chore: Chore, view: LedgerView, writer: LedgerWriter) -> None:
+        pause = chore.seconds
+        while True:
+            began = time.monotonic()
+            outcome, trouble = await self._try(chore, view)
+            note = ChoreNote(
+                chore=chore.name,
+                at_ms=int(time.time() * 1000),
+                took_ms=int((time.monotonic() - began) * 1000),
+                counts=outcome.counts,
+                findings=list(outcome.findings)[:LISTED],
+                found=len(outcome.findings),
+                trouble=trouble,
+            )
+            try:
+                await self._note(note, outcome, view, writer)
+            except (TwinlogError, *ConnectionTrouble) as error:
+                log.warning("%s: %s: not noted in the ledger: %s", self.link, chore.name, error)
+            pause = chore.seconds if trouble is None else min(max(1.0, pause * 2), _LONGEST_PAUSE_S)
+            await asyncio.sleep(pause)
+
+    async def _try(self, chore: Chore, view: LedgerView) -> tuple[Outcome, str | None]:
+        try:
+            return await chore.step(view), None
+        except (TwinlogError, *ConnectionTrouble) as error:
+            return Outcome(), str(error) or repr(error)
+        except Exception as error:  # a mistake of ours must not end the other chores, nor be kept quiet
+            log.exception("%s: %s", self.link, chore.name)
+            return Outcome(), f"unexpected: {error!r}"
+
+    async def _note(self, note: ChoreNote, outcome: Outcome, view: LedgerView, writer: LedgerWriter) -> None:
+        """Memos always; the note when it says something new, or now and then to show that the chore lives."""
+        before = self.notes.get(note.chore)
+        self.notes[note.chore] = note
+        if before is None or (before.findings, before.trouble) != (note.findings, note.trouble):
+            self.on_note(note)
+        told = view.notes.get(note.chore)
+        for memo in outcome.memos:
+            view.memos.setdefault(memo.chore, {})[memo.name] = memo
+        for name in outcome.forget:
+            view.memos.get(note.chore, {}).pop(name, None)
+        entries: list[ChoreNote | Memo] = list(outcome.memos)
+        if told is None or _says(told) != _says(note) or note.at_ms - told.at_ms >= _QUIET_MS:
+            view.notes[note.chore] = note
+            entries.append(note)
+        await writer.write(entries, tombstones=[memo_key(note.chore, name) for name in outcome.forget])
+
+
+def _says(note: ChoreNote) -> tuple[object, ...]:
+    return note.counts, note.findings, note.found, note.trouble

@@ -1,0 +1,12 @@
+"""Which chores a link has: the one list. A chore that the settings switch off is not on it."""
+
+from __future__ import annotations
+
+from twinlog.sync.chores import Chore
+from twinlog.sync.ends import LinkEnds
+
+
+def chores_of(ends: LinkEnds) -> list[Chore]:  # noqa: ARG001
+    """The chores of one link."""
+    chores: list[Chore] = []
+    return chores
