@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from twinlog.config.keys import Key, Meaningless, Scope, Soon
+from twinlog.config.keys import Key, Refused, Scope
+from twinlog.config.known_keys import KNOWN
 from twinlog.config.values import (
+    Deletion,
     Flag,
     Kind,
     Mapped,
@@ -47,13 +49,18 @@ PROVIDER_CLASSES = Key("config.providers.*", (Scope.FILE,), Text(), None, "Class
 # --- a link -----------------------------------------------------------------------------------------------------------
 
 
-def _link(name: str, kind: Kind[T_co], default: str | None, meaning: str, *old: str) -> Key[T_co]:
-    return Key(name, (Scope.LINK,), kind, default, meaning, old_names=old)
+def _link(
+    name: str, kind: Kind[T_co], default: str | None, meaning: str, *old: str, mm2: str | None = None
+) -> Key[T_co]:
+    return Key(name, (Scope.LINK,), kind, default, meaning, old_names=old, mm2_default=mm2)
 
 
 def _own(name: str, kind: Kind[T_co], default: str | None, meaning: str) -> Key[T_co]:
     return Key(name, (Scope.LINK,), kind, default, meaning, own=True)
 
+
+# -1 is the cluster's own default.
+_REPLICAS = Whole(1, 32767, also=-1)
 
 ENABLED = Key("enabled", (Scope.LINK_ONLY,), Flag(), "false", "Mirror this link.")
 TOPICS = _link("topics", Regexes(), ".*", "Topics to mirror.")
@@ -75,13 +82,15 @@ HEARTBEATS_REPLICATION = _link(
     "heartbeats.replication.enabled", Flag(), "true", "Mirror heartbeats topics whatever `topics` says."
 )
 REPLICATION_FACTOR = _link(
-    "replication.factor", Whole(1, 32767, also=-1), "-1",
-    "Replicas of topics made on the target; -1 is the target's own default (MirrorMaker 2: 2).",
+    "replication.factor", _REPLICAS, "-1",
+    "Replicas of topics made on the target; -1 is the target's own default.", mm2="2",
 )  # fmt: skip
-TASKS_MAX = _link("tasks.max", Whole(1), None, "Most Spark tasks of the link. Absent: from partitions and cores.")
+TASKS_MAX = _link(
+    "tasks.max", Whole(1), None, "Most Spark tasks of the link. Absent: from partitions and cores.", mm2="1"
+)
 REFRESH_TOPICS = _link("refresh.topics.enabled", Flag(), "true", "Look for new topics and partitions.")
 REFRESH_TOPICS_SECONDS = _link(
-    "refresh.topics.interval.seconds", Whole(1), "5", "How often to look for them (MirrorMaker 2: 600)."
+    "refresh.topics.interval.seconds", Whole(1), "5", "How often to look for them.", mm2="600"
 )
 SYNC_TOPIC_CONFIGS = _link("sync.topic.configs.enabled", Flag(), "true", "Keep topic configs on the target in step.")
 CONFIG_EXCLUDE = _link(
@@ -90,6 +99,71 @@ CONFIG_EXCLUDE = _link(
     "message.timestamp.difference.max.ms, log.message.timestamp.before.max.ms, log.message.timestamp.after.max.ms, "
     "message.timestamp.type, unclean.leader.election.enable, min.insync.replicas",
     "Topic configs that are not copied.", "config.properties.blacklist",
+)  # fmt: skip
+SYNC_TOPIC_CONFIGS_SECONDS = _link(
+    "sync.topic.configs.interval.seconds", Whole(1), "30", "How often topic configs are compared.", mm2="600"
+)
+USE_DEFAULTS_FROM = _link(
+    "use.defaults.from", OneOf(("target", "source")), "target",
+    "Where a topic config that nobody set takes its value from. MirrorMaker 2 reads it only as A->B.use.defaults.from.",
+)  # fmt: skip
+SYNC_TOPIC_ACLS = _link("sync.topic.acls.enabled", Flag(), "true", "Keep ACLs of mirrored topics in step.")
+SYNC_TOPIC_ACLS_SECONDS = _link(
+    "sync.topic.acls.interval.seconds", Whole(1), "60", "How often ACLs are compared.", mm2="600"
+)
+GROUPS = _link("groups", Regexes(), ".*", "Consumer groups whose positions are translated.")
+GROUPS_EXCLUDE = _link(
+    "groups.exclude", Regexes(), "console-consumer-.*, connect-.*, __.*", "Groups to leave out; wins over groups.",
+    "groups.blacklist",
+)  # fmt: skip
+REFRESH_GROUPS = _link("refresh.groups.enabled", Flag(), "true", "Look for new consumer groups.")
+REFRESH_GROUPS_SECONDS = _link(
+    "refresh.groups.interval.seconds", Whole(1), "5", "How often to look for them.", mm2="600"
+)
+EMIT_CHECKPOINTS = _link(
+    "emit.checkpoints.enabled", Flag(), "true", "Write translated positions to A.checkpoints.internal on the target."
+)
+EMIT_CHECKPOINTS_SECONDS = _link(
+    "emit.checkpoints.interval.seconds", Whole(1), "5", "How often checkpoints are written.", mm2="60"
+)
+CHECKPOINTS_REPLICAS = _link(
+    "checkpoints.topic.replication.factor", _REPLICAS, "-1", "Replicas of that topic.", mm2="3"
+)
+SYNC_GROUP_OFFSETS = _link(
+    "sync.group.offsets.enabled", Flag(), "true",
+    "Commit translated positions to groups of the target that have no active member.", mm2="false",
+)  # fmt: skip
+SYNC_GROUP_OFFSETS_SECONDS = _link(
+    "sync.group.offsets.interval.seconds", Whole(1), "5", "How often they are committed.", mm2="60"
+)
+EMIT_HEARTBEATS = _link(
+    "emit.heartbeats.enabled", Flag(), "true",
+    "Write to the heartbeats topic of B; of a pair A->B that is not enabled, too.",
+)  # fmt: skip
+EMIT_HEARTBEATS_SECONDS = _link("emit.heartbeats.interval.seconds", Whole(1), "1", "How often.")
+HEARTBEATS_REPLICAS = _link("heartbeats.topic.replication.factor", _REPLICAS, "-1", "Replicas of that topic.", mm2="3")
+EMIT_OFFSET_SYNCS = _link(
+    "emit.offset-syncs.enabled", Flag(), "true",
+    "Write mm2-offset-syncs.B.internal, for Java clients and for a way back to MirrorMaker 2.",
+)  # fmt: skip
+OFFSET_SYNCS_LOCATION = _link(
+    "offset-syncs.topic.location", OneOf(("source", "target")), "source", "The cluster that holds that topic."
+)
+OFFSET_SYNCS_REPLICAS = _link(
+    "offset-syncs.topic.replication.factor", _REPLICAS, "-1", "Replicas of that topic.", mm2="3"
+)
+OFFSET_LAG_MAX = _link(
+    "offset.lag.max", Whole(0), "100",
+    "Most records between two offset-syncs. Our own translation is exact and does not depend on it.",
+)  # fmt: skip
+ERRORS_TOLERANCE = _link(
+    "errors.tolerance", OneOf(("none", "all")), "none",
+    "No record is left out, whatever stands here: a partition that cannot be copied is faulted. See on.gap.",
+)  # fmt: skip
+TRANSFORMS = Key(
+    "transforms", (Scope.LINK,), Words(), "", "Connect's transforms of single records.",
+    Refused("records are copied as they are and transforms cannot run here, so the copy would differ from what "
+            "MirrorMaker 2 makes; remove the key, or keep this link with MirrorMaker 2"),
 )  # fmt: skip
 ADMIN_TIMEOUT_MS = _link("admin.timeout.ms", Whole(1000), "60000", "Longest wait for an administrative request.")
 
@@ -100,6 +174,23 @@ MERGE_LINGER_MS = _own("merge.linger.ms", Whole(0, 10_000), "3", "How long a tri
 EPOCH_SECONDS = _own("epoch.seconds", Whole(1, 86_400), "600", "Length of a Spark epoch while the plan is unchanged.")
 LEDGER_SHARDS = _own("ledger.shards", Whole(1, 256), "32", "Writers' identities of the link. Fixed once it has run.")
 MAX_BYTES_IN_FLIGHT = _own("max.bytes.in.flight", Whole(65_536), "33554432", "Bytes read but not written, per task.")
+CONFIG_CONFLICT = _own(
+    "sync.topic.configs.conflict", OneOf(("report", "revert", "keep")), "report",
+    "A topic config that was changed by hand on the target: keep and show it as a difference, set the source's value "
+    "(MirrorMaker 2's way), or keep it without counting it as a difference.",
+)  # fmt: skip
+TOPIC_DELETION = _own(
+    "topic.deletion", Deletion(), "report",
+    "A mirrored topic was deleted on the source: do nothing, show it, or delete the copy after a while.",
+)  # fmt: skip
+SYNC_TOPIC_ACLS_MODE = _own(
+    "sync.topic.acls.mode", OneOf(("mm2", "full")), "mm2",
+    "MirrorMaker 2's rules, or also prefixed patterns, groups, writers (held back until failover) and removals.",
+)  # fmt: skip
+GROUP_REWINDS = _own(
+    "group.rewinds", OneOf(("follow", "hold")), "follow",
+    "A group went back on the source: take its position on the target back too, or leave it.",
+)  # fmt: skip
 FAULT_RETRY_SECONDS = _own("fault.retry.seconds", Whole(1, 86_400), "15", "How often a faulted partition is tried.")
 
 # --- every client -----------------------------------------------------------------------------------------------------
@@ -140,154 +231,32 @@ CLIENT_ID = Key("client.id", _ANY_CLIENT, Text(), None, "Shown in the brokers' l
 REQUEST_TIMEOUT_MS = Key("request.timeout.ms", _ANY_CLIENT, Whole(1000), "30000", "Longest wait for an answer.")
 
 
-def _consumer(name: str, kind: Kind[T_co], default: str, meaning: str) -> Key[T_co]:
-    return Key(name, (Scope.CONSUMER,), kind, default, meaning)
+def _consumer(name: str, kind: Kind[T_co], default: str, meaning: str, *, mm2: str | None = None) -> Key[T_co]:
+    return Key(name, (Scope.CONSUMER,), kind, default, meaning, mm2_default=mm2)
 
 
 AUTO_OFFSET_RESET = _consumer("auto.offset.reset", OneOf(("earliest", "latest")), "earliest", "See start.from.")
 ISOLATION_LEVEL = _consumer(
     "isolation.level", OneOf(("read_committed", "read_uncommitted")), "read_committed",
-    "Leave out aborted records (Kafka's default is to copy them).",
+    "Leave out aborted records, or copy them too.", mm2="read_uncommitted",
 )  # fmt: skip
-FETCH_MAX_BYTES = _consumer("fetch.max.bytes", Whole(1), "8388608", "Bytes per fetch answer (Kafka: 52428800).")
+FETCH_MAX_BYTES = _consumer("fetch.max.bytes", Whole(1), "8388608", "Bytes per fetch answer.", mm2="52428800")
 PARTITION_FETCH_BYTES = _consumer("max.partition.fetch.bytes", Whole(1), "1048576", "The same, per partition.")
 FETCH_MAX_WAIT_MS = _consumer("fetch.max.wait.ms", Whole(0, 60_000), "500", "Longest wait for fetch.min.bytes.")
 FETCH_MIN_BYTES = _consumer("fetch.min.bytes", Whole(1), "1", "A fetch answers as soon as it has these.")
 MAX_REQUEST_SIZE = Key(
-    "max.request.size", (Scope.PRODUCER,), Whole(1), "8388608", "Bytes per produce request (Kafka: 1048576)."
-)
-
-# --- known, but not (yet) for us --------------------------------------------------------------------------------------
-
-
-def _soon(scope: Scope, text: str, *, secret: bool = False) -> tuple[Key[Any], ...]:
-    return tuple(Key(n, (scope,), Text(), None, "Comes with a later release.", Soon(), secret) for n in text.split())
-
-
-def _never(scopes: Scope | tuple[Scope, ...], reason: str, text: str) -> tuple[Key[Any], ...]:
-    places = scopes if isinstance(scopes, tuple) else (scopes,)
-    return tuple(Key(name, places, Text(), None, reason, Meaningless(reason)) for name in text.split())
-
-
-_NO_CONNECT = "there are no Connect workers and no Connect topics here"
-_JAVA_ONLY = "it tunes the Java client, which is not used here"
-_UNCHANGED = "batches pass as the producer made them; compression is never changed"
-_ALWAYS_SAFE = "writing is always idempotent, acknowledged by all replicas and in order"
-
-KNOWN: tuple[Key[Any], ...] = (
-    *_soon(
-        Scope.LINK,
-        "groups groups.exclude groups.blacklist refresh.groups.enabled refresh.groups.interval.seconds "
-        "emit.checkpoints.enabled emit.checkpoints.interval.seconds checkpoints.topic.replication.factor "
-        "sync.group.offsets.enabled sync.group.offsets.interval.seconds emit.heartbeats.enabled "
-        "emit.heartbeats.interval.seconds heartbeats.topic.replication.factor heartbeats.topic.name "
-        "sync.topic.acls.enabled sync.topic.acls.interval.seconds sync.topic.configs.interval.seconds "
-        "offset-syncs.topic.location offset-syncs.topic.replication.factor emit.offset-syncs.enabled offset.lag.max "
-        "transforms predicates errors.tolerance",
-    ),
-    *_soon(Scope.LINK_ONLY, "use.defaults.from transforms.* predicates.*"),
-    *_never(
-        Scope.LINK,
-        "Java classes cannot be loaded here",
-        "topic.filter.class group.filter.class config.property.filter.class forwarding.admin.class connector.class "
-        "connector.plugin.version metric.reporters.* config.action.reload",
-    ),
-    *_never(
-        Scope.LINK,
-        "each record is written once without it",
-        "exactly.once.support transaction.boundary transaction.boundary.interval.ms",
-    ),
-    *_never(
-        Scope.LINK,
-        _NO_CONNECT,
-        "name source.cluster.alias target.cluster.alias consumer.poll.timeout.ms offsets.storage.topic "
-        "tasks.max.enforce "
-        "key.converter.* value.converter.* header.converter.* topic.creation.* errors.log.enable errors.retry.timeout "
-        "errors.log.include.messages errors.retry.delay.max.ms metric.names.formats",
-    ),
-    *_never(
-        Scope.LINK,
-        "MirrorMaker 2 removed it in 4.0; what it switched on is always on",
-        "use.incremental.alter.configs add.source.alias.to.metrics",
-    ),
-    *_never(Scope.LINK, "it stands in MirrorMaker 2's documentation but does nothing; the key is enabled", "enable"),
-    *_never(
-        Scope.LINK,
-        "it stands in MirrorMaker 2's documentation but does nothing; see emit.heartbeats.enabled",
-        "emit.heartbeats",
-    ),
-    *_never(
-        Scope.FILE,
-        "Twinlog's nodes need no REST server between them",
-        "dedicated.mode.enable.internal.rest listeners rest.* access.control.* response.http.headers.config "
-        "ssl.client.auth admin.listeners",
-    ),
-    *_never(Scope.FILE, "it would switch on every direction between all clusters; write A->B.enabled", "enabled"),
-    *_never(Scope.FILE, _NO_CONNECT, "offset.storage.* config.storage.* status.storage.* task.* worker.* plugin.path"),
-    *_never(
-        Scope.WORKER,
-        _NO_CONNECT,
-        "offset.flush.interval.ms offset.flush.timeout.ms offset.storage.* config.storage.* status.storage.* "
-        "key.converter.* value.converter.* header.converter.* task.* worker.* group.id client.id plugin.path "
-        "scheduled.rebalance.max.delay.ms connect.protocol exactly.once.source.support rebalance.timeout.ms "
-        "session.timeout.ms heartbeat.interval.ms topic.creation.enable inter.worker.* metrics.* "
-        "connector.client.config.override.policy request.timeout.ms retry.backoff.ms plugin.discovery listeners",
-    ),
-    *_soon(
-        Scope.SHARED,
-        "ssl.cipher.suites ssl.enabled.protocols ssl.protocol sasl.kerberos.* sasl.login.* client.dns.lookup",
-    ),
-    *_soon(Scope.SHARED, "sasl.oauthbearer.*", secret=True),
-    *_never(
-        Scope.SHARED,
-        "Java classes and providers cannot be loaded here",
-        "ssl.engine.factory.class ssl.keymanager.algorithm ssl.trustmanager.algorithm ssl.provider "
-        "ssl.secure.random.implementation sasl.client.callback.handler.class security.providers",
-    ),
-    *_soon(Scope.CONSUMER, "client.rack"),
-    *_never(
-        Scope.CONSUMER,
-        "positions are kept in Twinlog's ledger, not in a consumer group",
-        "group.id group.instance.id group.protocol group.remote.assignor enable.auto.commit auto.commit.interval.ms "
-        "session.timeout.ms heartbeat.interval.ms partition.assignment.strategy max.poll.interval.ms max.poll.records",
-    ),
-    *_never(Scope.CONSUMER, "every batch is checked", "check.crcs"),
-    *_never(
-        Scope.CONSUMER,
-        _JAVA_ONLY,
-        "key.deserializer value.deserializer exclude.internal.topics allow.auto.create.topics default.api.timeout.ms",
-    ),
-    *_never(
-        Scope.PRODUCER,
-        _UNCHANGED,
-        "compression.type compression.gzip.level compression.lz4.level compression.zstd.level batch.size linger.ms "
-        "buffer.memory",
-    ),
-    *_never(
-        Scope.PRODUCER,
-        _ALWAYS_SAFE,
-        "acks enable.idempotence max.in.flight.requests.per.connection retries delivery.timeout.ms max.block.ms "
-        "transactional.id transaction.timeout.ms transaction.two.phase.commit.enable",
-    ),
-    *_never(Scope.PRODUCER, "a record keeps its partition", "partitioner.* "),
-    *_never(Scope.PRODUCER, _JAVA_ONLY, "key.serializer value.serializer metadata.max.idle.ms"),
-    *_never(Scope.ADMIN, _JAVA_ONLY, "default.api.timeout.ms retries bootstrap.controllers"),
-    *_never(
-        _ANY_CLIENT,
-        _JAVA_ONLY,
-        "receive.buffer.bytes send.buffer.bytes metadata.max.age.ms connections.max.idle.ms reconnect.backoff.ms "
-        "reconnect.backoff.max.ms retry.backoff.ms retry.backoff.max.ms socket.connection.setup.timeout.ms "
-        "socket.connection.setup.timeout.max.ms interceptor.classes metric.reporters metrics.* "
-        "auto.include.jmx.reporter "
-        "enable.metrics.push metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms client.dns.lookup "
-        "config.providers",
-    ),
+    "max.request.size", (Scope.PRODUCER,), Whole(1), "8388608", "Bytes per produce request.", mm2_default="1048576"
 )
 
 SUPPORTED: tuple[Key[Any], ...] = (
     CLUSTERS, CONFIG_PROVIDERS, PROVIDER_CLASSES, ENABLED, TOPICS, TOPICS_EXCLUDE, POLICY_CLASS, SEPARATOR,
     SEPARATOR_INTERNAL, HEARTBEATS_REPLICATION, REPLICATION_FACTOR, TASKS_MAX, REFRESH_TOPICS, REFRESH_TOPICS_SECONDS,
-    SYNC_TOPIC_CONFIGS, CONFIG_EXCLUDE, ADMIN_TIMEOUT_MS, START_FROM, ON_GAP, MERGE_TARGET_BYTES, MERGE_LINGER_MS,
+    SYNC_TOPIC_CONFIGS, SYNC_TOPIC_CONFIGS_SECONDS, CONFIG_EXCLUDE, USE_DEFAULTS_FROM, CONFIG_CONFLICT, TOPIC_DELETION,
+    SYNC_TOPIC_ACLS, SYNC_TOPIC_ACLS_SECONDS, SYNC_TOPIC_ACLS_MODE, GROUPS, GROUPS_EXCLUDE, REFRESH_GROUPS,
+    REFRESH_GROUPS_SECONDS, EMIT_CHECKPOINTS, EMIT_CHECKPOINTS_SECONDS, CHECKPOINTS_REPLICAS, SYNC_GROUP_OFFSETS,
+    SYNC_GROUP_OFFSETS_SECONDS, GROUP_REWINDS, EMIT_HEARTBEATS, EMIT_HEARTBEATS_SECONDS, HEARTBEATS_REPLICAS,
+    EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX, ERRORS_TOLERANCE, TRANSFORMS,
+    ADMIN_TIMEOUT_MS, START_FROM, ON_GAP, MERGE_TARGET_BYTES, MERGE_LINGER_MS,
     EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,
@@ -295,4 +264,5 @@ SUPPORTED: tuple[Key[Any], ...] = (
     AUTO_OFFSET_RESET, ISOLATION_LEVEL, FETCH_MAX_BYTES, PARTITION_FETCH_BYTES, FETCH_MAX_WAIT_MS, FETCH_MIN_BYTES,
     MAX_REQUEST_SIZE,
 )  # fmt: skip
+REFUSED = (TRANSFORMS,)
 CATALOGUE: tuple[Key[Any], ...] = (*SUPPORTED, *KNOWN)

@@ -41,7 +41,14 @@ class Meaningless:
     reason: str
 
 
-Support: TypeAlias = Supported | Soon | Meaningless
+@dataclass(frozen=True)
+class Refused:
+    """An enabled link must not have it: ignoring it would change what is copied. `reason` ends with the way out."""
+
+    reason: str
+
+
+Support: TypeAlias = Supported | Soon | Meaningless | Refused
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ class Key(Generic[T]):
     """One key, or with a name that ends in `.*` a family of keys.
 
     `default` is text as a file would have it; None means that absence has a meaning of its own, told in `meaning`.
+    `mm2_default` is MirrorMaker 2's (or the Java client's) where it differs.
     """
 
     name: str
@@ -60,6 +68,7 @@ class Key(Generic[T]):
     secret: bool = False
     own: bool = False
     old_names: tuple[str, ...] = ()
+    mm2_default: str | None = None
 
     def covers(self, name: str) -> bool:
         """Tell whether this is the entry for a name of the file (old names included)."""

@@ -65,12 +65,12 @@ class Lookup:
 
 
 class LinkLookup:
-    """The view of one link."""
+    """The view of one link; `runs` is false for a pair of clusters that is not mirrored and has no table of origins."""
 
-    def __init__(self, lookup: Lookup, link: LinkName) -> None:
+    def __init__(self, lookup: Lookup, link: LinkName, *, runs: bool = True) -> None:
         self.lookup = lookup
         self.link = link
-        self._origins = lookup.origins.setdefault(str(link), {})
+        self._origins = lookup.origins.setdefault(str(link), {}) if runs else {}
 
     def entry(self, key: Key[Any], role: Role | None = None) -> Entry | None:
         """Return the entry that counts for this link, or for one client of it."""

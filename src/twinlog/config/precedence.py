@@ -6,8 +6,12 @@ ssl.*, sasl.*).
 
     source consumer   A->B.source.consumer.k  A.consumer.k  [A.k]  [k]  A->B.consumer.k  [A->B.source.cluster.k]
     source admin      A->B.source.admin.k     A.admin.k     [A.k]  [k]  A->B.admin.k     [A->B.source.cluster.k]
+    source producer   A->B.source.producer.k  A.producer.k  [A.k]  [k]  A->B.producer.k  [A->B.source.cluster.k]
     target admin      A->B.target.admin.k     B.admin.k     [B.k]  [k]  A->B.admin.k     [A->B.target.cluster.k]
+    target consumer   A->B.target.consumer.k  B.consumer.k  [B.k]  [k]  A->B.consumer.k  [A->B.target.cluster.k]
     target producer   A->B.producer.override.k  B.producer.k  [B.k]  [k]
+
+The source producer writes offset-syncs and the target consumer reads checkpoints; records pass neither of them.
 
 Two surprises are MirrorMaker 2's own: `A->B.consumer.k` loses to `A.consumer.k` (and to a shared top-level key), and
 `A->B.producer.k` never reaches the producer of the records.
@@ -31,7 +35,7 @@ class Client(Enum):
 
 @dataclass(frozen=True)
 class Role:
-    """One of the four clients that a link needs."""
+    """One of the clients that a link needs."""
 
     name: str
     client: Client
@@ -44,6 +48,8 @@ class Role:
 
 SOURCE_CONSUMER = Role("source consumer", Client.CONSUMER, at_source=True)
 SOURCE_ADMIN = Role("source admin", Client.ADMIN, at_source=True)
+SOURCE_PRODUCER = Role("source producer", Client.PRODUCER, at_source=True)
+TARGET_CONSUMER = Role("target consumer", Client.CONSUMER, at_source=False)
 TARGET_PRODUCER = Role("target producer", Client.PRODUCER, at_source=False)
 TARGET_ADMIN = Role("target admin", Client.ADMIN, at_source=False)
 
@@ -57,7 +63,7 @@ def client_keys(role: Role, link: LinkName, name: str, *, shared: bool) -> tuple
     """Spellings of a client's setting; `shared` for those that every Kafka client has."""
     client, cluster = role.client.value, role.cluster(link)
     below = (f"{cluster}.{name}", name) if shared else ()
-    if role.client is Client.PRODUCER:
+    if role == TARGET_PRODUCER:
         return (f"{link}.producer.override.{name}", f"{cluster}.producer.{name}", *below)
     end = "source" if role.at_source else "target"
     weakest = (f"{link}.{end}.cluster.{name}",) if shared else ()

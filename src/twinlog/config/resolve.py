@@ -8,20 +8,38 @@ All errors of a file are found in one pass; then nothing is returned and nothing
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
-from twinlog.config.keys import Key
 from twinlog.config.lookup import LinkLookup, Lookup, Origin
-from twinlog.config.precedence import SOURCE_ADMIN, SOURCE_CONSUMER, TARGET_ADMIN, TARGET_PRODUCER, link_keys
+from twinlog.config.precedence import (
+    SOURCE_ADMIN,
+    SOURCE_CONSUMER,
+    SOURCE_PRODUCER,
+    TARGET_ADMIN,
+    TARGET_CONSUMER,
+    TARGET_PRODUCER,
+    link_keys,
+)
 from twinlog.config.properties import parse_properties
 from twinlog.config.providers import expand
+from twinlog.config.remarks import remark
 from twinlog.config.review import review
-from twinlog.config.settings import FetchSettings, Isolation, LinkSettings, OnGap
+from twinlog.config.settings import (
+    AclsMode,
+    ConfigConflict,
+    End,
+    FetchSettings,
+    GroupRewinds,
+    HeartbeatPair,
+    Isolation,
+    LinkSettings,
+    OnGap,
+)
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
@@ -31,9 +49,13 @@ from twinlog.model.start import Earliest, Latest, StartFrom
 
 @dataclass(frozen=True)
 class Resolved:
-    """What a file came to. `origins` says per link and setting which key and line decided; safe to show (R12)."""
+    """What a file came to. `origins` says per link and setting which key and line decided; safe to show (R12).
+
+    `heartbeats` are the pairs that are no links but get heartbeats; a link's own are among its settings.
+    """
 
     links: tuple[LinkSettings, ...]
+    heartbeats: tuple[HeartbeatPair, ...]
     findings: tuple[Finding, ...]
     origins: Mapping[str, Mapping[str, Origin]] = field(repr=False)
 
@@ -55,11 +77,12 @@ def resolve(data: bytes, file: str, clusters: Collection[str], environment: Mapp
     lookup = Lookup(file, entries)
     aliases = _aliases(lookup)
     links = tuple(_link(LinkLookup(lookup, link)) for link in _enabled(lookup, aliases, clusters))
+    heartbeats = tuple(_heartbeats(lookup, aliases, clusters))
     remarks = review(entries.values(), lookup.asked, aliases, file) if aliases else []
     everything = sorted([*findings, *unresolved, *lookup.findings, *remarks], key=lambda one: one.line or 0)
     if any(one.level == "error" for one in everything):
         raise _invalid(file, everything)
-    return Resolved(links, tuple(everything), lookup.origins)
+    return Resolved(links, heartbeats, tuple(everything), lookup.origins)
 
 
 def _invalid(file: str, findings: list[Finding]) -> SettingsInvalid:
@@ -101,12 +124,39 @@ def _is_enabled(lookup: Lookup, link: LinkName) -> bool:
     return enabled is True
 
 
+def _heartbeats(lookup: Lookup, aliases: tuple[str, ...], wanted: Collection[str]) -> Iterator[HeartbeatPair]:
+    """Find the pairs that are not mirrored but get heartbeats, by MirrorMaker 2's rule."""
+    pairs = [LinkName(source, target) for source in aliases for target in aliases if source != target]
+    for pair in pairs:
+        if _is_enabled(lookup, pair) or (wanted and pair.target not in wanted):
+            continue
+        at = LinkLookup(lookup, pair, runs=False)
+        if not at.value(keys.EMIT_HEARTBEATS):
+            continue
+        if at.entry(keys.BOOTSTRAP_SERVERS, TARGET_PRODUCER) is None:
+            missing = f"{pair.target}.{keys.BOOTSTRAP_SERVERS.name}"
+            lookup.note("warning", None, f"missing; {pair.target} gets no heartbeats", missing)
+            continue
+        yield HeartbeatPair(
+            source=pair.source,
+            target=pair.target,
+            target_producer=resolve_client(at, TARGET_PRODUCER),
+            target_admin=resolve_client(at, TARGET_ADMIN),
+            seconds=at.value(keys.EMIT_HEARTBEATS_SECONDS),
+            replication_factor=at.value(keys.HEARTBEATS_REPLICAS),
+            admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
+        )
+
+
 def _link(at: LinkLookup) -> LinkSettings:
+    remark(at)
     return LinkSettings(
         source=at.link.source,
         target=at.link.target,
         source_consumer=resolve_client(at, SOURCE_CONSUMER),
         source_admin=resolve_client(at, SOURCE_ADMIN),
+        source_producer=resolve_client(at, SOURCE_PRODUCER),
+        target_consumer=resolve_client(at, TARGET_CONSUMER),
         target_producer=resolve_client(at, TARGET_PRODUCER),
         target_admin=resolve_client(at, TARGET_ADMIN),
         topics=_selection(at),
@@ -116,7 +166,30 @@ def _link(at: LinkLookup) -> LinkSettings:
         refresh_topics_enabled=at.value(keys.REFRESH_TOPICS),
         refresh_topics_seconds=at.value(keys.REFRESH_TOPICS_SECONDS),
         sync_topic_configs=at.value(keys.SYNC_TOPIC_CONFIGS),
+        sync_topic_configs_seconds=at.value(keys.SYNC_TOPIC_CONFIGS_SECONDS),
         config_properties_exclude=Patterns(at.value(keys.CONFIG_EXCLUDE)),
+        use_defaults_from=cast("End", at.value(keys.USE_DEFAULTS_FROM)),
+        config_conflict=cast("ConfigConflict", at.value(keys.CONFIG_CONFLICT)),
+        topic_deletion=at.value(keys.TOPIC_DELETION),
+        sync_topic_acls_enabled=at.value(keys.SYNC_TOPIC_ACLS),
+        sync_topic_acls_seconds=at.value(keys.SYNC_TOPIC_ACLS_SECONDS),
+        sync_topic_acls_mode=cast("AclsMode", at.value(keys.SYNC_TOPIC_ACLS_MODE)),
+        groups=Selection(at.value(keys.GROUPS), at.value(keys.GROUPS_EXCLUDE)),
+        refresh_groups_enabled=at.value(keys.REFRESH_GROUPS),
+        refresh_groups_seconds=at.value(keys.REFRESH_GROUPS_SECONDS),
+        emit_checkpoints_enabled=at.value(keys.EMIT_CHECKPOINTS),
+        emit_checkpoints_seconds=at.value(keys.EMIT_CHECKPOINTS_SECONDS),
+        checkpoints_replication_factor=at.value(keys.CHECKPOINTS_REPLICAS),
+        sync_group_offsets_enabled=at.value(keys.SYNC_GROUP_OFFSETS),
+        sync_group_offsets_seconds=at.value(keys.SYNC_GROUP_OFFSETS_SECONDS),
+        group_rewinds=cast("GroupRewinds", at.value(keys.GROUP_REWINDS)),
+        emit_heartbeats_enabled=at.value(keys.EMIT_HEARTBEATS),
+        emit_heartbeats_seconds=at.value(keys.EMIT_HEARTBEATS_SECONDS),
+        heartbeats_replication_factor=at.value(keys.HEARTBEATS_REPLICAS),
+        emit_offset_syncs_enabled=at.value(keys.EMIT_OFFSET_SYNCS),
+        offset_syncs_location=cast("End", at.value(keys.OFFSET_SYNCS_LOCATION)),
+        offset_syncs_replication_factor=at.value(keys.OFFSET_SYNCS_REPLICAS),
+        offset_lag_max=at.value(keys.OFFSET_LAG_MAX),
         start_from=_start(at),
         fetch=_fetch(at),
         max_request_bytes=at.value(keys.MAX_REQUEST_SIZE, TARGET_PRODUCER),
@@ -132,24 +205,9 @@ def _link(at: LinkLookup) -> LinkSettings:
 
 
 def _selection(at: LinkLookup) -> Selection:
-    include = at.value(keys.TOPICS)
-    entry = at.entry(keys.TOPICS)
-    if not include and entry is not None:
-        at.lookup.note("warning", entry, "empty, selects no topic at all")
-    exclude = at.value(keys.TOPICS_EXCLUDE)
-    _remark_old_names(at, keys.TOPICS_EXCLUDE)
-    _remark_old_names(at, keys.CONFIG_EXCLUDE)
-    return Selection(include, exclude, heartbeats=at.value(keys.HEARTBEATS_REPLICATION))
-
-
-def _remark_old_names(at: LinkLookup, key: Key[tuple[str, ...]]) -> None:
-    counts = at.entry(key)
-    for spelling in (spelling for old in key.old_names for spelling in link_keys(at.link, old)):
-        entry = at.lookup.entries.get(spelling)
-        if entry is not None and entry is counts:
-            at.lookup.note("info", entry, f"old name, which MirrorMaker 2 4.0 no longer reads; write {key.name}")
-        elif entry is not None and counts is not None:
-            at.lookup.note("warning", entry, f"old name, loses to {counts.key} in line {counts.line}")
+    return Selection(
+        at.value(keys.TOPICS), at.value(keys.TOPICS_EXCLUDE), heartbeats=at.value(keys.HEARTBEATS_REPLICATION)
+    )
 
 
 def _naming(at: LinkLookup) -> ReplicationNaming:

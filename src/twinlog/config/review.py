@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from twinlog.config.catalogue import CATALOGUE
-from twinlog.config.keys import Key, Meaningless, Scope, Soon, Supported
+from twinlog.config.keys import Key, Meaningless, Refused, Scope, Soon, Supported
 from twinlog.config.properties import Entry
 from twinlog.errors import Finding
 from twinlog.model.names import LinkName
@@ -150,7 +150,7 @@ def _names(*scopes: Scope) -> list[str]:
 
 def _by_support(key: Key[Any], entry: Entry) -> _Remark | None:
     match key.support:
-        case Supported():
+        case Supported() | Refused():
             return None
         case Soon():
             # Switching off what does not exist yet is what happens anyway.

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.secrets import Secret
+from twinlog.model.deletion import TopicDeletion
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.selection import Patterns, Selection
@@ -20,6 +21,10 @@ Protocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
 OnGap: TypeAlias = Literal["fault", "skip"]
+End: TypeAlias = Literal["source", "target"]
+AclsMode: TypeAlias = Literal["mm2", "full"]
+ConfigConflict: TypeAlias = Literal["report", "revert", "keep"]
+GroupRewinds: TypeAlias = Literal["follow", "hold"]
 
 
 class _Frozen(BaseModel):
@@ -78,6 +83,10 @@ class LinkSettings(_Frozen):
     target: str
     source_consumer: ClientSettings
     source_admin: ClientSettings
+    # Writes offset-syncs, and nothing else, to the source.
+    source_producer: ClientSettings
+    # Reads checkpoints and other topics of ours from the target.
+    target_consumer: ClientSettings
     target_producer: ClientSettings
     target_admin: ClientSettings
     topics: Selection
@@ -89,8 +98,32 @@ class LinkSettings(_Frozen):
     refresh_topics_enabled: bool
     refresh_topics_seconds: int
     sync_topic_configs: bool
+    sync_topic_configs_seconds: int
     # A topic config whose name matches is not copied.
     config_properties_exclude: Patterns
+    use_defaults_from: End
+    config_conflict: ConfigConflict
+    topic_deletion: TopicDeletion
+    sync_topic_acls_enabled: bool
+    sync_topic_acls_seconds: int
+    sync_topic_acls_mode: AclsMode
+    # Of these only the patterns count; heartbeats are a matter of topics.
+    groups: Selection
+    refresh_groups_enabled: bool
+    refresh_groups_seconds: int
+    emit_checkpoints_enabled: bool
+    emit_checkpoints_seconds: int
+    checkpoints_replication_factor: int
+    sync_group_offsets_enabled: bool
+    sync_group_offsets_seconds: int
+    group_rewinds: GroupRewinds
+    emit_heartbeats_enabled: bool
+    emit_heartbeats_seconds: int
+    heartbeats_replication_factor: int
+    emit_offset_syncs_enabled: bool
+    offset_syncs_location: End
+    offset_syncs_replication_factor: int
+    offset_lag_max: int
     start_from: StartFrom
     fetch: FetchSettings
     max_request_bytes: int
@@ -107,4 +140,25 @@ class LinkSettings(_Frozen):
     @property
     def name(self) -> str:
         """The link's name as everybody writes it: `A->B`."""
+        return str(LinkName(self.source, self.target))
+
+
+class HeartbeatPair(_Frozen):
+    """A pair of clusters that is no link but still gets heartbeats, as with MirrorMaker 2.
+
+    With A->B alone, B->A is such a pair: its heartbeats are written to A, and the link A->B carries them to B.
+    """
+
+    source: str
+    target: str
+    target_producer: ClientSettings
+    target_admin: ClientSettings
+    seconds: int
+    # -1: the target's own default.
+    replication_factor: int
+    admin_timeout_ms: int
+
+    @property
+    def name(self) -> str:
+        """The pair's name, written like a link's."""
         return str(LinkName(self.source, self.target))

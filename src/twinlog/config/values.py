@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from twinlog.model.deletion import DELETIONS_ALLOWED, TopicDeletion, parse_deletion
 from twinlog.model.javaregex import RegexError
 from twinlog.model.selection import Patterns
 from twinlog.model.start import STARTS_ALLOWED, StartFrom, parse_start
@@ -171,6 +172,20 @@ class Start:
         """Read a word or a time."""
         try:
             return parse_start(text)
+        except ValueError:
+            raise ValueRefusedError(f"allowed is {self.allowed}") from None
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What follows the deletion of a source topic."""
+
+    allowed: str = DELETIONS_ALLOWED
+
+    def read(self, text: str) -> TopicDeletion:
+        """Read a word, or a word and a duration."""
+        try:
+            return parse_deletion(text)
         except ValueError:
             raise ValueRefusedError(f"allowed is {self.allowed}") from None
 
