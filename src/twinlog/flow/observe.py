@@ -79,6 +79,7 @@ class Observer:
             bytes_per_second=rates[1],
             lag_seconds=None if trouble else 0.0 if not behind else max(0.0, (now_ms - (oldest or now_ms)) / 1000),
             topics=len(view.roster),
+            chores=tuple(view.notes[chore] for chore in sorted(view.notes)),
         )
 
     def _partition(

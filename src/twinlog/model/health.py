@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from twinlog.model.ledger import Engine, FaultEntry
+from twinlog.model.ledger import ChoreNote, Engine, FaultEntry
 from twinlog.model.names import TopicPartition
 
 LinkState: TypeAlias = Literal["RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "STOPPED", "UNKNOWN"]
@@ -50,6 +50,7 @@ class LinkStatus:
     bytes_per_second: float | None = None
     lag_seconds: float | None = None
     topics: int = 0
+    chores: tuple[ChoreNote, ...] = ()
 
     @property
     def faults(self) -> tuple[FaultEntry, ...]:
@@ -82,6 +83,8 @@ def judge(status: LinkStatus) -> LinkState:
         return "FAULTED" if faulted == len(status.partitions) and not _moving(status) else "DEGRADED"
     if status.source_trouble or engine.trouble:
         return "STALLED"
+    if any(chore.trouble for chore in status.chores):
+        return "DEGRADED"  # records flow, but something that a failover needs is not kept in step
     return "CATCHING_UP" if (status.lag_seconds or 0) > 30 else "RUNNING"
 
 

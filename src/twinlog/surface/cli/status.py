@@ -72,6 +72,7 @@ def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, 
         "bytes_per_second": found.bytes_per_second,
         "topics": found.topics,
         "faults": [fault.model_dump() for fault in found.faults],
+        "chores": [chore.model_dump(exclude_none=True) for chore in found.chores],
         "partitions": [
             {
                 "topic": p.partition.topic,
@@ -123,6 +124,19 @@ def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitio
         _print_details(console, link, status_, partitions)
 
 
+def _print_chores(console: Console, status_: LinkStatus) -> None:
+    """One line per chore; what it could not do below it."""
+    for chore in status_.chores:
+        counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items())
+        ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
+        line = Text(f"{chore.chore:13}", "bold").append(f"{counts or 'done'}, {ago:.0f} s ago", "dim")
+        console.print(line if chore.trouble is None else Text(f"{chore.chore:13}", "bold").append(chore.trouble, "red"))
+        for finding in chore.findings:
+            console.print(Text(f"  {finding}", "yellow"))
+        if chore.found > len(chore.findings):
+            console.print(Text(f"  and {chore.found - len(chore.findings):,} more", "yellow"))
+
+
 def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | ClusterError, partitions: bool) -> None:
     if isinstance(status_, ClusterError):
         console.print(f"[red]{link.name}[/] {status_}\n  try: {status_.way_out()}", highlight=False)
@@ -138,6 +152,7 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
     for fault in status_.faults:
         console.print(Text(f"{fault.code}  {fault.says}", "red"))
         console.print(Text(f"  try: {fault.remedy}"))
+    _print_chores(console, status_)
     for part in status_.partitions:
         if part.held_back:
             console.print(Text(f"{part.partition}: {part.held_back}", "yellow"))
