@@ -4,6 +4,7 @@
     ├── UsageError                 the command or the file is wrong; nothing was started (exit code 2)
     │   ├── SettingsInvalid        one or more keys of the file
     ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
+    ├── SettingUnknown             a command names a setting that nobody knows
     ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
     │   ├── JavaMissing
     │   ├── JarsUnavailable
@@ -111,6 +112,18 @@ class LinkUnknown(TwinlogError):
     link: str
     file: str
     known: str
+
+
+@dataclass(eq=False)
+class SettingUnknown(TwinlogError):
+    """A command asks about a setting that is neither ours nor MirrorMaker 2's nor a Kafka client's."""
+
+    code = "SETTING_UNKNOWN"
+    says = "{name}: no such setting; near it are: {near}"
+    remedy = "Write it as the file does, or by its plain name; docs/reference/settings.md lists all."
+
+    name: str
+    near: str
 
 
 # --- the local brokers (demo, tests) ----------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ def _own(name: str, kind: Kind[T_co], default: str | None, meaning: str) -> Key[
 # -1 is the cluster's own default.
 _REPLICAS = Whole(1, 32767, also=-1)
 
+# Only the link's own key: at the top of the file it would switch on every direction between all clusters at once.
 ENABLED = Key("enabled", (Scope.LINK_ONLY,), Flag(), "false", "Mirror this link.")
 TOPICS = _link("topics", Regexes(), ".*", "Topics to mirror.")
 TOPICS_EXCLUDE = _link(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from twinlog.config.keys import Key
+from twinlog.config.keys import Key, Scope
 from twinlog.config.precedence import Role, client_keys, link_keys
 from twinlog.config.properties import Entry
 from twinlog.config.secrets import MASK
@@ -38,6 +38,8 @@ class Lookup:
         # As keys of a dict: a top-level key that is wrong is wrong for every link, and told once.
         self.findings: dict[Finding, None] = {}
         self.asked: set[str] = set()
+        # What was read for whom, in the order of reading; None is the link itself.
+        self.reads: dict[tuple[LinkName, Role | None, Key[Any]], None] = {}
         self.origins: dict[str, dict[str, Origin]] = {}
 
     def note(
@@ -47,10 +49,10 @@ class Lookup:
         line = None if entry is None else entry.line
         self.findings[Finding(level, self.file, line, key if entry is None else entry.key, sentence)] = None
 
-    def find(self, spellings: tuple[str, ...]) -> Entry | None:
-        """Return the entry that counts."""
-        self.asked.update(spellings)
-        return next((self.entries[key] for key in spellings if key in self.entries), None)
+    def find(self, ways: tuple[str, ...]) -> Entry | None:
+        """Return the entry that counts: of the first way to write it that the file has."""
+        self.asked.update(ways)
+        return next((self.entries[key] for key in ways if key in self.entries), None)
 
     def read(self, key: Key[T], entry: Entry | None) -> T | None:
         """Return the value of an entry, or of the default when it is absent or wrong."""
@@ -74,11 +76,8 @@ class LinkLookup:
 
     def entry(self, key: Key[Any], role: Role | None = None) -> Entry | None:
         """Return the entry that counts for this link, or for one client of it."""
-        if role is None:
-            spellings = link_keys(self.link, key.name, key.old_names)
-        else:
-            spellings = client_keys(role, self.link, key.name, shared=key.shared)
-        return self.lookup.find(spellings)
+        self.lookup.reads[self.link, role, key] = None
+        return self.lookup.find(spellings(key, self.link, role))
 
     def optional(self, key: Key[T], role: Role | None = None) -> T | None:
         """Return the value of a key that has no default."""
@@ -97,6 +96,14 @@ class LinkLookup:
             msg = f"{key.name} has no default in the catalogue"
             raise LookupError(msg)
         return value
+
+
+def spellings(key: Key[Any], link: LinkName, role: Role | None) -> tuple[str, ...]:
+    """Return every way to write a key for a link or one of its clients, the strongest first."""
+    if role is None:
+        ways = link_keys(link, key.name, key.old_names)
+        return ways[:1] if Scope.LINK_ONLY in key.scopes else ways
+    return client_keys(role, link, key.name, shared=key.shared)
 
 
 def shown(key: Key[Any], entry: Entry) -> str:

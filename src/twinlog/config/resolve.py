@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
@@ -23,7 +23,6 @@ from twinlog.config.precedence import (
     TARGET_ADMIN,
     TARGET_CONSUMER,
     TARGET_PRODUCER,
-    link_keys,
 )
 from twinlog.config.properties import parse_properties
 from twinlog.config.providers import expand
@@ -60,18 +59,39 @@ class Resolved:
     origins: Mapping[str, Mapping[str, Origin]] = field(repr=False)
 
 
+class Examined(NamedTuple):
+    """A file with everything that is wrong with it; the links are usable only when nothing is."""
+
+    lookup: Lookup
+    links: tuple[LinkSettings, ...]
+    heartbeats: tuple[HeartbeatPair, ...]
+    findings: tuple[Finding, ...]
+
+
 def load_file(path: Path, clusters: Collection[str] = ()) -> Resolved:
     """Read a settings file; with `clusters`, only links into one of these targets. Raises SettingsInvalid."""
+    return resolve(read_file(path), str(path), clusters, os.environ)
+
+
+def read_file(path: Path) -> bytes:
+    """Read the bytes of a settings file. Raises SettingsInvalid."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         finding = Finding("error", str(path), None, None, f"the file cannot be read ({error.strerror})")
-        raise _invalid(str(path), [finding]) from None
-    return resolve(data, str(path), clusters, os.environ)
+        raise _invalid(str(path), (finding,)) from None
 
 
 def resolve(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Resolved:
-    """Resolve the text of a file; `file` is its name in messages."""
+    """Resolve the text of a file; `file` is its name in messages. Raises SettingsInvalid."""
+    found = examine(data, file, clusters, environment)
+    if any(one.level == "error" for one in found.findings):
+        raise _invalid(file, found.findings)
+    return Resolved(found.links, found.heartbeats, found.findings, found.lookup.origins)
+
+
+def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Examined:
+    """Read the text of a file as far as it can be read."""
     entries, findings = parse_properties(data, file)
     entries, unresolved = expand(entries, file, environment)
     lookup = Lookup(file, entries)
@@ -80,15 +100,13 @@ def resolve(data: bytes, file: str, clusters: Collection[str], environment: Mapp
     heartbeats = tuple(_heartbeats(lookup, aliases, clusters))
     remarks = review(entries.values(), lookup.asked, aliases, file) if aliases else []
     everything = sorted([*findings, *unresolved, *lookup.findings, *remarks], key=lambda one: one.line or 0)
-    if any(one.level == "error" for one in everything):
-        raise _invalid(file, everything)
-    return Resolved(links, heartbeats, tuple(everything), lookup.origins)
+    return Examined(lookup, links, heartbeats, tuple(everything))
 
 
-def _invalid(file: str, findings: list[Finding]) -> SettingsInvalid:
+def _invalid(file: str, findings: tuple[Finding, ...]) -> SettingsInvalid:
     errors = [str(one) for one in findings if one.level == "error"]
     title = f"{file}: {len(errors)} setting{'s are' if len(errors) > 1 else ' is'} wrong"
-    return SettingsInvalid("\n  ".join([title, *errors]), tuple(findings))
+    return SettingsInvalid("\n  ".join([title, *errors]), findings)
 
 
 def _aliases(lookup: Lookup) -> tuple[str, ...]:
@@ -118,10 +136,7 @@ def _listed(links: list[LinkName]) -> str:
 
 
 def _is_enabled(lookup: Lookup, link: LinkName) -> bool:
-    # Only the link's own key: a top-level `enabled` would switch on every direction between all clusters at once.
-    entry = lookup.find(link_keys(link, keys.ENABLED.name)[:1])
-    enabled = lookup.read(keys.ENABLED, entry)
-    return enabled is True
+    return LinkLookup(lookup, link, runs=False).value(keys.ENABLED)
 
 
 def _heartbeats(lookup: Lookup, aliases: tuple[str, ...], wanted: Collection[str]) -> Iterator[HeartbeatPair]:

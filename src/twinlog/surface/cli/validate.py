@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from twinlog.config.explain import Explanation
+from twinlog.config.explain import explain as explain_setting
 from twinlog.config.lookup import Origin
 from twinlog.config.resolve import Resolved, load_file
 from twinlog.errors import Finding, SettingsInvalid
@@ -34,10 +37,16 @@ def validate(
     clusters: Annotated[
         list[str] | None, typer.Option("--clusters", help="Only links into these clusters; repeat, or use commas.")
     ] = None,
+    explain: Annotated[
+        str | None, typer.Option("--explain", metavar="KEY", help="Explain one setting: its value, and what decided.")
+    ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="text or json.")] = Output.TEXT,
 ) -> None:
     """Check a settings file and show what each link resolves to, and from which line. Exit code 2 on errors."""
     wanted = [alias.strip() for part in clusters or [] for alias in part.split(",") if alias.strip()]
+    if explain is not None:
+        _explain(config, wanted, explain, output)
+        return
     try:
         resolved = load_file(config, wanted)
     except SettingsInvalid as invalid:
@@ -52,6 +61,40 @@ def validate(
     _print_findings(resolved.findings)
     for link, origins in resolved.origins.items():
         Console().print(_table(link, origins.items()))
+
+
+def _explain(config: Path, wanted: list[str], name: str, output: Output) -> None:
+    explanation = explain_setting(config, wanted, name)
+    if output is Output.JSON:
+        answer = {**asdict(explanation), "findings": [finding._asdict() for finding in explanation.findings]}
+        typer.echo(json.dumps(answer, indent=2))
+    else:
+        typer.echo("\n".join(_as_text(explanation)))
+        _print_findings(explanation.findings)
+    if any(finding.level == "error" for finding in explanation.findings):
+        raise typer.Exit(2)
+
+
+def _as_text(it: Explanation) -> Iterator[str]:
+    yield typer.style(it.name, bold=True) + f"  {it.meaning}"
+    told = {
+        "support": it.support,
+        "allowed": it.allowed,
+        "default": it.default,
+        "MirrorMaker 2": it.mirrormaker,
+        "written at": it.places,
+    }
+    yield from (f"  {title:14} {text}" for title, text in told.items())
+    if not it.outcomes:
+        yield "No link of this file reads it."
+    for one in it.outcomes:
+        place = "default" if one.decided is None else f"line {one.decided.line}: {one.decided.key}"
+        whose = ", ".join(one.clients)
+        yield typer.style(one.link, bold=True) + (f" {whose}" if whose else "") + f" = {one.value}  ({place})"
+        for lost in one.overridden:
+            yield f"    wins over line {lost.line}: {lost.key} = {lost.value}; {lost.why}"
+        if len(one.order) > 1:
+            yield f"    looked for, in this order: {', '.join(one.order)}"
 
 
 def _print_findings(findings: Iterable[Finding]) -> None:
