@@ -20,7 +20,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos bench proofs clean
+.PHONY: help setup check test demo chaos bench proofs reference clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -41,12 +41,13 @@ $(READY): pyproject.toml uv.lock
 	  python3 -c '$(FETCH_PIP)' || exit 1; pip=.state/pip.whl/pip; fi; \
 	python3 $$pip install --quiet --disable-pip-version-check --target .state/uv uv
 
-check: $(READY) ## format, lint, types, layers, dependencies, leftovers
+check: $(READY) ## format, lint, types, layers, dependencies, generated pages, leftovers
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/deptry src
+	$(PY) -m twinlog.config.reference --check
 	@echo "looking for leftover marks"
 	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docs)
 
@@ -65,6 +66,9 @@ bench: $(READY) ## measure, with MirrorMaker 2 beside
 
 proofs: $(READY) ## which test proves which promise of DESIGN.md
 	$(PY) -m tests.proofs
+
+reference: $(READY) ## write the generated pages of docs/reference anew
+	$(PY) -m twinlog.config.reference
 
 clean: ## remove the virtual environment and all caches of tools
 	rm -rf $(VENV) .state dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse

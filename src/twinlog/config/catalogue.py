@@ -91,7 +91,7 @@ TASKS_MAX = _link(
 )
 REFRESH_TOPICS = _link("refresh.topics.enabled", Flag(), "true", "Look for new topics and partitions.")
 REFRESH_TOPICS_SECONDS = _link(
-    "refresh.topics.interval.seconds", Whole(1), "5", "How often to look for them.", mm2="600"
+    "refresh.topics.interval.seconds", Whole(1), "5", "How often to look for new topics.", mm2="600"
 )
 SYNC_TOPIC_CONFIGS = _link("sync.topic.configs.enabled", Flag(), "true", "Keep topic configs on the target in step.")
 CONFIG_EXCLUDE = _link(
@@ -119,7 +119,7 @@ GROUPS_EXCLUDE = _link(
 )  # fmt: skip
 REFRESH_GROUPS = _link("refresh.groups.enabled", Flag(), "true", "Look for new consumer groups.")
 REFRESH_GROUPS_SECONDS = _link(
-    "refresh.groups.interval.seconds", Whole(1), "5", "How often to look for them.", mm2="600"
+    "refresh.groups.interval.seconds", Whole(1), "5", "How often to look for new groups.", mm2="600"
 )
 EMIT_CHECKPOINTS = _link(
     "emit.checkpoints.enabled", Flag(), "true", "Write translated positions to A.checkpoints.internal on the target."
@@ -128,30 +128,35 @@ EMIT_CHECKPOINTS_SECONDS = _link(
     "emit.checkpoints.interval.seconds", Whole(1), "5", "How often checkpoints are written.", mm2="60"
 )
 CHECKPOINTS_REPLICAS = _link(
-    "checkpoints.topic.replication.factor", _REPLICAS, "-1", "Replicas of that topic.", mm2="3"
+    "checkpoints.topic.replication.factor", _REPLICAS, "-1", "Replicas of the checkpoints topic.", mm2="3"
 )
 SYNC_GROUP_OFFSETS = _link(
     "sync.group.offsets.enabled", Flag(), "true",
     "Commit translated positions to groups of the target that have no active member.", mm2="false",
 )  # fmt: skip
 SYNC_GROUP_OFFSETS_SECONDS = _link(
-    "sync.group.offsets.interval.seconds", Whole(1), "5", "How often they are committed.", mm2="60"
+    "sync.group.offsets.interval.seconds", Whole(1), "5", "How often positions are committed.", mm2="60"
 )
 EMIT_HEARTBEATS = _link(
     "emit.heartbeats.enabled", Flag(), "true",
     "Write to the heartbeats topic of B; of a pair A->B that is not enabled, too.",
 )  # fmt: skip
-EMIT_HEARTBEATS_SECONDS = _link("emit.heartbeats.interval.seconds", Whole(1), "1", "How often.")
-HEARTBEATS_REPLICAS = _link("heartbeats.topic.replication.factor", _REPLICAS, "-1", "Replicas of that topic.", mm2="3")
+EMIT_HEARTBEATS_SECONDS = _link("emit.heartbeats.interval.seconds", Whole(1), "1", "How often heartbeats are written.")
+HEARTBEATS_REPLICAS = _link(
+    "heartbeats.topic.replication.factor", _REPLICAS, "-1", "Replicas of the heartbeats topic.", mm2="3"
+)
 EMIT_OFFSET_SYNCS = _link(
     "emit.offset-syncs.enabled", Flag(), "true",
     "Write mm2-offset-syncs.B.internal, for Java clients and for a way back to MirrorMaker 2.",
 )  # fmt: skip
 OFFSET_SYNCS_LOCATION = _link(
-    "offset-syncs.topic.location", OneOf(("source", "target")), "source", "The cluster that holds that topic."
+    "offset-syncs.topic.location",
+    OneOf(("source", "target")),
+    "source",
+    "The cluster that holds the offset-syncs topic.",
 )
 OFFSET_SYNCS_REPLICAS = _link(
-    "offset-syncs.topic.replication.factor", _REPLICAS, "-1", "Replicas of that topic.", mm2="3"
+    "offset-syncs.topic.replication.factor", _REPLICAS, "-1", "Replicas of the offset-syncs topic.", mm2="3"
 )
 OFFSET_LAG_MAX = _link(
     "offset.lag.max", Whole(0), "100",
