@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.batches import LEADER_EPOCH, Made, Signature, at, make_batch, make_legacy, payload, rewritten
 
-from twinlog.flow.committed import select_batches
 from twinlog.wire.batch import CONTROL, TRANSACTIONAL
+from twinlog.wire.committed import select_batches
 
 PRODUCERS = (11, 12, 13)
 

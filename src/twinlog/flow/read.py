@@ -29,13 +29,13 @@ from twinlog.errors import (
     SourceTopicRecreated,
     SourceTruncated,
 )
-from twinlog.flow.committed import select_batches
 from twinlog.flow.parcel import FLUSH, LARGE, Parcel, pack
 from twinlog.flow.plan import TaskPlan
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger import ROSTER_PARTITION, Engine, Entry, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
+from twinlog.wire.committed import select_batches
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
 from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
