@@ -23,7 +23,7 @@ import json
 import zlib
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from twinlog.model.names import TopicPartition
 from twinlog.model.runs import RunMap
@@ -83,6 +83,7 @@ class RosterTopic(_Entry):
     origins: list[int]  # per partition: the first source offset this link is responsible for
     max_message_bytes: int = 1_048_588  # of the target topic
     problem: FaultEntry | None = None  # the whole topic cannot be mirrored
+    created_with: dict[str, str] | None = None  # the configs we made the target topic with, if we did
 
     @property
     def partitions(self) -> int:
@@ -147,10 +148,13 @@ class SealedRuns(_Entry):
     first: int
     next: int
     runs: list[list[int]]
+    _unpacked: RunMap | None = PrivateAttr(default=None)
 
     def run_map(self) -> RunMap:
-        """The map itself."""
-        return RunMap.from_json(self.runs)
+        """The map itself, unpacked when it is asked for first: a sealed part never changes."""
+        if self._unpacked is None:
+            self._unpacked = RunMap.from_json(self.runs)
+        return self._unpacked
 
 
 class ChoreNote(_Entry):
