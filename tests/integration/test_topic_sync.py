@@ -13,6 +13,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, TargetKeepsNoTimes, TargetTopicRefused
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.topic_configs import ConfigOrigin
 from twinlog.model.topic_findings import (
     ConfigNotSynced,
     CreateRefused,
@@ -20,7 +21,7 @@ from twinlog.model.topic_findings import (
     TargetKeepsLess,
     TargetOverwritesTimes,
 )
-from twinlog.model.topics import ConfigOrigin, CreateTopic, Roster, TopicFacts
+from twinlog.model.topics import CreateTopic, Roster, TopicFacts
 from twinlog.sync.topic_orders import TopicOrders
 from twinlog.sync.topics import TopicSync
 

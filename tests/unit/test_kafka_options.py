@@ -19,7 +19,7 @@ from twinlog.errors import (
 )
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import denies_access, translated
-from twinlog.sync.topic_orders import named_config
+from twinlog.model.topic_configs import named_config
 
 
 def options(security: Security, request_timeout_ms: int = 30_000) -> dict[str, object]:

@@ -173,3 +173,22 @@ def test_a_refused_target_stays_refused_until_it_is_there() -> None:
     assert (another.source_id, another.problem) == ("source-2", entry.problem)
     created = only(changes(OBSERVED, entry))
     assert (created.target_id, created.problem, created.origins) == ("target-1", None, [1_000, 1_001, 1_002])
+
+
+@pytest.mark.proves("R14")
+def test_a_source_that_cannot_be_seen_is_not_taken_for_deleted() -> None:
+    found = roster_changes({}, {"orders": KNOWN}, {}, {}, lambda _: True, unseen={"orders": "access denied"})
+    assert found == RosterChanges()
+
+
+def test_a_topic_that_is_gone_on_both_ends_is_forgotten() -> None:
+    gone = only(changes(None))
+    found = roster_changes({}, {"orders": gone}, {}, {}, lambda _: True, vanished={"orders"})
+    assert (found.entries, found.removed) == ([], ["orders"])
+
+
+def test_the_configs_of_a_new_target_topic_are_remembered_as_ours() -> None:
+    made = replace(OBSERVED, created_with={"retention.ms": "5"})
+    entry = only(changes(made, None))
+    assert entry.created_with == {"retention.ms": "5"}
+    assert changes(OBSERVED, entry) == RosterChanges()  # a later engine does not know it any more, the ledger does

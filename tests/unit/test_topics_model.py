@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from twinlog.errors import PartitionCountDiffers, TargetKeepsNoTimes, TargetTopicRefused
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.selection import Patterns
+from twinlog.model.topic_configs import ConfigOrigin, ConfigRules, TopicConfig, copied_configs
 from twinlog.model.topic_findings import (
     CreateRefused,
     GrowthRefused,
@@ -21,23 +22,20 @@ from twinlog.model.topic_findings import (
 )
 from twinlog.model.topics import (
     AddPartitions,
-    ConfigOrigin,
     CreateTopic,
     MirroredTopic,
     Roster,
     SourceTopic,
     TargetTopic,
-    TopicConfig,
     TopicDiff,
     TopicRules,
     Unreadable,
-    copied_configs,
     diff_topics,
 )
 
 NAMING = ReplicationNaming()
 EXCLUDED = Patterns(("min.insync.replicas", "message.timestamp.type", r".*\.throttled\.replicas"))
-RULES = TopicRules("A", 3, EXCLUDED)
+RULES = TopicRules("A", 3, ConfigRules(EXCLUDED))
 
 names = st.sampled_from(["orders", "payments", "a.b", "heartbeats", "x_y", "logs"])
 config_names = st.sampled_from(
@@ -137,7 +135,7 @@ def test_nothing_is_ever_removed_or_touched_without_need(
 
 @given(st.lists(configs, max_size=5, unique_by=lambda config: config.name))
 def test_a_config_is_copied_exactly_when_somebody_set_it_and_nothing_speaks_against(some: list[TopicConfig]) -> None:
-    copied = dict(copied_configs(some, EXCLUDED))
+    copied = dict(copied_configs(some, ConfigRules(EXCLUDED)))
 
     set_at_run_time = {
         ConfigOrigin.TOPIC,

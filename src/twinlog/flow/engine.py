@@ -191,7 +191,15 @@ class LinkEngine:
         wanted = wanted_origins(observed.topics.values(), view.roster)
         origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else {}
         selected = lambda name: name in observed.unseen or self.topics.selected(name)  # noqa: E731
-        changes = roster_changes(observed.topics, view.roster, origins, view.states, selected)
+        changes = roster_changes(
+            observed.topics,
+            view.roster,
+            origins,
+            view.states,
+            selected,
+            unseen=observed.unseen,
+            vanished=observed.vanished,
+        )
         for entry in changes.entries:
             view.roster[entry.topic] = entry
         for start in range(0, len(changes.entries), 200):

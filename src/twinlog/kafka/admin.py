@@ -35,7 +35,8 @@ from twinlog.errors import ClusterError, ClusterUnreachable
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import denies_access, translated
 from twinlog.model.names import NextOffset, TopicPartition
-from twinlog.model.topics import ConfigOrigin, TopicConfig, TopicFacts
+from twinlog.model.topic_configs import ConfigOrigin, TopicConfig
+from twinlog.model.topics import TopicFacts
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

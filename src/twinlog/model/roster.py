@@ -8,7 +8,7 @@ problem, because going on would mix two histories (R7); if both are new there is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -48,8 +48,15 @@ def roster_changes(
     origins: Mapping[TopicPartition, int],
     states: Mapping[TopicPartition, PartitionState],
     selected: Callable[[str], bool],
+    *,
+    unseen: Container[str] = (),
+    vanished: Container[str] = (),
 ) -> RosterChanges:
-    """Compare; an entry that would not change is not written again."""
+    """Compare; an entry that would not change is not written again.
+
+    `unseen` are topics about which the source does not say whether they exist, `vanished` those that are gone for
+    certain on both ends: nothing is left to protect, and a new topic of that name begins anew.
+    """
     changes = RosterChanges()
     for topic in observed.values():
         entry = _entry(topic, known.get(topic.name), origins, states)
@@ -58,9 +65,9 @@ def roster_changes(
     for name, entry in known.items():
         if name in observed:
             continue
-        if not selected(name):
+        if not selected(name) or name in vanished:
             changes.removed.append(name)
-        elif entry.problem is None:
+        elif entry.problem is None and name not in unseen:
             reached = _reached(name, states)
             gone = entry.model_copy(update={"problem": _problem(SourceTopicMissing(name, 0, reached))})
             changes.entries.append(gone)
@@ -88,6 +95,7 @@ def _entry(
             origins=[origins[TopicPartition(topic.name, n)] for n in numbers],
             max_message_bytes=topic.remote_max_message_bytes or 1_048_588,
             problem=problem,
+            created_with=None if topic.created_with is None else dict(topic.created_with),
         )
     if topic.topic_id != known.source_id:
         problem = _problem(SourceTopicRecreated(topic.name, 0, known.source_id, topic.topic_id))

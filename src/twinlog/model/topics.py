@@ -10,56 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from twinlog.errors import PartitionCountDiffers, PartitionFault, TargetKeepsNoTimes, TargetTopicRefused
 from twinlog.model.naming import ReplicationNaming
+from twinlog.model.topic_configs import ConfigRules, TopicConfig, copied_configs
 from twinlog.model.topic_findings import (
     CreateRefused,
     GrowthRefused,
     TargetConfigsUnreadable,
     TargetHasMorePartitions,
-    TargetKeepsLess,
     TargetOverwritesTimes,
     TopicFinding,
+    retention_findings,
 )
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 MAX_MESSAGE_BYTES = "max.message.bytes"
-RETENTION = ("retention.ms", "retention.bytes")
-# Kafka's "keep everything" in both retention configs.
-_UNLIMITED = -1
 
 
 # --- observed ---------------------------------------------------------------------------------------------------------
-
-
-class ConfigOrigin(Enum):
-    """Who decided the value of a topic config."""
-
-    TOPIC = "topic"
-    DYNAMIC_BROKER = "dynamic broker"
-    DYNAMIC_DEFAULT_BROKER = "dynamic default broker"
-    STATIC_BROKER = "static broker"
-    DEFAULT = "default"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
-    """One config in force for a topic. The value is None when it is sensitive."""
-
-    name: str
-    value: str | None
-    origin: ConfigOrigin = ConfigOrigin.TOPIC
-    read_only: bool = False
-    sensitive: bool = False
-
-    @property
-    def is_default(self) -> bool:
-        """Whether nobody set it anywhere: the value is the one compiled into Kafka."""
-        return self.origin is ConfigOrigin.DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +107,13 @@ TopicChange: TypeAlias = CreateTopic | AddPartitions
 # --- the rules --------------------------------------------------------------------------------------------------------
 
 
-class NamePatterns(Protocol):
-    """Anything that knows names; the settings' compiled patterns are one."""
-
-    def matches(self, name: str) -> bool:
-        """Tell whether the name is one of them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class TopicRules:
     """What a link says about the topics it creates."""
 
     source: str
     replication_factor: int
-    configs_exclude: NamePatterns
+    configs: ConfigRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,33 +139,13 @@ def diff_topics(
                 problem = f"the source's topic configs cannot be read: {source.configs.reason}"
                 findings.append(CreateRefused(source.name, remote, problem))
                 continue
-            copied = copied_configs(source.configs, rules.configs_exclude)
+            copied = copied_configs(source.configs, rules.configs)
             changes.append(CreateTopic(source.name, remote, source.partitions, rules.replication_factor, copied))
             continue
         if target.partitions < source.partitions:
             changes.append(AddPartitions(source.name, remote, target.partitions, source.partitions))
         findings.extend(findings_about(source, target))
     return TopicDiff(tuple(changes), tuple(findings))
-
-
-def copied_configs(configs: Iterable[TopicConfig], exclude: NamePatterns) -> tuple[tuple[str, str], ...]:
-    """Return the configs of a new target topic by MirrorMaker 2's rules: what was set for the topic or at run time.
-
-    What stands in the source brokers' files stays behind, as do the link's exclusions (which name
-    `message.timestamp.type`: a mirror of a log-append-time topic keeps the times the source gave).
-    """
-    return tuple(
-        sorted(
-            (config.name, config.value)
-            for config in configs
-            if config.value is not None
-            and config.origin is not ConfigOrigin.DEFAULT
-            and config.origin is not ConfigOrigin.STATIC_BROKER
-            and not config.read_only
-            and not config.sensitive
-            and not exclude.matches(config.name)
-        )
-    )
 
 
 def findings_about(source: SourceTopic, target: TargetTopic) -> list[TopicFinding]:
@@ -216,16 +158,9 @@ def findings_about(source: SourceTopic, target: TargetTopic) -> list[TopicFindin
     if target.effective(TIMESTAMP_TYPE) == "LogAppendTime":
         findings.append(TargetOverwritesTimes(source.name, target.name))
     if not isinstance(source.configs, Unreadable):
-        values = {config.name: config.value for config in source.configs}
-        for config in RETENTION:
-            ours, theirs = values.get(config), target.effective(config)
-            if ours is not None and theirs is not None and _keeps_less(int(theirs), than=int(ours)):
-                findings.append(TargetKeepsLess(source.name, target.name, config, int(ours), int(theirs)))
+        in_force = {} if isinstance(target.configs, Unreadable) else target.configs
+        findings += retention_findings(source.name, target.name, source.configs, in_force)
     return findings
-
-
-def _keeps_less(limit: int, *, than: int) -> bool:
-    return limit != _UNLIMITED and (than == _UNLIMITED or limit < than)
 
 
 # --- the result -------------------------------------------------------------------------------------------------------
@@ -247,6 +182,8 @@ class MirroredTopic:
     remote_timestamp_type: str | None = None
     remote_max_message_bytes: int | None = None
     findings: tuple[TopicFinding, ...] = ()
+    # The configs with which we made the target topic; None when it was there before us, or made in an earlier cycle.
+    created_with: Mapping[str, str] | None = None
 
     def can_carry(self, partition: int) -> bool:
         """Tell whether records of this partition can be written to the target now, times and all (R4)."""
@@ -269,10 +206,14 @@ class MirroredTopic:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """All topics of a link, by source name. `unseen` are selected names whose facts the source would not tell."""
+    """All topics of a link, by source name. `unseen` are selected names whose facts the source would not tell.
+
+    `vanished` were mirrored, and both ends say that they are there no more.
+    """
 
     topics: Mapping[str, MirroredTopic] = field(default_factory=dict)
     unseen: Mapping[str, str] = field(default_factory=dict)
+    vanished: frozenset[str] = frozenset()
 
     @property
     def findings(self) -> tuple[TopicFinding, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from twinlog.sync.chores import Chore
+from twinlog.sync.configs import ConfigSync
 from twinlog.sync.ends import LinkEnds
 
 
-def chores_of(ends: LinkEnds) -> list[Chore]:  # noqa: ARG001
+def chores_of(ends: LinkEnds) -> list[Chore]:
     """The chores of one link."""
     chores: list[Chore] = []
+    if ends.link.sync_topic_configs:
+        chores.append(ConfigSync(ends))
     return chores

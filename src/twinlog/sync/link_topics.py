@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from typing import Final, assert_never
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import BrokerRefused, ClusterError, TopicExists
+from twinlog.errors import BrokerRefused, ClusterError, TopicExists, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.model.ledger import RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition
@@ -56,7 +57,18 @@ class LinkTopics:
 
     def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
         """One cycle of topic sync; what somebody deleted on the target is not created again behind his back."""
-        return self._sync.step(lambda name, source_id: may_create(known, name, source_id))
+        roster = self._sync.step(lambda name, source_id: may_create(known, name, source_id))
+        told = {*roster.topics, *roster.unseen}
+        missing = [name for name in known if name not in told and self.selected(name)]
+        if not missing:
+            return roster
+        # A listing leaves out what we may not see. Only an answer about the name itself tells that it is gone.
+        answers = self._source.describe_topics(missing)
+        gone = [name for name in missing if isinstance(answers[name], TopicUnknown)]
+        hidden = {name: str(answer) for name, answer in answers.items() if not isinstance(answer, TopicUnknown)}
+        copies = self._target.describe_topics(known[name].remote for name in gone)
+        vanished = frozenset(name for name in gone if isinstance(copies[known[name].remote], TopicUnknown))
+        return dataclasses.replace(roster, unseen={**roster.unseen, **hidden}, vanished=vanished)
 
     def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
         """Where to begin. `start.from` is for what existed when the link was new; what appears later is read whole."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from twinlog.errors import ConfigRefused, PartitionsExist, TopicExists
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
+from twinlog.model.topic_configs import named_config
 from twinlog.model.topic_findings import ConfigNotSynced, CreateRefused, GrowthRefused, TopicFinding
 from twinlog.model.topics import AddPartitions, CreateTopic
 
@@ -19,6 +18,7 @@ class TopicOrders:
         self._creates: dict[str, CreateTopic] = {}
         self._grows: dict[str, AddPartitions] = {}
         self.findings: list[TopicFinding] = []
+        self.created: dict[str, dict[str, str]] = {}  # what was made by us, with which configs
 
     def create(self, change: CreateTopic) -> None:
         """Put a new topic on the list."""
@@ -55,6 +55,8 @@ class TopicOrders:
                 match refusal:
                     case None | TopicExists():
                         done[remote] = self._creates[remote].partitions
+                        if refusal is None:
+                            self.created[remote] = configs
                     case ConfigRefused():
                         culprit = named_config(refusal.problem, configs)
                         if culprit is None:
@@ -102,9 +104,3 @@ class TopicOrders:
 
     def _refuse(self, remote: str, problem: str) -> None:
         self.findings.append(CreateRefused(self._creates[remote].topic, remote, problem))
-
-
-def named_config(sentence: str, configs: Collection[str]) -> str | None:
-    """Return the config that a broker's sentence complains about; the longest if several are named."""
-    words = {word.strip("'\"`.,:;()") for word in sentence.split()}
-    return max((config for config in configs if config in words), key=len, default=None)

@@ -2,7 +2,7 @@
 
     list, select, describe ── both ends ──> diff_topics ──> create, grow ──> describe again ──> Roster
 
-Nothing is ever deleted or shrunk. What the target refuses is recorded with its topic and tried again next cycle; the
+Nothing is deleted or shrunk here. What the target refuses is recorded with its topic and tried again next cycle; the
 other topics go on (R8).
 """
 
@@ -16,7 +16,9 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, TopicNameInvalid, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.selection import replicates
+from twinlog.model.topic_configs import TopicConfig
 from twinlog.model.topic_findings import (
+    RETENTION,
     ConfigNotSynced,
     CreateRefused,
     GrowthRefused,
@@ -25,7 +27,6 @@ from twinlog.model.topic_findings import (
 )
 from twinlog.model.topics import (
     MAX_MESSAGE_BYTES,
-    RETENTION,
     TIMESTAMP_TYPE,
     AddPartitions,
     CreateTopic,
@@ -33,13 +34,13 @@ from twinlog.model.topics import (
     Roster,
     SourceTopic,
     TargetTopic,
-    TopicConfig,
     TopicFacts,
     TopicRules,
     Unreadable,
     diff_topics,
     findings_about,
 )
+from twinlog.sync.config_orders import config_rules
 from twinlog.sync.topic_orders import TopicOrders
 
 # A broker answers from its own copy of the metadata, which follows the controller's within milliseconds when all is
@@ -59,10 +60,12 @@ class TopicSync:
         self._link = link
         self._source = source
         self._target = target
-        self._rules = TopicRules(link.source, link.replication_factor, link.config_properties_exclude)
+        self._rules = TopicRules(link.source, link.replication_factor, config_rules(link))
         self._configs = _ConfigMemory(target)
         # By the id of the target topic: a recreated one starts with a clean slate.
         self._left_out: dict[str, tuple[TopicFinding, ...]] = {}
+        self._created: dict[str, dict[str, str]] = {}  # by name, until the target shows it
+        self._created_with: dict[str, dict[str, str]] = {}  # by id
 
     def step(self, may_create: Callable[[str, str], bool] = lambda _name, _source_id: True) -> Roster:
         """Run one cycle. A missing target topic is created only if `may_create(source name, source id)`.
@@ -89,6 +92,7 @@ class TopicSync:
                 case _:
                     assert_never(change)
         done = orders.apply()
+        self._created |= orders.created
         if done:
             target_facts = self._fetch_visible(target_facts, done, remotes.values())
 
@@ -99,7 +103,8 @@ class TopicSync:
         for source in sources:
             target = targets.get(remotes[source.name])
             findings = self._findings(source, target, troubles.get(source.name, []))
-            topics[source.name] = _mirrored(source, remotes[source.name], target, findings)
+            made = None if target is None else self._made_with(target)
+            topics[source.name] = _mirrored(source, remotes[source.name], target, findings, made)
         self._forget_deleted(targets)
         return Roster(topics, unseen)
 
@@ -191,9 +196,15 @@ class TopicSync:
             observed = [finding for finding in observed if not isinstance(finding, TargetKeepsLess)]
         return (*passing, *self._left_out.get(target.topic_id, ()), *observed)
 
+    def _made_with(self, target: TargetTopic) -> dict[str, str] | None:
+        if target.name in self._created:
+            self._created_with[target.topic_id] = self._created.pop(target.name)
+        return self._created_with.get(target.topic_id)
+
     def _forget_deleted(self, targets: dict[str, TargetTopic]) -> None:
         alive = {target.topic_id for target in targets.values()}
         self._left_out = {key: findings for key, findings in self._left_out.items() if key in alive}
+        self._created_with = {key: configs for key, configs in self._created_with.items() if key in alive}
         self._configs.forget_all_but(alive)
 
 
@@ -232,7 +243,11 @@ def _by_topic(findings: Iterable[TopicFinding]) -> dict[str, list[TopicFinding]]
 
 
 def _mirrored(
-    source: SourceTopic, remote: str, target: TargetTopic | None, findings: tuple[TopicFinding, ...]
+    source: SourceTopic,
+    remote: str,
+    target: TargetTopic | None,
+    findings: tuple[TopicFinding, ...],
+    created_with: dict[str, str] | None,
 ) -> MirroredTopic:
     if target is None:
         return MirroredTopic(source.name, source.topic_id, source.partitions, remote, findings=findings)
@@ -247,4 +262,5 @@ def _mirrored(
         remote_timestamp_type=target.effective(TIMESTAMP_TYPE),
         remote_max_message_bytes=None if limit is None else int(limit),
         findings=findings,
+        created_with=created_with,
     )

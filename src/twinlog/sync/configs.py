@@ -1,0 +1,132 @@
+"""Chore "configs": topic configs of the target kept in step with the source's (model/topic_configs has the rules).
+
+    describe both ends ─▶ judge_configs ─▶ set, unset ─▶ what we gave is remembered per topic; the rest are findings
+
+The blocking part runs in a worker thread of the service. `twinlog diff` and `twinlog explain` use its eyes only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from twinlog.errors import ClusterError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.ledger import Memo, RosterTopic
+from twinlog.model.topic_configs import ConfigVerdict, Fate, config_changes, judge_configs, next_base
+from twinlog.model.topic_findings import (
+    ConfigByHand,
+    ConfigRefusedByTarget,
+    SourceConfigsUnreadable,
+    TargetConfigsUnreadable,
+    TopicFinding,
+    retention_findings,
+)
+from twinlog.sync.chores import Outcome
+from twinlog.sync.config_orders import apply_configs, config_rules
+from twinlog.sync.ends import LinkEnds
+
+CHORE: Final = "configs"
+# Both ends' answers for these topics are in memory at a time: some fifty configs each (R11).
+_TOPICS_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True)
+class JudgedTopic:
+    """One mirrored topic: what is to be done about its configs, or why they could not be read."""
+
+    entry: RosterTopic
+    verdicts: tuple[ConfigVerdict, ...] = ()
+    findings: tuple[TopicFinding, ...] = ()
+
+
+def base_of(entry: RosterTopic, memo: Memo | None) -> dict[str, str]:
+    """What we last gave this target topic; another incarnation of it got nothing from us."""
+    if memo is None:
+        return dict(entry.created_with or {})
+    return dict(memo.body.get("given", {})) if memo.body.get("target_id") == entry.target_id else {}
+
+
+def judged_topics(
+    ends: LinkEnds, entries: Iterable[RosterTopic], memos: Mapping[str, Memo]
+) -> Iterator[list[JudgedTopic]]:
+    """Look at both ends, some hundred topics at a time. Topics that are gone on either side are left out."""
+    wanted = [entry for entry in entries if entry.target_id]
+    rules = config_rules(ends.link)
+    for begin in range(0, len(wanted), _TOPICS_AT_ONCE):
+        part = wanted[begin : begin + _TOPICS_AT_ONCE]
+        theirs = ends.source.fetch_topic_configs(entry.topic for entry in part)
+        ours = ends.target.fetch_topic_configs(entry.remote for entry in part)
+        judged = []
+        for entry in part:
+            source, target = theirs[entry.topic], ours[entry.remote]
+            if isinstance(source, ClusterError):
+                judged.append(
+                    JudgedTopic(entry, (), (SourceConfigsUnreadable(entry.topic, entry.remote, str(source)),))
+                )
+            elif isinstance(target, ClusterError):
+                judged.append(
+                    JudgedTopic(entry, (), (TargetConfigsUnreadable(entry.topic, entry.remote, str(target)),))
+                )
+            else:
+                verdicts = judge_configs(source, target, base_of(entry, memos.get(entry.topic)), rules)
+                in_force = {config.name: config.value for config in target} | config_changes(verdicts)
+                findings = retention_findings(entry.topic, entry.remote, source, in_force)
+                judged.append(JudgedTopic(entry, tuple(verdicts), tuple(findings)))
+        yield judged
+
+
+@dataclass
+class ConfigSync:
+    """The chore of one link."""
+
+    ends: LinkEnds
+    name: str = CHORE
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait after one step before the next."""
+        return self.ends.link.sync_topic_configs_seconds
+
+    async def step(self, view: LedgerView) -> Outcome:
+        """Compare and apply once, for every topic that is mirrored now."""
+        entries = [entry for entry in view.roster.values() if entry.problem is None]
+        return await asyncio.to_thread(self._sync, entries, dict(view.memos.get(CHORE, {})), set(view.roster))
+
+    def _sync(self, entries: list[RosterTopic], memos: dict[str, Memo], known: set[str]) -> Outcome:
+        findings: list[TopicFinding] = []
+        remembered: list[Memo] = []
+        changed = 0
+        for part in judged_topics(self.ends, entries, memos):
+            changes = {topic.entry.remote: config_changes(topic.verdicts) for topic in part}
+            refused = apply_configs(self.ends.target, changes)
+            for topic in part:
+                entry = topic.entry
+                problems = refused.get(entry.remote, {})
+                changed += len(changes[entry.remote]) - len(problems)
+                findings += topic.findings
+                findings += [_refusal(topic, config, problem) for config, problem in problems.items()]
+                if self.ends.link.config_conflict == "report":
+                    findings += [by_hand(entry, verdict) for verdict in topic.verdicts if verdict.fate is Fate.BY_HAND]
+                if topic.verdicts:
+                    body = {"target_id": entry.target_id, "given": next_base(topic.verdicts, problems)}
+                    if entry.topic not in memos or memos[entry.topic].body != body:
+                        remembered.append(Memo(chore=CHORE, name=entry.topic, body=body))
+        return Outcome(
+            counts={"topics": len(entries), "changed": changed},
+            findings=[str(finding) for finding in findings],
+            memos=remembered,
+            forget=[topic for topic in memos if topic not in known],
+        )
+
+
+def by_hand(entry: RosterTopic, verdict: ConfigVerdict) -> ConfigByHand:
+    """The sentence about a config that somebody changed on the target."""
+    return ConfigByHand(entry.topic, entry.remote, verdict.name, verdict.wish, verdict.have)
+
+
+def _refusal(topic: JudgedTopic, config: str, problem: str) -> ConfigRefusedByTarget:
+    wish = next(verdict.wish for verdict in topic.verdicts if verdict.name == config)
+    return ConfigRefusedByTarget(topic.entry.topic, topic.entry.remote, config, wish, problem)
