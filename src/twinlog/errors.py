@@ -14,6 +14,8 @@
     ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
     │   ├── ClusterUnreachable     (retriable)
     │   ├── AccessDenied
+    │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
+    │   ├── MirrorMakerRuns        the link cannot be taken over yet (retriable)
     │   └── BrokerRefused          an error code of the protocol
     │       ├── TopicUnknown
     │       ├── TopicNameInvalid
@@ -27,7 +29,8 @@
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
-        ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   └── SourceUnreadable
+        ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── SourceUnreadable
+        └── TakeOverRefused
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -231,6 +234,25 @@ class AccessDenied(ClusterError):
     code = "ACCESS_DENIED"
     says = "{cluster}: access denied: {problem}"
     remedy = "Grant the right to Twinlog's principal on {cluster}, or correct its credentials."
+
+
+@dataclass(eq=False)
+class RecordsUnreadable(ClusterError):
+    """A topic that MirrorMaker 2 or an application wrote holds records that are not in its format."""
+
+    code = "RECORDS_UNREADABLE"
+    says = "{cluster}: {problem}"
+    remedy = "Look at the record with a console consumer; an answer without it might be wrong, so none is given."
+
+
+@dataclass(eq=False)
+class MirrorMakerRuns(ClusterError):
+    """MirrorMaker 2 still copies what is to be taken over: two mirrors would write every record twice."""
+
+    code = "MIRRORMAKER_RUNS"
+    says = "{cluster}: MirrorMaker 2 still runs: {problem}"
+    remedy = "Stop it; a killed one is forgotten within seconds. Twinlog waits and goes on by itself."
+    retriable = True
 
 
 @dataclass(eq=False)
@@ -514,4 +536,19 @@ class PartitionRefused(PartitionFault):
     remedy = "See the broker's log for the reason; the link tries again by itself."
 
     offset: int
+    problem: str
+
+
+@dataclass(eq=False)
+class TakeOverRefused(PartitionFault):
+    """What MirrorMaker 2 noted and what the logs hold do not fit: going on would lose or double records."""
+
+    code = "TAKE_OVER_REFUSED"
+    says = "{topic}-{partition}: MirrorMaker 2 noted {last} as the last offset it copied, but {problem}"
+    remedy = (
+        "Compare both topics with `twinlog import mm2`. Then set `mm2.takeover = trust` to go on behind {last} all the "
+        "same, or `off` to begin by `start.from`, or delete the target topic to mirror it again."
+    )
+
+    last: int
     problem: str
