@@ -197,6 +197,18 @@ GROUP_REWINDS = _own(
     "group.rewinds", OneOf(("follow", "hold")), "follow",
     "A group went back on the source: take its position on the target back too, or leave it.",
 )  # fmt: skip
+MM2_TAKEOVER = _own(
+    "mm2.takeover", OneOf(("check", "trust", "off")), "check",
+    "Topics that MirrorMaker 2 filled: go on where the data says it stopped, where it noted, or by start.from.",
+)  # fmt: skip
+MM2_OFFSETS_TOPIC = _own(
+    "mm2.takeover.offsets.topic", Text(), None,
+    "Where MirrorMaker 2 kept its source offsets, on the target. Absent: mm2-offsets.A.internal.",
+)  # fmt: skip
+MM2_CONNECTOR = _own(
+    "mm2.takeover.connector", Text(), "MirrorSourceConnector",
+    "Name of its source connector; on a Connect cluster the operator chose one.",
+)  # fmt: skip
 FAULT_RETRY_SECONDS = _own("fault.retry.seconds", Whole(1, 86_400), "15", "How often a faulted partition is tried.")
 
 # --- every client -----------------------------------------------------------------------------------------------------
@@ -262,7 +274,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     REFRESH_GROUPS_SECONDS, EMIT_CHECKPOINTS, EMIT_CHECKPOINTS_SECONDS, CHECKPOINTS_REPLICAS, SYNC_GROUP_OFFSETS,
     SYNC_GROUP_OFFSETS_SECONDS, GROUP_REWINDS, EMIT_HEARTBEATS, EMIT_HEARTBEATS_SECONDS, HEARTBEATS_REPLICAS,
     EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX, ERRORS_TOLERANCE, TRANSFORMS,
-    ADMIN_TIMEOUT_MS, START_FROM, ON_GAP, MERGE_TARGET_BYTES, MERGE_LINGER_MS,
+    ADMIN_TIMEOUT_MS, START_FROM, MM2_TAKEOVER, MM2_OFFSETS_TOPIC, MM2_CONNECTOR, ON_GAP,
+    MERGE_TARGET_BYTES, MERGE_LINGER_MS,
     EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,

@@ -37,6 +37,7 @@ from twinlog.config.settings import (
     HeartbeatPair,
     Isolation,
     LinkSettings,
+    Mm2Takeover,
     OnGap,
 )
 from twinlog.errors import Finding, SettingsInvalid
@@ -206,6 +207,9 @@ def _link(at: LinkLookup) -> LinkSettings:
         offset_syncs_replication_factor=at.value(keys.OFFSET_SYNCS_REPLICAS),
         offset_lag_max=at.value(keys.OFFSET_LAG_MAX),
         start_from=_start(at),
+        mm2_takeover=cast("Mm2Takeover", at.value(keys.MM2_TAKEOVER)),
+        mm2_offsets_topic=at.optional(keys.MM2_OFFSETS_TOPIC),
+        mm2_connector=at.value(keys.MM2_CONNECTOR),
         fetch=_fetch(at),
         max_request_bytes=at.value(keys.MAX_REQUEST_SIZE, TARGET_PRODUCER),
         on_gap=cast("OnGap", at.value(keys.ON_GAP)),

@@ -25,6 +25,7 @@ End: TypeAlias = Literal["source", "target"]
 AclsMode: TypeAlias = Literal["mm2", "full"]
 ConfigConflict: TypeAlias = Literal["report", "revert", "keep"]
 GroupRewinds: TypeAlias = Literal["follow", "hold"]
+Mm2Takeover: TypeAlias = Literal["check", "trust", "off"]
 
 
 class _Frozen(BaseModel):
@@ -125,6 +126,10 @@ class LinkSettings(_Frozen):
     offset_syncs_replication_factor: int
     offset_lag_max: int
     start_from: StartFrom
+    mm2_takeover: Mm2Takeover
+    # None: where MirrorMaker 2 in dedicated mode keeps them.
+    mm2_offsets_topic: str | None
+    mm2_connector: str
     fetch: FetchSettings
     max_request_bytes: int
     on_gap: OnGap
