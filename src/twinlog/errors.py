@@ -547,7 +547,7 @@ class TakeOverRefused(PartitionFault):
     says = "{topic}-{partition}: MirrorMaker 2 noted {last} as the last offset it copied, but {problem}"
     remedy = (
         "Compare both topics with `twinlog import mm2`. Then set `mm2.takeover = trust` to go on behind {last} all the "
-        "same, or `off` to begin by `start.from`, or delete the target topic to mirror it again."
+        "same, or `off` to put a copy of everything behind what is there, or delete the target topic to begin anew."
     )
 
     last: int

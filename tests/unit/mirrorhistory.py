@@ -17,7 +17,7 @@ from twinlog.model.runs import Run, RunMap
 
 HERE, THERE = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
 KEY = GroupPartition("g", THERE)
-_SEAL_AT = 3
+_SEAL_AT = 1
 
 
 @dataclass

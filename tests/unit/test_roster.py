@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from twinlog.errors import TakeOverRefused
 from twinlog.model.ledger import PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.roster import RosterChanges, may_create, roster_changes, wanted_origins
 from twinlog.model.topic_findings import CreateRefused, TargetOverwritesTimes
 from twinlog.model.topics import MirroredTopic
 
+REFUSED = {"orders": TakeOverRefused("orders", 1, 9, "the records differ")}
 ORIGINS = {TopicPartition("orders", number): 1_000 + number for number in range(6)}
 OBSERVED = MirroredTopic("orders", "source-1", 3, "east.orders", "target-1", 3, "CreateTime", 2_000)
 KNOWN = RosterTopic(
@@ -192,3 +194,23 @@ def test_the_configs_of_a_new_target_topic_are_remembered_as_ours() -> None:
     entry = only(changes(made, None))
     assert entry.created_with == {"retention.ms": "5"}
     assert changes(OBSERVED, entry) == RosterChanges()  # a later engine does not know it any more, the ledger does
+
+
+@pytest.mark.proves("R7", "R8")
+def test_a_refused_topic_is_listed_with_its_problem_and_asked_about_again():
+    found = roster_changes({"orders": OBSERVED}, {}, ORIGINS, {}, lambda _: True, refused=REFUSED)
+    entry = only(found)
+    assert entry.problem is not None
+    assert entry.problem.code == "TAKE_OVER_REFUSED"
+    assert entry.partitions == 0
+    assert len(wanted_origins([OBSERVED], {"orders": entry})) == 3
+    again = roster_changes({"orders": OBSERVED}, {"orders": entry}, ORIGINS, {}, lambda _: True, refused=REFUSED)
+    assert again == RosterChanges()
+    settled = only(roster_changes({"orders": OBSERVED}, {"orders": entry}, ORIGINS, {}, lambda _: True))
+    assert settled.problem is None
+    assert settled.origins == [1_000, 1_001, 1_002]
+
+
+def test_a_topic_that_is_mirrored_already_cannot_be_refused():
+    found = roster_changes({"orders": OBSERVED}, {"orders": KNOWN}, ORIGINS, {}, lambda _: True, refused=REFUSED)
+    assert found == RosterChanges()

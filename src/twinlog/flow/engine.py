@@ -28,7 +28,7 @@ from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.model.ledger import Engine, RosterTopic
 from twinlog.model.names import TopicPartition
-from twinlog.model.roster import roster_changes, wanted_origins
+from twinlog.model.roster import Origins, roster_changes, wanted_origins
 from twinlog.model.topics import Roster
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
@@ -50,7 +50,7 @@ class Topics(Protocol):
     def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
         """One cycle: create and grow target topics, return what is there."""
 
-    def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
+    def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> Origins:
         """Where each of these source partitions is to be read from first."""
 
     def selected(self, topic: str) -> bool:
@@ -189,14 +189,15 @@ class LinkEngine:
         first_time = self._cycles == 0 and not view.roster
         observed = await asyncio.to_thread(self.topics.observe, dict(view.roster))
         wanted = wanted_origins(observed.topics.values(), view.roster)
-        origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else {}
+        origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else Origins()
         selected = lambda name: name in observed.unseen or self.topics.selected(name)  # noqa: E731
         changes = roster_changes(
             observed.topics,
             view.roster,
-            origins,
+            origins.at,
             view.states,
             selected,
+            refused=origins.refused,
             unseen=observed.unseen,
             vanished=observed.vanished,
         )
@@ -207,6 +208,11 @@ class LinkEngine:
         await writer.write([], tombstones=[f"roster/{name}".encode() for name in changes.removed])
         for name in changes.removed:
             view.roster.pop(name, None)
+        told = view.notes.get(origins.note.chore) if origins.note else None
+        # A later cycle asks only about what is left; it must not cover what was told about the others.
+        if origins.note is not None and (told is None or not set(origins.note.findings) <= set(told.findings)):
+            view.notes[origins.note.chore] = origins.note
+            await writer.write([origins.note])
         self._cycles += 1
         self._replan_if_grown(view)
         return True

@@ -11,11 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
+from types import MappingProxyType
 
 from twinlog.errors import PartitionFault, SourceTopicMissing, SourceTopicRecreated, TargetTopicMissing
-from twinlog.model.ledger import FaultEntry, PartitionState, RosterTopic
+from twinlog.model.ledger import ChoreNote, FaultEntry, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics import MirroredTopic
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where source partitions are read from first, and the topics that must not be begun at all."""
+
+    at: Mapping[TopicPartition, int] = field(default_factory=dict)
+    refused: Mapping[str, PartitionFault] = field(default_factory=dict)
+    note: ChoreNote | None = None  # what was found out on the way
 
 
 @dataclass(frozen=True)
@@ -49,17 +59,19 @@ def roster_changes(
     states: Mapping[TopicPartition, PartitionState],
     selected: Callable[[str], bool],
     *,
+    refused: Mapping[str, PartitionFault] = MappingProxyType({}),
     unseen: Container[str] = (),
     vanished: Container[str] = (),
 ) -> RosterChanges:
     """Compare; an entry that would not change is not written again.
 
+    `refused` are new topics that must not be begun: they are listed with their problem and asked about again.
     `unseen` are topics about which the source does not say whether they exist, `vanished` those that are gone for
     certain on both ends: nothing is left to protect, and a new topic of that name begins anew.
     """
     changes = RosterChanges()
     for topic in observed.values():
-        entry = _entry(topic, known.get(topic.name), origins, states)
+        entry = _entry(topic, known.get(topic.name), origins, states, refused.get(topic.name))
         if entry is not None and entry != known.get(topic.name):
             changes.entries.append(entry)
     for name, entry in known.items():
@@ -79,10 +91,21 @@ def _entry(
     known: RosterTopic | None,
     origins: Mapping[TopicPartition, int],
     states: Mapping[TopicPartition, PartitionState],
+    refused: PartitionFault | None,
 ) -> RosterTopic | None:
     numbers = range(_carried(topic))
     problem = _observed_problem(topic)
     if known is None or _is_new(topic, known):
+        if refused is not None:
+            # Without an id of the target it stays new, so that the next cycle asks again.
+            return RosterTopic(
+                topic=topic.name,
+                source_id=topic.topic_id,
+                remote=topic.remote,
+                target_id="",
+                origins=[],
+                problem=_problem(refused),
+            )
         if topic.remote_topic_id is None and problem is None:
             return None  # about to appear
         if any(TopicPartition(topic.name, n) not in origins for n in numbers):

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import BrokerRefused, ClusterError, TopicExists, TopicUnknown
+from twinlog.errors import BrokerRefused, ClusterError, TakeOverRefused, TopicExists, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.model.ledger import RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition
-from twinlog.model.roster import may_create
+from twinlog.model.roster import Origins, may_create
 from twinlog.model.selection import replicates
 from twinlog.model.start import AtTime, Earliest, Latest
 from twinlog.model.topics import Roster, TopicFacts
+from twinlog.sync.mirrormaker_takeover import Fresh, Inherited, MirrorMakerTakeover, Refused, takeover_note
 from twinlog.sync.topics import TopicSync
 
 LEDGER_CONFIGS: Final = {
@@ -38,6 +39,7 @@ class LinkTopics:
         self._source = source
         self._target = target
         self._sync = TopicSync(link, source, target)
+        self._takeover = MirrorMakerTakeover(link, source, target)
 
     def ensure_ledger(self) -> int:
         """Create the ledger topic unless it is there; returns its shards, which were fixed when it was made."""
@@ -70,8 +72,20 @@ class LinkTopics:
         vanished = frozenset(name for name in gone if isinstance(copies[known[name].remote], TopicUnknown))
         return dataclasses.replace(roster, unseen={**roster.unseen, **hidden}, vanished=vanished)
 
-    def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
-        """Where to begin. `start.from` is for what existed when the link was new; what appears later is read whole."""
+    def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> Origins:
+        """Where to begin: behind MirrorMaker 2, where it copied the topic before; otherwise by `start.from`."""
+        decisions = self._takeover.decide(partitions, wait=first_time)
+        at = self._beginnings([p for p, d in decisions.items() if isinstance(d, Fresh)], first_time=first_time)
+        at |= {p: d.resume for p, d in decisions.items() if isinstance(d, Inherited)}
+        refused = {
+            p.topic: TakeOverRefused(*p, d.last, d.problem) for p, d in decisions.items() if isinstance(d, Refused)
+        }
+        return Origins(at, refused, takeover_note(decisions, int(time.time() * 1000)))
+
+    def _beginnings(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
+        """`start.from` is for what existed when the link was new; what appears later is read whole."""
+        if not partitions:
+            return {}
         start = self._link.start_from if first_time else Earliest()
         match start:
             case Earliest():

@@ -9,6 +9,7 @@ Blocking; asked by the engine for topics that are new to the ledger, and by `twi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -19,6 +20,7 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import LogRecord
 from twinlog.kafka.spans import Span, read_spans, read_topic
 from twinlog.kafka.workers import count_members
+from twinlog.model.ledger import ChoreNote
 from twinlog.model.mirrormaker import NotReadable, OffsetSync, SourceOffset, connect_offsets_topic
 from twinlog.model.mirrormaker_takeover import (
     Continue,
@@ -32,13 +34,14 @@ from twinlog.model.mirrormaker_takeover import (
     choose_anchors,
     judge,
 )
-from twinlog.model.names import TopicPartition
+from twinlog.model.names import NextOffset, TopicPartition
 
 LIMIT: Final = 20_000
 """Records at the end of a partition that are compared at most; MirrorMaker 2 writes an anchor every hundred."""
 _WITHOUT_ANCHOR: Final = 200
 _PARTITIONS_AT_ONCE: Final = 64
 _WITHIN_S: Final = 120.0
+_LISTED: Final = 50
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,14 @@ class Refused:
     problem: str
 
 
-Decision: TypeAlias = Fresh | Inherited | Refused
+@dataclass(frozen=True)
+class Postponed:
+    """Not to be decided now; it is asked again."""
+
+    reason: str
+
+
+Decision: TypeAlias = Fresh | Inherited | Refused | Postponed
 
 
 class MirrorMakerTakeover:
@@ -126,31 +136,42 @@ class MirrorMakerTakeover:
         if members:
             raise MirrorMakerRuns(self._link.target, f"its group {group} has {members} members")
 
-    def decide(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Decision]:
-        """Decide for each source partition. Raises MirrorMakerRuns when that would be in vain."""
+    def decide(self, partitions: Sequence[TopicPartition], *, wait: bool) -> dict[TopicPartition, Decision]:
+        """Decide for each source partition. While MirrorMaker 2 runs its topics are postponed; `wait` raises then."""
         remotes = {
             p: TopicPartition(self._link.naming.remote(self._link.source, p.topic), p.partition) for p in partitions
         }
-        ends = self._ends(self._target, remotes.values(), committed=True)
         noted = self.fetch_noted() if self._link.mm2_takeover != "off" else {}
+        ends = self._target.fetch_end_offsets(remotes.values(), committed=True)
         decisions: dict[TopicPartition, Decision] = {}
         doubtful: list[TopicPartition] = []
         for partition, remote in remotes.items():
-            end, last = ends.get(remote, 0), noted.get(partition)
-            if last is not None and end > 0 and self._link.mm2_takeover == "check":
-                doubtful.append(partition)
-            elif last is not None and self._link.mm2_takeover == "trust":
-                decisions[partition] = Inherited(last, last + 1, checked=False, remarks=("mm2.takeover = trust",))
-            else:
+            end, last = ends.get(remote), noted.get(partition)
+            if isinstance(end, TopicUnknown) or end is None:
+                end = NextOffset(0)
+            if last is None or end == 0:
                 decisions[partition] = Fresh(_remark(partition, remote, end, last))
-        if any(isinstance(decision, Inherited) for decision in decisions.values()) or doubtful:
+            elif isinstance(end, ClusterError):
+                # Taken for empty, a full topic would be copied a second time.
+                decisions[partition] = Postponed(f"{partition}: {remote}: {end}")
+            else:
+                doubtful.append(partition)
+        if not doubtful:
+            return decisions
+        try:
             self.check_stopped()
-        if doubtful:
-            pairs = self._fetch_syncs(doubtful)
-            for begin in range(0, len(doubtful), _PARTITIONS_AT_ONCE):
-                part = doubtful[begin : begin + _PARTITIONS_AT_ONCE]
-                decisions |= self._compare({p: remotes[p] for p in part}, noted, pairs)
-        return {partition: decisions[partition] for partition in partitions}
+        except MirrorMakerRuns as error:
+            if wait:
+                raise
+            return decisions | {partition: Postponed(f"{partition}: {error}") for partition in doubtful}
+        if self._link.mm2_takeover == "trust":
+            trusted = {p: Inherited(noted[p], noted[p] + 1, checked=False) for p in doubtful}
+            return decisions | trusted
+        pairs = self._fetch_syncs(doubtful)
+        for begin in range(0, len(doubtful), _PARTITIONS_AT_ONCE):
+            part = doubtful[begin : begin + _PARTITIONS_AT_ONCE]
+            decisions |= self._compare({p: remotes[p] for p in part}, noted, pairs)
+        return decisions
 
     def _fetch_syncs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[Pair]]:
         """Read the offset syncs in the order in which they were written; none is no trouble."""
@@ -268,12 +289,38 @@ def _decision(last: int, source_end: int, verdict: Verdict) -> Decision:
             return Refused(last, f"the target's last record is not among the next {2 * LIMIT} of the source")
 
 
-def _remark(partition: TopicPartition, remote: TopicPartition, end: int, last: int | None) -> str | None:
+def _remark(partition: TopicPartition, remote: TopicPartition, end: int | ClusterError, last: int | None) -> str | None:
     if last is not None and end == 0:
         return f"{partition}: MirrorMaker 2 noted {last}, but {remote} is empty: it begins anew"
-    if end > 0:
+    if isinstance(end, int) and end > 0:
         return (
             f"{partition}: {remote} reaches to offset {end} already and nobody noted what was copied into it; "
-            "new copies are put behind. Delete it first if another mirror filled it, or records will be there twice"
+            "new copies are put behind. If another mirror filled it, records are there twice: exclude or delete it"
         )
     return None
+
+
+def takeover_note(decisions: Mapping[TopicPartition, Decision], now_ms: int) -> ChoreNote | None:
+    """What the ledger, and with it `twinlog status`, is told; nothing when all partitions simply begin."""
+    counts = Counter[str]()
+    findings: list[str] = []
+    for partition, decision in decisions.items():
+        match decision:
+            case Fresh(remark):
+                findings += [remark] if remark else []
+                counts["begun"] += 1
+            case Inherited(_, resume, checked, remarks):
+                findings += [f"{partition}: goes on at {resume}: {remark}" for remark in remarks]
+                findings += [] if checked else [f"{partition}: goes on at {resume}, not compared with the data"]
+                counts["continued"] += 1
+            case Refused(_, problem):
+                findings.append(f"{partition}: {problem}")
+                counts["refused"] += 1
+            case Postponed(reason):
+                findings.append(reason)
+                counts["postponed"] += 1
+    if not findings and set(counts) <= {"begun"}:
+        return None
+    return ChoreNote(
+        chore="takeover", at_ms=now_ms, counts=dict(counts), findings=findings[:_LISTED], found=len(findings)
+    )
