@@ -3,7 +3,8 @@
     settings ─▶ Spark session (once, slow: it starts while the clusters are asked) ─▶ one engine per link, side by side,
                                                                                     each with its chores
 
-Stopping goes the other way: engines first, each letting its epoch finish, then Spark. No logic lives here.
+Stopping goes the other way: engines first, each letting its epoch finish, then Spark. A changed settings file replaces
+single engines meanwhile (flow/fleet.py). No logic lives here.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from twinlog.config.changes import Change
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import EngineNotStarted, UsageError
 from twinlog.flow.engine import LinkEngine
+from twinlog.flow.fleet import Engine, Fleet
 from twinlog.flow.forget import forget
 from twinlog.flow.observe import Observer
 from twinlog.flow.query import SparkRuntime, start_query, start_session
@@ -31,6 +34,7 @@ from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_topics import LinkTopics
+from twinlog.sync.settings_file import SettingsFile
 
 
 @dataclass(frozen=True)
@@ -41,22 +45,33 @@ class SparkPlace:
     options: tuple[tuple[str, str], ...] = ()
 
 
+SPARE_SLOTS: Final = 256
+"""Slots of local Spark for links that a changed file adds: an idle slot costs nothing, a missing one stalls a link."""
+
+
 class Service:
     """All links of one process."""
 
     def __init__(self, links: Sequence[LinkSettings], spark: SparkPlace, state: Path) -> None:
-        """Build the engines; nothing is started yet."""
+        """Nothing is started yet."""
+        self._links = links
         self._spark = spark
         self._state = state
         self._session: Any = None
         self._cores = os.cpu_count() or 1
-        self._slots = sum(link.tasks_max or self._cores for link in links)
-        self.engines = [self._engine(link) for link in links]
+        self._slots = sum(link.tasks_max or self._cores for link in links) + SPARE_SLOTS
+        self._fleet = Fleet(self._engine)
+        self._settings_file = SettingsFile()
+
+    @property
+    def engines(self) -> list[Engine]:
+        """The engines of all links."""
+        return self._fleet.engines
 
     def _engine(self, link: LinkSettings) -> LinkEngine:
         ends = LinkEnds.of(link)
         topics = LinkTopics(link, ends.source, ends.target)
-        chores = Chores(link.name, chores_of(ends))
+        chores = Chores(link.name, [*chores_of(ends), self._settings_file])
         return LinkEngine(link, topics, self._start_query, self._state / "checkpoints", self._cores, chores)
 
     def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
@@ -66,24 +81,28 @@ class Service:
         """Run all links until each has ended. One link's end does not end another's (R8)."""
         await asyncio.to_thread(self._start_spark)
         try:
-            results = await asyncio.gather(*(engine.run() for engine in self.engines), return_exceptions=True)
+            await self._fleet.run(self._links)
         finally:
             await asyncio.to_thread(self._stop_spark)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
 
     def stop(self) -> None:
         """Ask every engine for a clean end."""
-        for engine in self.engines:
-            engine.stop()
+        self._fleet.stop()
+
+    async def apply(self, links: Sequence[LinkSettings]) -> tuple[Change, ...]:
+        """Make these the links: a changed file was read and is in order. Links that are equal are not touched."""
+        changes = await self._fleet.apply(links)
+        self._settings_file.accepted()
+        return changes
+
+    def reject(self, reasons: Iterable[str]) -> None:
+        """Show in the status of every link that the file is wrong and that it runs with what was read before."""
+        self._settings_file.rejected(reasons)
 
     def _start_spark(self) -> None:
         java_home = os.environ.get("JAVA_HOME") if self._spark.master else str(spark_java_home())
-        slots = max(1, self._slots)
-        engine = SparkRuntime(
-            self._spark.master, slots, java_home, dict(self._spark.options), self._state / "spark.log"
-        )
+        log = self._state / "spark.log"
+        engine = SparkRuntime(self._spark.master, self._slots, java_home, dict(self._spark.options), log)
         try:
             self._session = start_session(engine)
         except Exception as error:

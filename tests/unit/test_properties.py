@@ -65,7 +65,7 @@ def test_what_java_would_write_is_read_back(properties):
 
 def expanded(text: str, **environment: str) -> tuple[dict[str, str], list[str]]:
     entries, _ = parse_properties(text.encode(), "f")
-    filled, findings = expand(entries, "f", environment)
+    filled, findings, _ = expand(entries, "f", environment)
     assert all(one.level == "error" for one in findings)
     return {entry.key: entry.value for entry in filled.values()}, [one.sentence for one in findings]
 

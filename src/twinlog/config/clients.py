@@ -86,7 +86,7 @@ class _Credentials:
             self._must_be_pem(keys.SSL_TRUSTSTORE_CERTIFICATES, keys.SSL_TRUSTSTORE_TYPE, kind)
             return self._try(keys.SSL_TRUSTSTORE_CERTIFICATES, lambda: trust_from_pem(inline))
         if location:
-            path = Path(location)
+            path = self._file(location)
             return self._try(keys.SSL_TRUSTSTORE_LOCATION, lambda: trust_from_file(path, kind, password))
         return None
 
@@ -102,9 +102,14 @@ class _Credentials:
             chain = inline_chain or ""
             return self._try(keys.SSL_KEYSTORE_KEY, lambda: identity_from_pem(chain, inline_key, key_password))
         if location:
-            path = Path(location)
+            path = self._file(location)
             return self._try(keys.SSL_KEYSTORE_LOCATION, lambda: identity_from_file(path, kind, password, key_password))
         return None
+
+    def _file(self, location: str) -> Path:
+        path = Path(location)
+        self.lookup.lookup.files.add(path)
+        return path
 
     def _must_be_pem(self, key: Key[str], type_key: Key[str], kind: str) -> None:
         if kind != "PEM":

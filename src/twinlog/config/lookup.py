@@ -7,6 +7,7 @@ that one pass finds all errors.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from twinlog.config.keys import Key, Scope
@@ -41,6 +42,8 @@ class Lookup:
         # What was read for whom, in the order of reading; None is the link itself.
         self.reads: dict[tuple[LinkName, Role | None, Key[Any]], None] = {}
         self.origins: dict[str, dict[str, Origin]] = {}
+        # Files that values came from or should have come from: stores, and those of config providers.
+        self.files: set[Path] = set()
 
     def note(
         self, level: Literal["info", "warning", "error"], entry: Entry | None, sentence: str, key: str | None = None

@@ -26,9 +26,13 @@ class UnresolvedError(Exception):
 
 def expand(
     entries: Mapping[str, Entry], file: str, environment: Mapping[str, str]
-) -> tuple[dict[str, Entry], list[Finding]]:
-    """Fill in every reference, once: what a provider returns is not expanded again, as in Kafka."""
-    providers, findings = _declared(entries, file, environment)
+) -> tuple[dict[str, Entry], list[Finding], set[Path]]:
+    """Fill in every reference, once: what a provider returns is not expanded again, as in Kafka.
+
+    Returned are the entries, what is wrong, and the files that were read or should have been.
+    """
+    files = _Files()
+    providers, findings = _declared(entries, file, environment, files)
     expanded: dict[str, Entry] = {}
     for entry in entries.values():
         problems: list[str] = []
@@ -47,14 +51,12 @@ def expand(
         value = _REFERENCE.sub(replace, entry.value)
         findings += [Finding("error", file, entry.line, entry.key, problem) for problem in problems]
         expanded[entry.key] = dataclasses.replace(entry, value=value)
-    return expanded, findings
+    return expanded, findings, files.asked
 
 
 def _declared(
-    entries: Mapping[str, Entry], file: str, environment: Mapping[str, str]
+    entries: Mapping[str, Entry], file: str, environment: Mapping[str, str], files: _Files
 ) -> tuple[dict[str, Provider], list[Finding]]:
-    files = _Files()
-
     def from_environment(path: str, name: str) -> str:
         del path
         if name not in environment:
@@ -95,10 +97,11 @@ class _Files:
 
     def __init__(self) -> None:
         self._read: dict[str, dict[str, Entry]] = {}
+        self.asked: set[Path] = set()
 
     def key_of_file(self, path: str, key: str) -> str:
         if path not in self._read:
-            self._read[path] = parse_properties(_read_bytes(Path(path)), path)[0]
+            self._read[path] = parse_properties(self._bytes(Path(path)), path)[0]
         if key not in self._read[path]:
             raise UnresolvedError("the file has no such key")
         return self._read[path][key].value
@@ -106,11 +109,11 @@ class _Files:
     def whole_file(self, path: str, name: str) -> str:
         if "/" in name or name in {"", ".", ".."}:
             raise UnresolvedError("the key must be the plain name of a file in that directory")
-        return _read_bytes(Path(path) / name).decode("utf-8", errors="surrogateescape")
+        return self._bytes(Path(path) / name).decode("utf-8", errors="surrogateescape")
 
-
-def _read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnresolvedError(f"the file cannot be read ({error.strerror})") from None
+    def _bytes(self, path: Path) -> bytes:
+        self.asked.add(path)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise UnresolvedError(f"the file cannot be read ({error.strerror})") from None

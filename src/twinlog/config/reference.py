@@ -87,7 +87,7 @@ def _order() -> Iterator[str]:
     yield f"| the link | {_code(link_keys(link, 'k'))} |\n"
     for role, use in _ROLES.items():
         yield f"| {role.name} ({use}) | {_code(client_keys(role, link, 'k', shared=True))} |\n"
-    yield "\n`A.k`, `B.k`, `k` and `A->B.source.cluster.k` count only for the settings of [every client](#every-client).\n"
+    yield "\n`A.k`, `B.k`, `k` and `A->B.source.cluster.k` count only for settings of [every client](#every-client).\n"
 
 
 def _code(ways: tuple[str, ...]) -> str:

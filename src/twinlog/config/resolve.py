@@ -85,17 +85,22 @@ def read_file(path: Path) -> bytes:
 
 def resolve(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Resolved:
     """Resolve the text of a file; `file` is its name in messages. Raises SettingsInvalid."""
-    found = examine(data, file, clusters, environment)
+    return conclude(examine(data, file, clusters, environment))
+
+
+def conclude(found: Examined) -> Resolved:
+    """Return the links of a file that was examined. Raises SettingsInvalid when anything is wrong with it."""
     if any(one.level == "error" for one in found.findings):
-        raise _invalid(file, found.findings)
+        raise _invalid(found.lookup.file, found.findings)
     return Resolved(found.links, found.heartbeats, found.findings, found.lookup.origins)
 
 
 def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Examined:
     """Read the text of a file as far as it can be read."""
     entries, findings = parse_properties(data, file)
-    entries, unresolved = expand(entries, file, environment)
+    entries, unresolved, files = expand(entries, file, environment)
     lookup = Lookup(file, entries)
+    lookup.files |= files
     aliases = _aliases(lookup)
     links = tuple(_link(LinkLookup(lookup, link)) for link in _enabled(lookup, aliases, clusters))
     heartbeats = tuple(_heartbeats(lookup, aliases, clusters))

@@ -19,6 +19,11 @@ class Output(StrEnum):
     JSON = "json"
 
 
+def chosen_clusters(clusters: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the aliases that `--clusters` names; given several times, or with commas."""
+    return tuple(alias.strip() for part in clusters or () for alias in part.split(",") if alias.strip())
+
+
 def print_findings(findings: Iterable[Finding], output: Output = Output.TABLE) -> None:
     """Say what is remarkable about a settings file: to stderr, so that answers stay clean."""
     for finding in findings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -15,16 +16,19 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from twinlog.config.resolve import load_file
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import EngineDied
+from twinlog.config.watch import SettingsWatch
+from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError
 from twinlog.service import Service, SparkPlace, scratch_folder
-from twinlog.surface.cli.output import Output, print_findings
+from twinlog.surface.cli.output import Output, chosen_clusters, print_findings
 
 Say = Callable[[str, LinkSettings, str | None], None]
 SUPERSEDED = 4
 """Exit code when another engine took the links over."""
+LOOK_SECONDS = 1.0
+"""How often the settings file is looked at."""
 
 
 def run(
@@ -34,8 +38,12 @@ def run(
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to say what happens.")] = Output.TABLE,
 ) -> None:
-    """Mirror until Ctrl-C or SIGTERM, which end cleanly: what was read is written and recorded first."""
-    resolved = load_file(config, clusters or ())
+    """Mirror until Ctrl-C or SIGTERM, which end cleanly: what was read is written and recorded first.
+
+    The file is watched: a change takes effect within seconds, for the links that it concerns. SIGHUP reads it at once.
+    """
+    watch = SettingsWatch(config, chosen_clusters(clusters))
+    resolved = watch.load()
     print_findings(resolved.findings, output)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
@@ -44,7 +52,7 @@ def run(
     scratch = scratch_folder()
     try:
         service = Service(resolved.links, SparkPlace(master, options), scratch)
-        asyncio.run(_serve(service, say))
+        asyncio.run(_serve(service, watch, say, output))
     except EngineDied as error:
         Console(stderr=True).print(f"[yellow]{error}[/] Starting anew.")
         shutil.rmtree(scratch, ignore_errors=True)
@@ -57,17 +65,55 @@ def run(
         raise typer.Exit(SUPERSEDED)
 
 
-async def _serve(service: Service, say: Say) -> None:
+async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Output) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stop)
+    asked = asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, asked.set)
     told: dict[str, tuple[str, str | None]] = {}
-    watching = asyncio.create_task(_watch(service, say, told))
+    beside = [
+        asyncio.create_task(_watch(service, say, told)),
+        asyncio.create_task(_follow_file(service, watch, asked, output)),
+    ]
     try:
         await service.run()
     finally:
-        watching.cancel()
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         _tell(service, say, told)
+
+
+async def _follow_file(service: Service, watch: SettingsWatch, asked: asyncio.Event, output: Output) -> None:
+    """Bring what the file says into force whenever it changes; a wrong file changes nothing."""
+    while True:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await asked.wait()
+        if not asked.is_set() and not await asyncio.to_thread(watch.changed):
+            continue
+        asked.clear()
+        try:
+            resolved = await asyncio.to_thread(watch.load)
+            changes = await service.apply(resolved.links)
+        except TwinlogError as error:
+            findings = error.findings if isinstance(error, SettingsInvalid) else ()
+            print_findings(findings, output)
+            _announce(output, None, "rejected", f"{watch.path} is wrong; all links go on with the settings read before")
+            service.reject([str(one) for one in findings if one.level == "error"] or [str(error)])
+        else:
+            print_findings(resolved.findings, output)
+            for change in changes:
+                _announce(output, change.name, "changed", str(change))
+
+
+def _announce(output: Output, link: str | None, phase: str, detail: str) -> None:
+    if output is Output.JSON:
+        print(json.dumps({"at": time.time(), "link": link, "phase": phase, "detail": detail}), flush=True)
+    else:
+        told = f"{time.strftime('%H:%M:%S')} [bold]settings[/] {phase}: {escape(detail)}"
+        Console(stderr=True, highlight=False).print(told, soft_wrap=True)
 
 
 async def _watch(service: Service, say: Say, told: dict[str, tuple[str, str | None]]) -> None:

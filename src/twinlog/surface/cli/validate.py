@@ -19,6 +19,7 @@ from twinlog.config.explain import explain as explain_setting
 from twinlog.config.lookup import Origin
 from twinlog.config.resolve import Resolved, load_file
 from twinlog.errors import Finding, SettingsInvalid
+from twinlog.surface.cli.output import chosen_clusters
 
 _COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
 # Client settings that are shown even when nobody set them: the first questions that are asked about a link.
@@ -43,7 +44,7 @@ def validate(
     output: Annotated[Output, typer.Option("--output", "-o", help="text or json.")] = Output.TEXT,
 ) -> None:
     """Check a settings file and show what each link resolves to, and from which line. Exit code 2 on errors."""
-    wanted = [alias.strip() for part in clusters or [] for alias in part.split(",") if alias.strip()]
+    wanted = chosen_clusters(clusters)
     if explain is not None:
         _explain(config, wanted, explain, output)
         return
@@ -63,7 +64,7 @@ def validate(
         Console().print(_table(link, origins.items()))
 
 
-def _explain(config: Path, wanted: list[str], name: str, output: Output) -> None:
+def _explain(config: Path, wanted: tuple[str, ...], name: str, output: Output) -> None:
     explanation = explain_setting(config, wanted, name)
     if output is Output.JSON:
         answer = {**asdict(explanation), "findings": [finding._asdict() for finding in explanation.findings]}

@@ -1,0 +1,53 @@
+"""New settings for a running link, with real brokers and without Spark."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.ends import Ends
+from tests.threads import ThreadedQuery
+
+from twinlog.config.settings import LinkSettings
+from twinlog.flow.engine import LinkEngine
+from twinlog.flow.fleet import Fleet
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.link_topics import LinkTopics
+
+
+@pytest.mark.proves("R1", "R2", "R8")
+def test_a_changed_link_goes_on_with_its_new_settings_and_the_other_is_not_touched(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    changing, other = make_ends(), make_ends()
+    for ends in (changing, other):
+        ends.load(ends.create("orders"), 1).produce(50)
+    late = changing.create("late")
+    changing.load(late, 1).produce(50)
+    changing.set(topics=changing.name("orders"))
+
+    def engine(link: LinkSettings) -> LinkEngine:
+        ends = LinkEnds.of(link)
+        topics = LinkTopics(link, ends.source, ends.target)
+        return LinkEngine(link, topics, lambda run, _: ThreadedQuery(run), tmp_path, 2)
+
+    async def story() -> None:
+        fleet = Fleet(engine)
+        running = asyncio.create_task(fleet.run([changing.link, other.link]))
+        await asyncio.to_thread(changing.await_copied, changing.name("orders"))
+        await asyncio.to_thread(other.await_copied)
+        untouched = fleet.engines[1]
+        changing.set(topics=f"{changing.prefix}.*")
+        (change,) = await fleet.apply([changing.link, other.link])
+        assert str(change) == f"{changing.link.name}: changed in topics"
+        await asyncio.to_thread(changing.await_copied)
+        assert untouched in fleet.engines
+        assert [one.phase for one in fleet.engines] == ["running", "running"]
+        fleet.stop()
+        await running
+
+    asyncio.run(story())
+    assert changing.check().target_records == 100
+    assert other.check().target_records == 50
