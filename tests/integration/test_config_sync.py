@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.ends import Ends
+from tests.load.load import Load
 from tests.load.waiting import wait_until
 from tests.threads import ThreadedEngine, engine_running
 
@@ -95,3 +96,26 @@ def test_a_refused_config_is_named_and_the_others_of_its_topic_are_still_set(mak
     assert refused[gone].keys() == {"flush.ms"}
     await_override(ends.source, topic, "flush.ms", "5")
     assert overrides(ends.source, topic) == {"flush.ms": "5", "retention.ms": "-1"}
+
+
+@pytest.mark.proves("R7", "R13")
+def test_a_copy_is_deleted_after_its_source_unless_somebody_else_wrote_into_it(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends(topic_deletion="delete-after 1s")
+    names = {topic: ends.create(topic) for topic in ("kept", "gone", "used")}
+    for name in names.values():
+        ends.load(name).produce(20)
+    with engine_running(ends.link, tmp_path, with_chores=True) as engine:
+        ends.await_copied()
+        Load(ends.target_cluster.bootstrap_servers, ends.remote("used"), 1, seed=9).produce(1)
+
+        for topic in ("gone", "used"):
+            ends.delete(ends.source, names[topic])
+
+        ends.await_topic_gone(ends.target, ends.remote("gone"))
+        note = await_note(engine, "deletions", lambda note: "did not write" in str(note.findings), "the stranger")
+        assert note.counts["gone"] >= 1
+        status = ends.await_status(lambda status: status.topics == 2, "the roster without the deleted topic")
+        assert status.state == "RUNNING"  # the policy says what becomes of it
+    assert {ends.remote(topic) for topic in ("kept", "used")} <= set(ends.target.list_topics())

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, ClusterUnreachable
+from twinlog.errors import ClusterError, ClusterUnreachable, SourceTopicMissing
 from twinlog.ledger.view import LedgerView
+from twinlog.model.deletion import ReportDeletion
 from twinlog.model.health import LinkStatus, PartitionStatus
-from twinlog.model.ledger import RosterTopic, ledger_topic
+from twinlog.model.ledger import FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
 
@@ -72,7 +73,7 @@ class Observer:
             link=self.link.name,
             engine=view.engine,
             partitions=parts,
-            problems=tuple(t.problem for t in view.roster.values() if t.problem is not None),
+            problems=tuple(t.problem for t in view.roster.values() if t.problem and self._counts(t.problem)),
             source_trouble=trouble,
             now_ms=now_ms,
             records_per_second=rates[0],
@@ -108,9 +109,14 @@ class Observer:
             skipped=state.skipped if state else 0,
             newest_ms=state.newest_ms if state else -1,
             at_ms=state.at_ms if state else 0,
-            fault=state.fault if state and state.phase == "faulted" else None,
+            fault=state.fault if state and state.phase == "faulted" and self._counts(state.fault) else None,
             held_back=held,
         )
+
+    def _counts(self, fault: FaultEntry | None) -> bool:
+        """A deleted source is no fault where the policy says what becomes of the copy: the chore tells of it."""
+        settled = not isinstance(self.link.topic_deletion, ReportDeletion)
+        return fault is not None and not (settled and fault.code == SourceTopicMissing.code)
 
     def _rates(self, records: int, size: int) -> tuple[float | None, float | None]:
         now = time.monotonic()

@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from twinlog.errors import TwinlogError
 from twinlog.ledger.view import LedgerView
@@ -27,6 +27,8 @@ LISTED: Final = 50
 """Findings that a note lists; more are counted."""
 _QUIET_MS: Final = 30_000
 _LONGEST_PAUSE_S: Final = 60.0
+# One write is one batch, which the ledger's topic limits to a megabyte.
+_ENTRIES_PER_WRITE: Final = 200
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,14 @@ class Chore(Protocol):
         """Do it once. Blocking calls belong into threads; copy what they need of the view first, it changes."""
 
 
+@runtime_checkable
+class Closes(Protocol):
+    """A chore that keeps connections open between its steps."""
+
+    async def close(self) -> None:
+        """Close them."""
+
+
 @dataclass
 class Chores:
     """All chores of one link, side by side, while its engine lives."""
@@ -70,6 +80,13 @@ class Chores:
                 together.create_task(self._repeat(chore, view, writer))
 
     async def _repeat(self, chore: Chore, view: LedgerView, writer: LedgerWriter) -> None:
+        try:
+            await self._again_and_again(chore, view, writer)
+        finally:
+            if isinstance(chore, Closes):
+                await chore.close()
+
+    async def _again_and_again(self, chore: Chore, view: LedgerView, writer: LedgerWriter) -> None:
         pause = chore.seconds
         while True:
             began = time.monotonic()
@@ -114,7 +131,9 @@ class Chores:
         if told is None or _says(told) != _says(note) or note.at_ms - told.at_ms >= _QUIET_MS:
             view.notes[note.chore] = note
             entries.append(note)
-        await writer.write(entries, tombstones=[memo_key(note.chore, name) for name in outcome.forget])
+        for start in range(0, len(entries), _ENTRIES_PER_WRITE):
+            await writer.write(entries[start : start + _ENTRIES_PER_WRITE])
+        await writer.write([], tombstones=[memo_key(note.chore, name) for name in outcome.forget])
 
 
 def _says(note: ChoreNote) -> tuple[object, ...]:

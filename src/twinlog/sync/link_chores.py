@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from twinlog.model.deletion import IgnoreDeletion
 from twinlog.sync.chores import Chore
 from twinlog.sync.configs import ConfigSync
+from twinlog.sync.deletions import DeletionSync
 from twinlog.sync.ends import LinkEnds
 
 
@@ -12,4 +14,6 @@ def chores_of(ends: LinkEnds) -> list[Chore]:
     chores: list[Chore] = []
     if ends.link.sync_topic_configs:
         chores.append(ConfigSync(ends))
+    if not isinstance(ends.link.topic_deletion, IgnoreDeletion):
+        chores.append(DeletionSync(ends))
     return chores
