@@ -16,6 +16,8 @@
     │   ├── AccessDenied
     │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
     │   ├── MirrorMakerRuns        the link cannot be taken over yet (retriable)
+    │   ├── LinkToItself           both aliases lead to one cluster
+    │   ├── TopicNotKnownYet       a broker has not heard of a topic that was just created (retriable)
     │   └── BrokerRefused          an error code of the protocol
     │       ├── TopicUnknown
     │       ├── TopicNameInvalid
@@ -30,7 +32,7 @@
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
         ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── SourceUnreadable
-        └── TakeOverRefused
+        ├── TakeOverRefused        └── ProvenanceUnknown
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -243,6 +245,27 @@ class RecordsUnreadable(ClusterError):
     code = "RECORDS_UNREADABLE"
     says = "{cluster}: {problem}"
     remedy = "Look at the record with a console consumer; an answer without it might be wrong, so none is given."
+
+
+@dataclass(eq=False)
+class LinkToItself(ClusterError):
+    """Source and target are one cluster, and the names are the same: each topic would be copied onto itself."""
+
+    code = "LINK_TO_ITSELF"
+    says = "{cluster}: source and target are the same cluster (id {problem}), so topics would be copied onto themselves"
+    remedy = "Correct the bootstrap.servers of one of the two; to copy within a cluster give the copies other names."
+
+
+@dataclass(eq=False)
+class TopicNotKnownYet(ClusterError):
+    """A broker's metadata lags. Whoever asked it would be told that the topic does not exist."""
+
+    code = "TOPIC_NOT_KNOWN_YET"
+    says = "{cluster}: broker {node} does not know {problem} yet"
+    remedy = "Nothing to do: Twinlog waits until all brokers know it."
+    retriable = True
+
+    node: int
 
 
 @dataclass(eq=False)
@@ -525,6 +548,21 @@ class PartitionAccessDenied(PartitionFault):
 
     cluster: str
     operation: str
+
+
+@dataclass(eq=False)
+class ProvenanceUnknown(PartitionFault):
+    """Nobody can say who wrote a batch of the source: copied, it might come home."""
+
+    code = "PROVENANCE_UNKNOWN"
+    says = "{topic}-{partition}: whether producer {producer_id} is a link from the target cannot be told: {problem}"
+    remedy = (
+        "Grant Read and Describe on twinlog-writers.internal of the source to Twinlog's principal. If no link leads to "
+        "the source, `provenance.mode = off` needs no such right."
+    )
+
+    producer_id: int
+    problem: str
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.batches import LEADER_EPOCH, Made, Signature, at, make_batch, make_legacy, payload, rewritten
 
 from twinlog.wire.batch import CONTROL, TRANSACTIONAL
-from twinlog.wire.committed import select_batches
+from twinlog.wire.committed import Stamps, select_batches
 
 PRODUCERS = (11, 12, 13)
 
@@ -134,3 +134,36 @@ def test_the_range_ends_before_a_batch_that_cannot_be_one(fields: dict[str, int]
     assert chosen.next_offset == 102
     assert chosen.strange is not None
     assert chosen.strange.base_offset == 102
+
+
+@pytest.mark.proves("R1", "R2", "R3")
+@given(transaction_logs(), st.sets(st.sampled_from(PRODUCERS)), st.data())
+def test_batches_of_a_link_from_the_target_are_left_out_and_their_offsets_told(
+    log: TransactionLog, links: set[int], data: st.DataObject
+) -> None:
+    end = log.stable_end()
+    position = data.draw(st.integers(100, end))
+    fetched = [made for made in log.batches if position < made.next_offset <= end]
+    stamps = Stamps({-1, *PRODUCERS} - links, links)
+    chosen = select_batches(memoryview(payload(fetched)), log.aborted(position), position, 3, stamps)
+    committed = log.copied(position)
+    assert bytes(chosen.payload) == payload(made for made in committed if producer_of(made) not in links)
+    returned = {offset for start, stop in chosen.returned for offset in range(start, stop)}
+    homeward = {record.offset for made in committed if producer_of(made) in links for record in made.records}
+    assert returned == {offset for offset in homeward if offset >= position}
+    assert chosen.next_offset == (end if fetched else position)
+    assert not chosen.unknown
+
+
+@pytest.mark.proves("R2")
+@given(transaction_logs(), st.sets(st.sampled_from(PRODUCERS)))
+def test_nothing_is_taken_while_a_producer_is_unknown(log: TransactionLog, known: set[int]) -> None:
+    chosen = select_batches(memoryview(payload(log.batches)), [], 100, 3, Stamps({-1, *known}))
+    strangers = {producer_of(made) for made, owner in zip(log.batches, log.owners, strict=True) if owner != -1} - known
+    assert chosen.unknown == strangers
+    if strangers:
+        assert (chosen.next_offset, chosen.last_epoch, bytes(chosen.payload)) == (100, 3, b"")
+
+
+def producer_of(made: Made) -> int:
+    return int.from_bytes(made.data[43:51], "big", signed=True)

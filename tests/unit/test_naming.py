@@ -123,3 +123,15 @@ def test_what_a_link_writes_never_comes_back_by_the_reverse_link(source, target,
 
 def test_naming_survives_pickling():
     assert pickle.loads(pickle.dumps(IDENTITY)) == IDENTITY  # noqa: S301 (our own bytes)
+
+
+def test_a_rename_format_makes_the_name_and_what_fits_the_way_back_is_a_cycle() -> None:
+    naming = ReplicationNaming(
+        "identity", source_alias="A", rename_format="${topic}.copy", opposite_format="back-${topic}"
+    )
+    assert naming.remote("A", "orders") == "orders.copy"
+    assert naming.remote("A", "heartbeats") == "A.heartbeats"
+    assert naming.is_cycle("back-orders", "A", "B")
+    assert not naming.is_cycle("orders", "A", "B")
+    assert not naming.is_cycle("back-", "A", "B")
+    assert naming.is_internal("twinlog-writers.internal")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -38,8 +38,10 @@ class LedgerWriter:
         """Write until acknowledged, in order; returns the offset of the first entry. Raises when fenced (R10)."""
         pairs: list[tuple[bytes, bytes | None]] = [(key_of(entry), entry.value()) for entry in entries]
         pairs += [(key, None) for key in tombstones]
-        if not pairs:
-            return -1
+        return await self.write_pairs(pairs) if pairs else -1
+
+    async def write_pairs(self, pairs: Sequence[tuple[bytes, bytes | None]]) -> int:
+        """The same with the bytes of keys and values."""
         async with self._lock:
             sealed = encode_pairs(pairs, int(time.time() * 1000))
             stamp = _UNSIGNED

@@ -7,16 +7,27 @@ These are the rules of MirrorMaker 2's two replication policies, as of Kafka 4.4
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
+
+from twinlog.model.provenance import WRITERS_TOPIC
 
 HEARTBEATS = "heartbeats"
+TOPIC: Final = "${topic}"
+"""What stands for the topic's own name in a rename format."""
 _LEDGER_PREFIX = "twinlog-ledger."
 _LEDGER_SUFFIX = ".internal"
 
 
 def is_own_ledger(topic: str) -> bool:
-    """Tell whether this is the ledger of a Twinlog link: it describes one target log and means nothing elsewhere."""
-    return topic.startswith(_LEDGER_PREFIX) and topic.endswith(_LEDGER_SUFFIX)
+    """Tell whether a Twinlog link keeps its books there: they describe one cluster and mean nothing elsewhere."""
+    return topic == WRITERS_TOPIC or (topic.startswith(_LEDGER_PREFIX) and topic.endswith(_LEDGER_SUFFIX))
+
+
+def fits_format(name: str, rename_format: str) -> bool:
+    """Tell whether a topic's name looks like one that the format made."""
+    before, _, after = rename_format.partition(TOPIC)
+    longer = len(name) > len(before) + len(after)
+    return longer and name.startswith(before) and name.endswith(after)
 
 
 @dataclass(frozen=True)
@@ -27,16 +38,23 @@ class ReplicationNaming:
     default rule, because their prefixes are how clients discover the topology.
 
     `source_alias` is what `identity` answers for the source of any topic: the name itself does not tell.
+
+    A `rename_format` other than `${topic}`, as Replicator has it, goes with `identity`. `opposite_format` is the one of
+    the link that leads back, if there is one: what fits it came from the target already.
     """
 
     policy: Literal["default", "identity"] = "default"
     separator: str = "."
     source_alias: str | None = None
     separator_in_internal_topics: bool = True
+    rename_format: str = TOPIC
+    opposite_format: str = TOPIC
 
     def remote(self, alias: str, topic: str) -> str:
         """Name on the target of a topic that comes from the cluster `alias`."""
-        return topic if self._keeps(topic) else f"{alias}{self.separator}{topic}"
+        if self._keeps(topic):
+            return self.rename_format.replace(TOPIC, topic)
+        return f"{alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
         """Alias of the cluster that the topic was copied from; None for a topic that looks local.
@@ -95,7 +113,10 @@ class ReplicationNaming:
 
         Any hop through the target means that the records were born there. The default policy also refuses hops through
         the source: `A.orders` on A itself is the echo of a link that points at its own cluster under another alias.
+        With rename formats both ways, `orders.copy` would otherwise come back as `orders.copy.copy`, and so on.
         """
+        if self.opposite_format != TOPIC and self._keeps(topic) and fits_format(topic, self.opposite_format):
+            return True
         forbidden = {target} if self.policy == "identity" else {source, target}
         name: str | None = topic
         while name is not None:

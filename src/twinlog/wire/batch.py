@@ -13,7 +13,7 @@ sequence) lies in the header, so key, value, headers, times, order and compressi
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final, NamedTuple
 
 import google_crc32c
@@ -23,7 +23,7 @@ LOG_OVERHEAD: Final = 12  # base offset and length, which `length` does not coun
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _REST: Final = struct.Struct(">hiqqqhii")
 _PREFIX: Final = struct.Struct(">qiib")
-_SCAN: Final = struct.Struct(">qiib4xhi")
+_SCAN: Final = struct.Struct(">qiib4xhi16xq")
 _TINY: Final = struct.Struct(">8xi4xb4xh34xi")
 
 LEGACY_BYTES: Final = 26  # the smallest message of magic 0
@@ -129,19 +129,20 @@ class PlainStretch(NamedTuple):
     is_all: bool  # nothing follows but a batch that the broker cut off
 
 
-def scan_plain(buffer: bytes | memoryview, position: int) -> PlainStretch:
+def scan_plain(buffer: bytes | memoryview, position: int, producers: Container[int] | None = None) -> PlainStretch:
     """Find how far the buffer holds only v2 batches outside of transactions, from `position` on; builds no headers.
 
     What a fetch brings is nearly always just that, and with tiny batches the headers would cost more than the rest.
+    With `producers` the stretch ends before a batch of anybody else.
     """
     at, size = 0, len(buffer)
     next_offset, epoch = position, -1
     unpack = _SCAN.unpack_from
     while at + HEADER_BYTES <= size:
-        base, length, leader_epoch, magic, attributes, delta = unpack(buffer, at)
+        base, length, leader_epoch, magic, attributes, delta, producer = unpack(buffer, at)
         end = at + LOG_OVERHEAD + length
         special = magic != 2 or length < HEADER_BYTES - LOG_OVERHEAD or attributes & _MARKED
-        if special or base < next_offset or delta < 0:
+        if special or base < next_offset or delta < 0 or (producers is not None and producer not in producers):
             return PlainStretch(at, next_offset, epoch, is_all=False)
         if end > size:
             break

@@ -195,10 +195,10 @@ class Cluster:
                 known = self._connections[key] = await self._connect(host, port)
             return known
 
-    async def refresh(self, names: Iterable[str] | None) -> dict[str, TopicMetadata]:
-        """Ask for brokers and for the leaders and ids of these topics (None: only brokers)."""
+    async def refresh(self, names: Iterable[str] | None, node: int | None = None) -> dict[str, TopicMetadata]:
+        """Ask any broker, or one, for brokers and for the leaders and ids of these topics (None: only brokers)."""
         wanted = sorted(set(names or ()))
-        connection = await self.any_connection()
+        connection = await (self.any_connection() if node is None else self.connection(node))
         body = [unsigned_varint(len(wanted) + 1)]
         body += [bytes(16) + compact_string(name) + b"\x00" for name in wanted]
         body.append(b"\x00\x00\x00")  # no auto-creation, no authorised operations, no tags
