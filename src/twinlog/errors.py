@@ -4,6 +4,7 @@
     ├── UsageError                 the command or the file is wrong; nothing was started (exit code 2)
     │   ├── SettingsInvalid        one or more keys of the file
     ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
+    ├── LinkNeverRan               a link without a ledger: there is nothing to look at
     ├── SettingUnknown             a command names a setting that nobody knows
     ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
     │   ├── JavaMissing
@@ -23,6 +24,7 @@
     │       ├── TopicNameInvalid
     │       ├── TopicExists
     │       ├── PartitionsExist
+    │       ├── AuthorizerMissing
     │       └── ConfigRefused
     ├── EngineNotStarted           Spark did not start
     ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
@@ -129,6 +131,18 @@ class SettingUnknown(TwinlogError):
 
     name: str
     near: str
+
+
+@dataclass(eq=False)
+class LinkNeverRan(TwinlogError):
+    """A command needs the link's ledger, which the first run creates."""
+
+    code = "LINK_NEVER_RAN"
+    says = "{link}: it has no ledger on {target}: no engine has ever run it"
+    remedy = "Start it with `twinlog run`."
+
+    link: str
+    target: str
 
 
 # --- the local brokers (demo, tests) ----------------------------------------------------------------------------------
@@ -321,6 +335,14 @@ class ConfigRefused(BrokerRefused):
 
     code = "CONFIG_REFUSED"
     says = "{cluster}: the broker refused a topic config: {problem}"
+
+
+@dataclass(eq=False)
+class AuthorizerMissing(BrokerRefused):
+    """The cluster has no authorizer: everybody may do everything, and there are no ACLs."""
+
+    code = "AUTHORIZER_MISSING"
+    says = "{cluster}: it has no authorizer: {problem}"
 
 
 @dataclass(eq=False)

@@ -1,0 +1,197 @@
+"""Planning a verification: what the ledger says is copied, and what both clusters still have of it. Runs on the driver.
+
+Nothing is locked and nothing stops: the plan is what the ledger says at one moment, and records that arrive later are
+not part of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import ClusterError, LinkNeverRan
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.view import LedgerView
+from twinlog.model.ledger import RosterTopic, ledger_topic
+from twinlog.model.names import TopicPartition
+from twinlog.model.start import AtTime
+from twinlog.model.topics import TopicFacts
+from twinlog.model.verification import Chunk
+from twinlog.model.verify_plan import CHUNK_BYTES, SAMPLE_BYTES, Excluded, PartitionFacts, chunks_of, sampled
+from twinlog.wire.connection import Cluster
+
+_LEDGER_WITHIN_S = 120.0
+
+
+@dataclass(frozen=True)
+class AtOffset:
+    """A source offset, the same in every partition."""
+
+    offset: int
+
+    def __str__(self) -> str:
+        return f"offset {self.offset}"
+
+
+Bound: TypeAlias = AtOffset | AtTime
+
+
+@dataclass(frozen=True)
+class VerifyWish:
+    """What is to be compared; without limits, everything that is copied."""
+
+    wanted: Callable[[str], bool] = lambda _: True  # by the source topic's name
+    words: str = "all topics"
+    first: Bound | None = None
+    after: Bound | None = None
+    sample: float | None = None
+
+    def __str__(self) -> str:
+        parts = [self.words]
+        parts += [f"{word} {bound}" for word, bound in (("from", self.first), ("to", self.after)) if bound is not None]
+        parts += [f"a sample of {self.sample:.2%}"] if self.sample is not None else []
+        return ", ".join(parts)
+
+
+@dataclass
+class VerifyPlan:
+    """The chunks, and what cannot be compared at all."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    excluded: list[Excluded] = field(default_factory=list)
+
+
+async def fetch_ledger(link: LinkSettings) -> LedgerView:
+    """The whole ledger with its maps, as it is now."""
+    target = Cluster(link.target_producer, f"twinlog|{link.name}|verify")
+    topic = ledger_topic(link.source)
+    try:
+        metadata = (await target.refresh([topic]))[topic]
+        if not metadata.leaders:
+            raise LinkNeverRan(link.name, link.target)
+        view = LedgerView(dict.fromkeys(metadata.leaders, 0), keep_maps=True)
+        async with asyncio.timeout(_LEDGER_WITHIN_S):
+            await view.catch_up(target, link.source)
+    finally:
+        await target.close()
+    return view
+
+
+@dataclass
+class Planner:
+    """Asks both clusters and the ledger."""
+
+    link: LinkSettings
+    source: ClusterAdmin
+    target: ClusterAdmin
+
+    def plan(self, wish: VerifyWish) -> VerifyPlan:
+        """Everything that is wished for."""
+        plan = VerifyPlan()
+        facts = self._facts(asyncio.run(fetch_ledger(self.link)), wish.wanted, plan.excluded)
+        firsts, afters = self._bound(wish.first, facts), self._bound(wish.after, facts)
+        size = CHUNK_BYTES if wish.sample is None else SAMPLE_BYTES
+        for one in facts:
+            where = one.partition
+            chunks, excluded = chunks_of(one, firsts.get(where), afters.get(where), size=size)
+            plan.excluded += excluded
+            if wish.sample is not None:
+                chunks = sampled(chunks, wish.sample, random.random())  # noqa: S311  which part is looked at is no secret
+            plan.chunks += chunks
+        return plan
+
+    def plan_from(self, beginnings: Mapping[TopicPartition, int]) -> VerifyPlan:
+        """These partitions from an offset to what is copied now, whole."""
+        plan = VerifyPlan()
+        topics = {partition.topic for partition in beginnings}
+        for one in self._facts(asyncio.run(fetch_ledger(self.link)), topics.__contains__, plan.excluded):
+            if one.partition in beginnings:
+                chunks, excluded = chunks_of(one, beginnings[one.partition])
+                plan.chunks += chunks
+                plan.excluded += excluded
+        return plan
+
+    def _facts(self, view: LedgerView, wanted: Callable[[str], bool], excluded: list[Excluded]) -> list[PartitionFacts]:
+        roster = {name: topic for name, topic in sorted(view.roster.items()) if wanted(name)}
+        known = self._known(roster, excluded)
+        started = []
+        for name, topic in known.items():
+            for number in range(topic.partitions):
+                state = view.states.get(TopicPartition(name, number))
+                if state is None or state.incarnation != topic.incarnation:
+                    excluded.append(Excluded(f"{name}-{number}", "nothing of it is copied yet", 0))
+                else:
+                    started.append((topic, state, TopicPartition(name, number)))
+        source_starts = self.source.fetch_start_offsets([where for _, _, where in started])
+        target_starts = self.target.fetch_start_offsets([TopicPartition(t.remote, w.partition) for t, _, w in started])
+        source_compacted = _compacted(self.source, known, excluded)
+        target_compacted = _compacted(self.target, [topic.remote for topic in known.values()], excluded)
+        facts = []
+        for topic, state, where in started:
+            starts = (source_starts[where], target_starts[TopicPartition(topic.remote, where.partition)])
+            silent = [str(start) for start in starts if isinstance(start, ClusterError)]
+            if silent:
+                excluded += [Excluded(str(where), reason) for reason in silent]
+                continue
+            facts.append(
+                PartitionFacts(
+                    roster=topic,
+                    state=state,
+                    sealed=tuple(view.sealed.get(where, {}).values()),
+                    gaps=tuple(view.gaps.get(where, {}).values()),
+                    source_start=int(starts[0]),  # type: ignore[arg-type]
+                    target_start=int(starts[1]),  # type: ignore[arg-type]
+                    source_compacted=where.topic in source_compacted,
+                    target_compacted=topic.remote in target_compacted,
+                )
+            )
+        return facts
+
+    def _known(self, roster: Mapping[str, RosterTopic], excluded: list[Excluded]) -> dict[str, RosterTopic]:
+        """The topics that are on both sides what the ledger speaks of."""
+        here = self.source.describe_topics(roster)
+        there = self.target.describe_topics(topic.remote for topic in roster.values())
+        known = {}
+        for name, topic in roster.items():
+            sides = (
+                (self.link.source, here[name], topic.source_id),
+                (self.link.target, there[topic.remote], topic.target_id),
+            )
+            problem = next((p for alias, found, wanted in sides if (p := _problem(alias, found, wanted))), None)
+            if problem is None:
+                known[name] = topic
+            else:
+                excluded.append(Excluded(name, problem))
+        return known
+
+    def _bound(self, bound: Bound | None, facts: Iterable[PartitionFacts]) -> dict[TopicPartition, int]:
+        match bound:
+            case None:
+                return {}
+            case AtOffset():
+                return {one.partition: bound.offset for one in facts}
+            case AtTime():
+                found = self.source.fetch_offsets_at([one.partition for one in facts], bound.ms)
+                return {where: int(offset) for where, offset in found.items() if not isinstance(offset, ClusterError)}
+
+
+def _problem(alias: str, found: TopicFacts | ClusterError, wanted: str) -> str | None:
+    if isinstance(found, ClusterError):
+        return str(found)
+    if found.topic_id != wanted:
+        return f"{alias}: {found.name} was deleted and created again; the ledger is about the old one"
+    return None
+
+
+def _compacted(admin: ClusterAdmin, topics: Iterable[str], excluded: list[Excluded]) -> set[str]:
+    compacted = set()
+    for name, answer in admin.fetch_topic_configs(topics).items():
+        if isinstance(answer, ClusterError):
+            excluded.append(Excluded(name, f"its cleanup.policy is unknown and taken for delete: {answer}"))
+        elif any(config.name == "cleanup.policy" and "compact" in (config.value or "") for config in answer):
+            compacted.add(name)
+    return compacted

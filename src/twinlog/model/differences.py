@@ -1,0 +1,182 @@
+"""What differs between a record and its copy, in words that name the place and show no content (R12). Pure.
+
+oddities, as they are met          explained: where did the record go?
+source 57 / target 57 differ       57 missing: its place holds the record of source offset 58
+source 58 / target 58 differ  ──▶  58..99 (42 records) moved: each lies one place earlier
+source 99 has no target 99
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeAlias
+
+Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+Content: TypeAlias = tuple[int, bytes | None, bytes | None, Headers]
+"""Timestamp, key, value, headers: all that a consumer sees of a record besides its place."""
+
+
+class Kind(StrEnum):
+    """How a copy can be wrong."""
+
+    MISSING = "missing"  # the source has it, the target does not
+    CHANGED = "changed"  # at its place lies something else that is no other record of the source either
+    MOVED = "moved"  # it is on the target, but not at its place: the order is wrong, or the ledger is
+    EXTRA = "extra"  # the target has it, the source does not
+    UNREADABLE = "unreadable"  # a batch that cannot be decoded
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference, or several of the same kind in a row (`count`), beginning at these offsets."""
+
+    kind: Kind
+    source: int | None
+    target: int | None
+    what: str
+    count: int = 1
+    shift: int | None = None  # of a moved record: so many places behind its own
+
+    def __str__(self) -> str:
+        places = [f"{side} {_range(first, self.count)}" for side, first in self._places() if first is not None]
+        return f"{' / '.join(places)}: {self.kind}: {self.what}"
+
+    def _places(self) -> tuple[tuple[str, int | None], tuple[str, int | None]]:
+        return ("source", self.source), ("target", self.target)
+
+    def as_json(self) -> dict[str, Any]:
+        """For reports."""
+        return {
+            "kind": str(self.kind),
+            "source_offset": self.source,
+            "target_offset": self.target,
+            "records": self.count,
+            "what": self.what,
+        }
+
+
+class Oddity(NamedTuple):
+    """Something that did not match, as it was met. A print is equal for equal contents, within one process."""
+
+    source: int | None
+    target: int | None  # where the record is, or should be
+    source_print: int | None
+    target_print: int | None
+    what: str
+
+
+def explain(oddities: Sequence[Oddity]) -> list[Difference]:
+    """Name each oddity: a record that turns up elsewhere moved, a place that holds another one is taken."""
+    on_target = {odd.target_print: odd.target for odd in reversed(oddities) if odd.target_print is not None}
+    on_source = {odd.source_print: odd.source for odd in reversed(oddities) if odd.source_print is not None}
+    found: list[Difference] = []
+    for odd in oddities:
+        if odd.source_print is None:
+            if odd.target_print is None:
+                found.append(Difference(Kind.UNREADABLE, odd.source, odd.target, odd.what))
+            elif odd.target_print not in on_source:
+                found.append(Difference(Kind.EXTRA, odd.source, odd.target, odd.what))
+            continue  # else it is told where the record is missed
+        elsewhere = on_target.get(odd.source_print)
+        if elsewhere is not None and elsewhere != odd.target:
+            shift = None if odd.target is None else elsewhere - odd.target
+            found.append(Difference(Kind.MOVED, odd.source, odd.target, _moved(elsewhere, shift, 1), shift=shift))
+        elif odd.target_print is None:
+            found.append(Difference(Kind.MISSING, odd.source, odd.target, odd.what))
+        elif (other := on_source.get(odd.target_print)) is not None and other != odd.source:
+            what = f"its place holds the record of source offset {other}"
+            found.append(Difference(Kind.MISSING, odd.source, odd.target, what))
+        else:
+            found.append(Difference(Kind.CHANGED, odd.source, odd.target, odd.what))
+    return grouped(found)
+
+
+def grouped(differences: Iterable[Difference]) -> list[Difference]:
+    """Rows of the same kind, one behind the other, as one."""
+    groups: list[Difference] = []
+    for one in differences:
+        last = groups[-1] if groups else None
+        if last is not None and _continues(last, one):
+            count = last.count + one.count
+            groups[-1] = replace(last, count=count, what=_moved(-1, last.shift, count) if last.shift else last.what)
+        else:
+            groups.append(one)
+    return groups
+
+
+def _continues(last: Difference, one: Difference) -> bool:
+    if last.kind != one.kind or last.kind is Kind.CHANGED or last.shift != one.shift:
+        return False
+    if last.kind is Kind.MOVED:
+        if last.shift is None:
+            return False
+    elif last.what != one.what:
+        return False
+    return _follows(last.source, one.source, last.count) and _follows(last.target, one.target, last.count)
+
+
+def _follows(last: int | None, one: int | None, count: int) -> bool:
+    return last is one is None or (last is not None and one == last + count)
+
+
+def _moved(elsewhere: int, shift: int | None, count: int) -> str:
+    if count == 1 or not shift:
+        return f"its record is at target offset {elsewhere}"
+    places = f"{abs(shift)} place{'s' if abs(shift) > 1 else ''}"
+    return f"each of these records lies {places} {'behind' if shift > 0 else 'before'} its own"
+
+
+def _range(first: int, count: int) -> str:
+    return str(first) if count == 1 else f"{first}..{first + count - 1} ({count} records)"
+
+
+def describe_change(source: Content, target: Content) -> str:
+    """Which fields differ and where, without showing what is in them."""
+    changes = []
+    if source[0] != target[0]:
+        changes.append(f"timestamp is {target[0]}, not {source[0]}")
+    for name, theirs, ours in (("key", source[1], target[1]), ("value", source[2], target[2])):
+        if theirs != ours:
+            changes.append(f"{name} {_bytes_change(theirs, ours)}")
+    if list(source[3]) != list(target[3]):
+        changes.append(_headers_change(list(source[3]), list(target[3])))
+    return "; ".join(changes)
+
+
+def _bytes_change(theirs: bytes | None, ours: bytes | None) -> str:
+    if theirs is None or ours is None or len(theirs) != len(ours):
+        return f"is {_size(ours)}, not {_size(theirs)}"
+    at = next(place for place, (one, other) in enumerate(zip(theirs, ours, strict=True)) if one != other)
+    return f"differs from byte {at} of {len(theirs)} on"
+
+
+def _size(data: bytes | None) -> str:
+    if data is None:
+        return "null"
+    return f"{len(data)} bytes" if data else "empty"
+
+
+def _headers_change(theirs: list[tuple[str, bytes | None]], ours: list[tuple[str, bytes | None]]) -> str:
+    if len(theirs) != len(ours):
+        lost, added = _without(theirs, ours), _without(ours, theirs)
+        parts = [f"{verb} {', '.join(names)}" for verb, names in (("lost", lost), ("gained", added)) if names]
+        return f"headers: {len(ours)}, not {len(theirs)} ({'; '.join(parts)})"
+    if sorted(theirs, key=repr) == sorted(ours, key=repr):
+        return "headers are in another order"
+    at = next(place for place, (one, other) in enumerate(zip(theirs, ours, strict=True)) if one != other)
+    if theirs[at][0] != ours[at][0]:
+        return f"header {at} is called {ours[at][0]!r}, not {theirs[at][0]!r}"
+    return f"header {at} ({theirs[at][0]!r}) {_bytes_change(theirs[at][1], ours[at][1])}"
+
+
+def _without(some: list[tuple[str, bytes | None]], others: list[tuple[str, bytes | None]]) -> list[str]:
+    left = list(others)
+    names = []
+    for header in some:
+        if header in left:
+            left.remove(header)
+        else:
+            names.append(repr(header[0]))
+    return names

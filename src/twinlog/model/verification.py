@@ -1,0 +1,115 @@
+"""What one piece of a verification is told and what it answers. Pure and picklable: it travels to executors and back.
+
+source   a ─────────────── b            a chunk: source offsets a..b-1 by the ledger's map,
+map      └ run ┘  hole └ run ┘          and every target offset from where a lies to where b lies
+target   ta ────────────── tb
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from twinlog.model.differences import Difference, Kind
+from twinlog.model.names import TopicPartition
+from twinlog.model.runs import Run, RunMap, Stretch
+
+LISTED: Final = 20
+"""Differences that one chunk lists; more are counted."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of one partition, to be compared on both sides."""
+
+    partition: TopicPartition
+    remote: TopicPartition
+    source_id: str
+    target_id: str
+    source_first: int
+    source_next: int
+    target_first: int
+    target_next: int
+    stretches: tuple[Stretch, ...]
+    gaps: tuple[tuple[int, int], ...] = ()  # (first, next): skipped on purpose, named in the ledger
+    producer_id: int = -1  # this link's own on the target
+    source_compacted: bool = False
+    target_compacted: bool = False
+    bytes: int = 0  # estimated, of one side
+
+    def runs(self) -> Iterator[Run]:
+        """The map of this chunk, clipped to it."""
+        return runs_between(self.stretches, self.source_first, self.source_next)
+
+
+@dataclass
+class ChunkResult:
+    """What came of one chunk. Everything is either equal, different, or counted as not comparable with its reason."""
+
+    partition: TopicPartition
+    source_first: int
+    source_next: int
+    equal: int = 0  # records
+    unopened: int = 0  # of these, compared as whole batches
+    differing: int = 0  # records
+    source_bytes: int = 0
+    target_bytes: int = 0
+    deleted_source: int = 0  # copied; the source no longer has them (retention)
+    deleted_target: int = 0  # the target no longer has them (retention)
+    compacted_source: int = 0  # copied; compaction took them on the source
+    compacted_target: int = 0  # compaction took them on the target, and may
+    unsettled: int = 0  # gone from a compacted target: right only if the key has a later record
+    skipped: int = 0  # records in gaps that the ledger names
+    source_digest: int = 0
+    target_digest: int = 0
+    took_ms: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    trouble: str | None = None  # why it could not be compared to its end
+
+    def to_json(self) -> str:
+        """As one row of a Spark job."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> ChunkResult:
+        """Read what `to_json` wrote."""
+        fields = json.loads(text)
+        fields["partition"] = TopicPartition(*fields["partition"])
+        fields["differences"] = [Difference(**{**d, "kind": Kind(d["kind"])}) for d in fields["differences"]]
+        return cls(**fields)
+
+
+def stretches_between(maps: Iterable[RunMap], first: int, after: int) -> tuple[Stretch, ...]:
+    """What of the ledger's map concerns the source offsets first..after-1, in as few stretches as it has."""
+    found = []
+    for part in maps:
+        tail = () if part.tail is None else (Stretch(*part.tail, part.tail.length, part.tail.length, 1),)
+        for stretch in (*part.stretches, *tail):
+            clipped = _clip(stretch, first, after)
+            if clipped is not None:
+                found.append(clipped)
+    return tuple(found)
+
+
+def _clip(stretch: Stretch, first: int, after: int) -> Stretch | None:
+    """The runs of a stretch that touch the range, by arithmetic: it may have a million."""
+    source, _, length, step, _, times = stretch
+    begin = 0 if first < source + length else (first - source - length) // step + 1
+    end = min(times, max(0, -((source - after) // step)))
+    if begin >= end:
+        return None
+    head = stretch.run(begin)
+    return stretch._replace(source=head.source, target=head.target, times=end - begin)
+
+
+def runs_between(stretches: Iterable[Stretch], first: int, after: int) -> Iterator[Run]:
+    """Every run of the range, cut at its edges."""
+    for stretch in stretches:
+        for index in range(stretch.times):
+            run = stretch.run(index)
+            cut = max(0, first - run.source)
+            length = min(run.source_end, after) - run.source - cut
+            if length > 0:
+                yield Run(run.source + cut, run.target + cut, length)

@@ -1,0 +1,253 @@
+"""A chunk compared batch by batch: equal logs are equal however they are cut, and each kind of damage is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.batches import LZ4, NONE, Made, at, logs, make_batch, rewritten
+
+from twinlog.audit.comparison import Comparison, Side
+from twinlog.model.differences import Kind
+from twinlog.model.names import TopicPartition
+from twinlog.model.runs import Run, RunMap
+from twinlog.model.verification import Chunk, ChunkResult, stretches_between
+from twinlog.wire.batch import walk
+from twinlog.wire.codec import PlainRecord
+from twinlog.wire.ranges import RawBatch
+
+OURS = 4711
+
+
+def chunk_for(runs: Sequence[Run], first: int, after: int, target_first: int, target_next: int) -> Chunk:
+    ledger = RunMap()
+    for run in runs:
+        ledger.add(run)
+    return Chunk(
+        TopicPartition("orders", 0),
+        TopicPartition("A.orders", 0),
+        "s",
+        "t",
+        first,
+        after,
+        target_first,
+        target_next,
+        stretches_between([ledger], first, after),
+        producer_id=OURS,
+    )
+
+
+def raw(log: bytes) -> list[RawBatch]:
+    return [RawBatch(header, log[begin : begin + header.size]) for begin, header in walk(log)]
+
+
+def compared(
+    chunk: Chunk,
+    source: Sequence[bytes],
+    target: Sequence[bytes],
+    *,
+    source_start: int = 0,
+    target_start: int = 0,
+) -> ChunkResult:
+    comparison = Comparison(chunk)
+    comparison.source_start, comparison.target_start = source_start, target_start
+    waiting = {side: raw(b"".join(parts)) for side, parts in ((Side.SOURCE, source), (Side.TARGET, target))}
+    while (side := comparison.wants) is not None:
+        if waiting[side]:
+            comparison.feed(side, waiting[side].pop(0))
+        else:
+            comparison.end(side)
+    return comparison.finish()
+
+
+def batch(records: Sequence[PlainRecord], codec: int = NONE) -> bytes:
+    return make_batch(records, codec).data
+
+
+def copied(records: Sequence[PlainRecord], first: int) -> list[PlainRecord]:
+    """The records as they lie on the target from `first` on."""
+    return [record._replace(offset=first + index) for index, record in enumerate(records)]
+
+
+def ten(first: int = 0) -> list[PlainRecord]:
+    return [
+        PlainRecord(first + n, 1_000 + n, b"key%d" % (n % 3), b"value %d" % n, [("trace", b"%d" % n), ("x", None)])
+        for n in range(10)
+    ]
+
+
+def identity(count: int = 10, shift: int = 100) -> Chunk:
+    return chunk_for([Run(0, shift, count)], 0, count, shift, shift + count)
+
+
+# --- equal ------------------------------------------------------------------------------------------------------------
+
+
+def mirrored(log: Sequence[Made], first: int) -> tuple[list[PlainRecord], list[Run], int]:
+    """All records of a log as a mirror numbers them, and the map."""
+    records = [record for made in log for record in made.records]
+    runs = [Run(record.offset, first + index, 1) for index, record in enumerate(records)]
+    return copied(records, first), runs, first + len(records)
+
+
+@given(logs(), st.integers(0, 9), st.lists(st.integers(1, 7), max_size=12), st.sampled_from([NONE, LZ4]), st.data())
+def test_equal_logs_are_equal_however_both_are_cut(
+    log: list[Made], first: int, cuts: list[int], codec: int, data: st.DataObject
+) -> None:
+    records, runs, end = mirrored(log, first)
+    target, rest = [], records
+    for cut in [*cuts, len(records)]:
+        part, rest = rest[:cut], rest[cut:]
+        target += [batch(part, codec)] if part else []
+    begin = log[0].records[0].offset if log else 0
+    after = log[-1].next_offset if log else 0
+    whole = chunk_for(runs, begin, after, first, end)
+    result = compared(whole, [made.data for made in log], target)
+    assert (result.equal, result.differing) == (len(records), 0), result.differences
+    assert result.source_digest == result.target_digest
+
+    # Cut anywhere, the two parts account for the whole.
+    middle = data.draw(st.integers(begin, after))
+    place = next((run.target for run in runs if run.source >= middle), end)
+    parts = [chunk_for(runs, begin, middle, first, place), chunk_for(runs, middle, after, place, end)]
+    equal = [compared(part, [made.data for made in log], target) for part in parts]
+    assert sum(one.equal for one in equal) == len(records)
+    assert not any(one.differing for one in equal)
+
+
+def test_a_batch_that_passed_unopened_is_compared_unopened() -> None:
+    source = make_batch(ten(), LZ4).data
+    target = rewritten(source, base_offset=100, producer_id=OURS, producer_epoch=3, base_sequence=9, leader_epoch=1)
+    result = compared(identity(), [source], [target])
+    assert (result.equal, result.unopened, result.differing) == (10, 10, 0)
+
+
+@given(st.integers(0, 9), st.sampled_from(["timestamp", "key", "value", "headers"]), st.booleans())
+def test_one_changed_field_of_one_record_is_found_at_its_offset(place: int, name: str, packed: bool) -> None:
+    records = ten()
+    other = {"timestamp": 7, "key": None, "value": b"", "headers": [("trace", b"?")]}
+    copies = copied(records, 100)
+    copies[place] = copies[place]._replace(**{name: other[name]})  # type: ignore[arg-type]
+    codec = LZ4 if packed else NONE
+    result = compared(identity(), [batch(records, codec)], [batch(copies, codec)])
+    assert (result.equal, result.differing) == (9, 1)
+    (found,) = result.differences
+    assert (found.kind, found.source, found.target) == (Kind.CHANGED, place, 100 + place)
+    assert found.what.startswith("headers" if name == "headers" else name)
+    assert result.source_digest != result.target_digest
+
+
+# --- damaged ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_flipped_byte_inside_an_uncompressed_batch_is_found() -> None:
+    source = batch(ten())
+    damaged = bytearray(rewritten(source, base_offset=100))
+    damaged[source.index(b"value 4")] ^= 1
+    result = compared(identity(), [source], [rewritten(bytes(damaged))])
+    (found,) = result.differences
+    assert (found.kind, found.source) == (Kind.CHANGED, 4)
+    assert "value differs from byte 0 of 7" in found.what
+
+
+def test_a_dropped_record_is_named_and_those_behind_it_are_one_line() -> None:
+    records = ten()
+    result = compared(identity(), [batch(records)], [batch(copied(records[:4] + records[5:], 100))])
+    assert [(d.kind, d.source, d.count) for d in result.differences] == [(Kind.MISSING, 4, 1), (Kind.MOVED, 5, 5)]
+    assert "source offset 5" in result.differences[0].what
+    assert "1 place before" in result.differences[1].what
+
+
+def test_a_record_that_was_never_copied_is_missing() -> None:
+    records = ten()
+    chunk = chunk_for([Run(0, 100, 4), Run(5, 104, 5)], 0, 10, 100, 109)
+    target = [batch(copied(records[:4] + records[5:], 100))]
+    result = compared(chunk, [batch(records)], target)
+    assert [(d.kind, d.source, d.target) for d in result.differences] == [(Kind.MISSING, 4, None)]
+    gapped = compared(replace(chunk, gaps=((4, 5),)), [batch(records)], target)
+    assert (gapped.differing, gapped.skipped, gapped.equal) == (0, 1, 9)
+
+
+def test_two_swapped_records_are_moved_not_changed() -> None:
+    records = ten()
+    order = [0, 1, 3, 2, *range(4, 10)]
+    result = compared(identity(), [batch(records)], [batch(copied([records[n] for n in order], 100))])
+    assert [(d.kind, d.source, d.shift) for d in result.differences] == [(Kind.MOVED, 2, 1), (Kind.MOVED, 3, -1)]
+
+
+@pytest.mark.parametrize(("producer", "who"), [(OURS, "this link"), (5, "producer 5, not by this link")])
+def test_a_duplicate_behind_the_ledgers_back_is_extra(producer: int, who: str) -> None:
+    records = ten()
+    chunk = chunk_for([Run(0, 100, 4), Run(4, 105, 6)], 0, 10, 100, 110 + 1)
+    again = rewritten(batch([records[3]._replace(offset=104)]), producer_id=producer)
+    target = [batch(copied(records[:4], 100)), again, batch(copied(records[4:], 105))]
+    result = compared(chunk, [batch(records)], target)
+    assert [(d.kind, d.source, d.target) for d in result.differences] == [(Kind.EXTRA, None, 104)]
+    assert f"source offset 3 a second time, written by {who}" in result.differences[0].what
+
+
+def test_a_foreign_record_is_extra_and_a_hole_without_a_record_is_nothing() -> None:
+    records = ten()
+    chunk = chunk_for([Run(0, 100, 4), Run(4, 105, 6)], 0, 10, 100, 111)
+    sound = [batch(copied(records[:4], 100)), batch(copied(records[4:], 105))]
+    assert compared(chunk, [batch(records)], sound).differing == 0
+    result = compared(chunk, [batch(records)], [sound[0], batch([at(104, b"who?")]), sound[1]])
+    assert [(d.kind, d.target) for d in result.differences] == [(Kind.EXTRA, 104)]
+    assert "no record of the source" in result.differences[0].what
+
+
+def test_a_target_that_ends_early_lacks_the_rest() -> None:
+    records = ten()
+    result = compared(identity(), [batch(records)], [batch(copied(records[:7], 100))])
+    assert [(d.kind, d.source, d.count) for d in result.differences] == [(Kind.MISSING, 7, 3)]
+
+
+def test_a_source_that_lost_what_was_copied_is_told() -> None:
+    records = ten()
+    result = compared(identity(), [batch(records[:7])], [batch(copied(records, 100))])
+    assert [(d.kind, d.source, d.target, d.count) for d in result.differences] == [(Kind.EXTRA, 7, 107, 3)]
+    assert "no longer has" in result.differences[0].what
+
+
+def test_a_batch_that_cannot_be_decoded_is_named() -> None:
+    source = batch(ten(), LZ4)
+    broken = rewritten(source, base_offset=100)
+    broken = rewritten(broken[:70] + b"\xff" * (len(broken) - 70))
+    result = compared(identity(), [source], [broken])
+    assert (Kind.UNREADABLE, 100) in [(d.kind, d.target) for d in result.differences]
+
+
+# --- set aside --------------------------------------------------------------------------------------------------------
+
+
+def test_what_retention_took_is_counted_and_not_called_a_difference() -> None:
+    records = ten()
+    target = [batch(copied(records, 100)[4:])]
+    result = compared(identity(), [batch(records)], target, target_start=104)
+    assert (result.equal, result.deleted_target, result.differing) == (6, 4, 0)
+    result = compared(identity(), [batch(records[6:])], [batch(copied(records, 100))], source_start=6)
+    assert (result.equal, result.deleted_source, result.differing) == (4, 6, 0)
+
+
+def test_what_compaction_took_is_unsettled_but_for_tombstones() -> None:
+    records = ten()
+    records[2] = records[2]._replace(value=None)
+    copies = copied(records, 100)
+    chunk = replace(identity(), target_compacted=True)
+    left = make_batch([copies[n] for n in (0, 3, 4, 5, 6, 7, 8, 9)]).data
+    result = compared(chunk, [batch(records)], [left])
+    assert (result.equal, result.compacted_target, result.unsettled, result.differing) == (8, 1, 1, 0)
+    result = compared(replace(identity(), source_compacted=True), [batch(records[3:])], [batch(copies)])
+    assert (result.equal, result.compacted_source, result.differing) == (7, 3, 0)
+
+
+def test_much_more_damage_than_can_be_listed_is_counted() -> None:
+    records = [at(n, b"%d" % n) for n in range(5_000)]
+    wrong = [at(n, b"x%d" % n) for n in range(5_000)]
+    result = compared(identity(5_000, 0), [batch(records)], [batch(wrong)])
+    assert result.differing == 5_000
+    assert 0 < len(result.differences) <= 20
+    assert ChunkResult.from_json(result.to_json()) == result
