@@ -16,7 +16,8 @@ def count_members(settings: ClientSettings, group: str) -> int:
     """How many members a group of any kind has now; none when it does not exist."""
     options: dict[str, Any] = dict(client_options(settings))
     timeout_s = settings.request_timeout_ms / 1000
-    future = AdminClient(options).describe_consumer_groups([group], request_timeout=timeout_s)[group]
+    client = AdminClient(options)  # held until the answer: its requests end with it
+    future = client.describe_consumer_groups([group], request_timeout=timeout_s)[group]
     try:
         return len(future.result(timeout_s + 5).members)
     except KafkaException as error:

@@ -138,6 +138,10 @@ class MirrorMakerTakeover:
 
     def decide(self, partitions: Sequence[TopicPartition], *, wait: bool) -> dict[TopicPartition, Decision]:
         """Decide for each source partition. While MirrorMaker 2 runs its topics are postponed; `wait` raises then."""
+        found = self._decide(partitions, wait=wait)
+        return {partition: found[partition] for partition in partitions}
+
+    def _decide(self, partitions: Sequence[TopicPartition], *, wait: bool) -> dict[TopicPartition, Decision]:
         remotes = {
             p: TopicPartition(self._link.naming.remote(self._link.source, p.topic), p.partition) for p in partitions
         }
