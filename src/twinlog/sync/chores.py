@@ -123,10 +123,6 @@ class Chores:
         if before is None or (before.findings, before.trouble) != (note.findings, note.trouble):
             self.on_note(note)
         told = view.notes.get(note.chore)
-        for memo in outcome.memos:
-            view.memos.setdefault(memo.chore, {})[memo.name] = memo
-        for name in outcome.forget:
-            view.memos.get(note.chore, {}).pop(name, None)
         entries: list[ChoreNote | Memo] = list(outcome.memos)
         if told is None or _says(told) != _says(note) or note.at_ms - told.at_ms >= _QUIET_MS:
             view.notes[note.chore] = note
@@ -134,6 +130,11 @@ class Chores:
         for start in range(0, len(entries), _ENTRIES_PER_WRITE):
             await writer.write(entries[start : start + _ENTRIES_PER_WRITE])
         await writer.write([], tombstones=[memo_key(note.chore, name) for name in outcome.forget])
+        # Only now: a chore that believed it had noted what the ledger refused would never note it again.
+        for memo in outcome.memos:
+            view.memos.setdefault(memo.chore, {})[memo.name] = memo
+        for name in outcome.forget:
+            view.memos.get(note.chore, {}).pop(name, None)
 
 
 def _says(note: ChoreNote) -> tuple[object, ...]:

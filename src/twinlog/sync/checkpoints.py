@@ -1,0 +1,68 @@
+"""Checkpoints: where each group goes on in the copy, told in MirrorMaker 2's words. Runs in the service's loop.
+
+Java clients (`RemoteClusterUtils.translateOffsets`) read them. They are also our memory of what was told before: read
+at the start, so that a position never goes back because a service was restarted (R6). The incarnation of the topic
+travels in a record header, where MirrorMaker 2's readers do not look.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from twinlog.errors import ClusterError
+from twinlog.model.group_positions import GroupPartition, Told
+from twinlog.model.mirrormaker import Checkpoint, NotReadable
+from twinlog.model.names import TopicPartition
+from twinlog.sync.internal_topics import InternalLog
+from twinlog.wire.codec import PlainRecord
+
+_INCARNATION: Final = "twinlog.incarnation"
+
+
+@dataclass
+class Checkpoints:
+    """One link's checkpoints topic."""
+
+    log: InternalLog
+    told: dict[GroupPartition, Told] = field(default_factory=dict)
+    loaded: bool = False
+
+    async def load(self) -> str | None:
+        """Read what was told before; returns a sentence when that did not work."""
+        try:
+            records = await self.log.read_all()
+        except ClusterError as error:
+            return f"{self.log.topic}: what was told before is not known: {error}; a position may be told again"
+        unreadable = 0
+        before: dict[GroupPartition, Told] = {}
+        for record in records:
+            try:
+                found = Checkpoint.read(record.key, record.value)
+            except NotReadable:
+                unreadable += 1
+                continue
+            incarnation = dict(record.headers).get(_INCARNATION)
+            before[_key(found)] = Told(
+                found.upstream, found.downstream, incarnation.decode(errors="replace") if incarnation else None
+            )
+        self.told = before | self.told
+        self.loaded = True
+        return f"{self.log.topic}: {unreadable} records are no checkpoints; they are ignored" if unreadable else None
+
+    async def emit(self, fresh: Iterable[tuple[Checkpoint, str]]) -> int:
+        """Tell positions, each with the incarnation that it is about; returns how many."""
+        news = list(fresh)
+        now_ms = int(time.time() * 1000)
+        await self.log.write(
+            [PlainRecord(0, now_ms, c.key(), c.value(), [(_INCARNATION, inc.encode())]) for c, inc in news]
+        )
+        for checkpoint, incarnation in news:
+            self.told[_key(checkpoint)] = Told(checkpoint.upstream, checkpoint.downstream, incarnation)
+        return len(news)
+
+
+def _key(checkpoint: Checkpoint) -> GroupPartition:
+    return GroupPartition(checkpoint.group, TopicPartition(checkpoint.topic, checkpoint.partition))

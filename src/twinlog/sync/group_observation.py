@@ -1,0 +1,234 @@
+"""Looking at the groups of both ends, in a few requests whatever their number. Runs in the service and in commands.
+
+    source: groups, committed offsets      ┐
+    ledger: roster, states, maps           ├─▶ GroupsNow, for the rules in model.group_positions
+    target: groups, their offsets, the log ┘
+
+A topic of the source that was itself copied from the target (`B.orders` on A, for the link A->B) is not mirrored back,
+but its positions can be: the ledger of the opposite link lies on the source and is read from the other end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from twinlog.errors import ClusterError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.group_positions import Copied, GroupsNow, Translates, starts_wanted
+from twinlog.model.groups import SHARE, GroupPosition, ListedGroup
+from twinlog.model.ledger import PartitionState, RosterTopic, ledger_topic
+from twinlog.model.names import NextOffset, TopicPartition
+from twinlog.model.partition_map import PartitionMap
+from twinlog.sync.ends import LinkEnds
+from twinlog.wire.connection import Cluster, TopicMetadata
+from twinlog.wire.groups import GroupCoordinators
+
+_OTHER_TOPIC: Final = frozenset({"SOURCE_TOPIC_MISSING", "SOURCE_TOPIC_RECREATED", "TARGET_TOPIC_MISSING"})
+_LEDGER_WITHIN_S: Final = 20.0
+
+Offsets = Mapping[TopicPartition, NextOffset | ClusterError]
+
+
+@dataclass
+class GroupObserver:
+    """The eyes of one link on consumer groups. Keeps one connection per broker and lane until closed."""
+
+    ends: LinkEnds
+    source: Cluster = field(init=False)
+    target: Cluster = field(init=False)
+    groups: dict[str, ListedGroup] = field(default_factory=dict)  # selected, of the source
+    findings: list[str] = field(default_factory=list)  # of the last look
+    _opposite: LedgerView | None = None
+    _maps: dict[tuple[bool, TopicPartition], tuple[PartitionState, PartitionMap]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        link = self.ends.link
+        self.source = Cluster(link.source_admin, f"twinlog|{link.name}|groups")
+        self.target = Cluster(link.target_admin, f"twinlog|{link.name}|groups")
+        self.at_source, self.at_target = GroupCoordinators(self.source), GroupCoordinators(self.target)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.source.close()
+        await self.target.close()
+
+    async def refresh_groups(self) -> None:
+        """List the groups of the source that the settings select."""
+        listed = await self.at_source.list_groups()
+        selection = self.ends.link.groups
+        self.groups = {name: group for name, group in listed.items() if selection.matches(name)}
+
+    @property
+    def share_groups(self) -> list[str]:
+        """Selected groups whose records are shared out one by one: they have no position to translate."""
+        return sorted(name for name, group in self.groups.items() if group.kind == SHARE)
+
+    async def look(self, view: LedgerView, groups: Iterable[str] | None = None) -> GroupsNow:
+        """Observe everything about these groups (all selected ones, unless told)."""
+        self.findings = [
+            f"{name}: a share group has no position that could be translated" for name in self.share_groups
+        ]
+        wanted = [name for name in (self.groups if groups is None else groups) if name not in self.share_groups]
+        committed, there, on_target = await self._positions(wanted)
+        partitions = {partition for positions in committed.values() for partition in positions}
+        opposite = await self._opposite_view({p.topic for p in partitions})
+        # The ledger first, then the log: so the log's end is never before a place that the ledger names.
+        copied = self._copied(view, opposite, partitions)
+        await self._check_topics(copied)
+        await self._measure_logs(copied)
+        active = frozenset(name for name, group in there.items() if group.active)
+        now = GroupsNow(committed, copied, on_target, active)
+        starts = await asyncio.to_thread(self.ends.source.fetch_start_offsets, sorted(starts_wanted(now)))
+        for partition, start in starts.items():
+            if not isinstance(start, ClusterError):
+                copied[partition] = replace(copied[partition], source_start=int(start))
+        return now
+
+    async def _positions(
+        self, wanted: list[str]
+    ) -> tuple[
+        dict[str, Mapping[TopicPartition, GroupPosition]],
+        dict[str, ListedGroup],
+        dict[str, Mapping[TopicPartition, GroupPosition]],
+    ]:
+        asked, listed = await asyncio.gather(self.at_source.fetch_positions(wanted), self.at_target.list_groups())
+        committed = {name: found for name, found in asked.items() if not isinstance(found, ClusterError) and found}
+        there = {name: listed[name] for name in committed if name in listed}
+        for name in [name for name, group in there.items() if group.kind == SHARE]:
+            self.findings.append(f"{name}: on {self.ends.link.target} this is a share group; it takes no positions")
+            del committed[name], there[name]
+        found_there = await self.at_target.fetch_positions(there)
+        for name, found in [*asked.items(), *found_there.items()]:
+            if isinstance(found, ClusterError):
+                self.findings.append(f"{name}: {found}")
+                committed.pop(name, None)
+        on_target = {name: found for name, found in found_there.items() if not isinstance(found, ClusterError)}
+        return dict(committed), there, dict(on_target)
+
+    # --- what the ledgers say ---------------------------------------------------------------------------------------
+
+    async def _opposite_view(self, topics: set[str]) -> LedgerView | None:
+        """The ledger of the opposite link, when groups have positions in what that link copied."""
+        link = self.ends.link
+        if not any(link.naming.topic_source(topic) == link.target for topic in topics):
+            return None
+        name = ledger_topic(link.target)
+        metadata = (await self.source.refresh([name]))[name]
+        if metadata.error or not metadata.leaders:
+            return None
+        if self._opposite is None or set(self._opposite.positions) != set(metadata.leaders):
+            self._opposite = LedgerView(dict.fromkeys(metadata.leaders, 0), keep_maps=True)
+        async with asyncio.timeout(_LEDGER_WITHIN_S):
+            await self._opposite.catch_up(self.source, link.target)
+        return self._opposite
+
+    def _copied(
+        self, view: LedgerView, opposite: LedgerView | None, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, Copied]:
+        returned = {entry.remote: entry for entry in opposite.roster.values()} if opposite else {}
+        found: dict[TopicPartition, Copied] = {}
+        for partition in partitions:
+            topic, number = partition
+            if topic in view.roster:
+                found[partition] = self._forward(view, view.roster[topic], number)
+            elif topic in returned and opposite is not None:
+                found[partition] = self._backward(opposite, returned[topic], number)
+        return found
+
+    def _forward(self, view: LedgerView, entry: RosterTopic, number: int) -> Copied:
+        here = TopicPartition(entry.topic, number)
+        known = self._map(view, entry, here, back=False)
+        return Copied(
+            remote=TopicPartition(entry.remote, number),
+            incarnation=entry.incarnation,
+            first=known.span.source_first if known else _origin(entry, number),
+            floor=0,
+            translate=known.to_target if known else None,
+            trouble=_trouble(entry, number),
+        )
+
+    def _backward(self, view: LedgerView, entry: RosterTopic, number: int) -> Copied:
+        there = TopicPartition(entry.topic, number)
+        known = self._map(view, entry, there, back=True)
+        translate: Translates | None = known.to_source if known else None
+        return Copied(
+            remote=there,
+            incarnation=entry.incarnation,
+            first=known.span.target_first if known else 0,
+            floor=_origin(entry, number),
+            translate=translate,
+            trouble=_trouble(entry, number),
+        )
+
+    def _map(
+        self, view: LedgerView, entry: RosterTopic, partition: TopicPartition, *, back: bool
+    ) -> PartitionMap | None:
+        """The partition's map, unpacked once per state; None while nothing is noted of this incarnation."""
+        state = view.states.get(partition)
+        if state is None or state.incarnation != entry.incarnation:
+            return None
+        known = self._maps.get((back, partition))
+        if known is None or known[0] is not state:
+            known = (state, PartitionMap(state, view.sealed.get(partition, {}).values()))
+            self._maps[back, partition] = known
+        return known[1]
+
+    # --- what the clusters say --------------------------------------------------------------------------------------
+
+    async def _check_topics(self, copied: dict[TopicPartition, Copied]) -> None:
+        """A topic that was created anew since the roster was written is another topic."""
+        link = self.ends.link
+        here = await self.source.refresh({partition.topic for partition in copied})
+        there = await self.target.refresh({one.remote.topic for one in copied.values()})
+        for partition, one in copied.items():
+            if one.trouble is not None:
+                continue
+            ids = set(one.incarnation.split("/"))
+            trouble = _identity(here.get(partition.topic), ids, link.source) or _identity(
+                there.get(one.remote.topic), ids, link.target
+            )
+            if trouble:
+                copied[partition] = replace(one, trouble=trouble)
+
+    async def _measure_logs(self, copied: dict[TopicPartition, Copied]) -> None:
+        """Where the logs of the target begin and end now."""
+        remotes = sorted({one.remote for one in copied.values() if one.trouble is None})
+        admin = self.ends.target
+        ends: Offsets = await asyncio.to_thread(admin.fetch_end_offsets, remotes)
+        starts: Offsets = await asyncio.to_thread(admin.fetch_start_offsets, remotes)
+        for partition, one in copied.items():
+            if one.trouble is not None:
+                continue
+            start, end = starts[one.remote], ends[one.remote]
+            if isinstance(start, ClusterError) or isinstance(end, ClusterError):
+                problem = start if isinstance(start, ClusterError) else end
+                copied[partition] = replace(one, trouble=f"{one.remote}: its log cannot be measured: {problem}")
+            else:
+                copied[partition] = replace(
+                    one,
+                    floor=max(one.floor, int(start)),
+                    target_start=int(start),
+                    target_end=max(int(start), int(end)),
+                )
+
+
+def _origin(entry: RosterTopic, number: int) -> int:
+    return entry.origins[number] if number < entry.partitions else 0
+
+
+def _trouble(entry: RosterTopic, number: int) -> str | None:
+    if entry.problem is not None and entry.problem.code in _OTHER_TOPIC:
+        return entry.problem.says
+    return None if number < entry.partitions else "the partition is not mirrored yet"
+
+
+def _identity(metadata: TopicMetadata | None, ids: set[str], cluster: str) -> str | None:
+    """Why the topic of that name is not the one that the ledger tells of."""
+    if metadata is None or metadata.error:
+        return f"the topic is not there on {cluster}"
+    if metadata.topic_id not in ids:
+        return f"the topic was deleted and created again on {cluster}; the ledger tells of the older one"
+    return None

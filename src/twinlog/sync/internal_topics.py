@@ -1,0 +1,116 @@
+"""The small topics that MirrorMaker 2's clients read: made compacted, written and read whole. Runs in the service.
+
+Only partition 0 counts; readers on the Java side look nowhere else. A topic that is there already, or that we may not
+create, is used as it is: what cannot be done is said (R13), the rest goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable, TopicExists
+from twinlog.kafka.admin import ClusterAdmin, TopicOrder
+from twinlog.model.names import TopicPartition
+from twinlog.model.topics import TopicFacts
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.batch import Stamp, readdress
+from twinlog.wire.codec import OpenRecord, PlainRecord, open_batch, seal
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.log import LogReader, fetch_ends
+from twinlog.wire.produce import begin_produce
+
+_CONFIGS: Final = {"cleanup.policy": "compact"}
+_RECORDS_PER_BATCH: Final = 2_000
+_UNSIGNED: Final = Stamp(-1, -1, -1)
+_NO_CODEC: Final = 0
+_ATTEMPTS: Final = 6
+_PAUSE_S: Final = 0.1
+_READ_WITHIN_S: Final = 15.0
+
+
+def ensure_topic(admin: ClusterAdmin, name: str, replication_factor: int) -> str | None:
+    """Create the topic unless it is there; returns a sentence when that was refused. Blocking."""
+    if isinstance(admin.describe_topics([name])[name], TopicFacts):
+        return None
+    order = TopicOrder(name, 1, replication_factor, _CONFIGS)
+    refusal = admin.create_topics([order])[name]
+    if refusal is None or isinstance(refusal, TopicExists):
+        return None
+    return f"{name}: could not be created: {refusal}; create it with one partition and cleanup.policy=compact"
+
+
+@dataclass
+class InternalLog:
+    """Partition 0 of one internal topic."""
+
+    cluster: Cluster
+    topic: str
+
+    async def write(self, records: Sequence[PlainRecord]) -> None:
+        """Append records, in order, until acknowledged."""
+        for begin in range(0, len(records), _RECORDS_PER_BATCH):
+            for sealed in seal(records[begin : begin + _RECORDS_PER_BATCH], _NO_CODEC):
+                await self._send(readdress(sealed.data, sealed.header, _UNSIGNED))
+
+    async def _send(self, batch: bytes) -> None:
+        pause, error = _PAUSE_S, codes.NONE
+        for _ in range(_ATTEMPTS):
+            error = await self._try(batch)
+            if error == codes.NONE:
+                return
+            if error == codes.TOPIC_AUTHORIZATION_FAILED:
+                raise AccessDenied(self.cluster.alias, f"Write on {self.topic} is needed")
+            if error not in codes.PASSING and error != codes.UNKNOWN_TOPIC_OR_PARTITION:
+                break
+            self.cluster.topics.pop(self.topic, None)
+            await asyncio.sleep(pause)
+            pause *= 2
+        if error == codes.REQUEST_TIMED_OUT:
+            raise ClusterUnreachable(self.cluster.alias, f"the leader of {self.topic} does not answer")
+        raise BrokerRefused(self.cluster.alias, f"{self.topic}: {codes.name_of(error)}")
+
+    async def _try(self, batch: bytes) -> int:
+        where = TopicPartition(self.topic, 0)
+        try:
+            if self.cluster.leader(*where) is None:
+                await self.cluster.refresh([self.topic])
+            leader = self.cluster.leader(*where)
+            if leader is None:
+                return self.cluster.topics[self.topic].error or codes.LEADER_NOT_AVAILABLE
+            connection = await self.cluster.connection(leader.node, "internal")
+            return (await begin_produce(connection, {where: batch}, self.cluster.timeout_s))[where].error
+        except ConnectionTrouble:
+            return codes.REQUEST_TIMED_OUT
+
+    async def read_all(self) -> list[OpenRecord]:
+        """Everything in it now; nothing when there is no such topic."""
+        metadata = (await self.cluster.refresh([self.topic]))[self.topic]
+        if metadata.error == codes.UNKNOWN_TOPIC_OR_PARTITION:
+            return []
+        if metadata.error == codes.TOPIC_AUTHORIZATION_FAILED:
+            raise AccessDenied(self.cluster.alias, f"Read and Describe on {self.topic} are needed")
+        try:
+            async with asyncio.timeout(min(_READ_WITHIN_S, self.cluster.timeout_s)):
+                return await self._read()
+        except TimeoutError:
+            raise BrokerRefused(
+                self.cluster.alias, f"{self.topic} could not be read in time; is Read on it granted?"
+            ) from None
+
+    async def _read(self) -> list[OpenRecord]:
+        end = (await fetch_ends(self.cluster, self.topic, {0: 0}))[0]
+        records: list[OpenRecord] = []
+        if not end:
+            return records
+        reader = LogReader(self.cluster, self.topic, {0: 0}, "internal-read", max_wait_ms=50, lasting=False)
+        async for _, batches in reader.batches():
+            for header, data in batches:
+                if not header.is_control:
+                    records += open_batch(data)
+            if reader.positions[0] >= end:
+                break
+        self.cluster.drop("internal-read")
+        return records

@@ -1,0 +1,119 @@
+"""The chore "offset-syncs": pairs of equal records, told in MirrorMaker 2's words. Runs in the service's loop.
+
+Our own translation needs none of them. They are written so that MirrorMaker 2 and tools that read its topic can go on
+from what we copied. A pair is the newest copied record of a partition, from the ledger: always true, never guessed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from twinlog.errors import ClusterError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.ledger import PartitionState, SealedRuns
+from twinlog.model.mirrormaker import NotReadable, OffsetSync
+from twinlog.model.names import TopicPartition
+from twinlog.sync.chores import Outcome
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.internal_topics import InternalLog, ensure_topic
+from twinlog.wire.codec import PlainRecord
+from twinlog.wire.connection import Cluster
+
+_SECONDS: Final = 5.0
+
+
+class Pair(NamedTuple):
+    """One record on both sides."""
+
+    upstream: int
+    downstream: int
+
+
+@dataclass
+class OffsetSyncs:
+    """Pairs of all partitions of one link."""
+
+    ends: LinkEnds
+    name: str = "offset-syncs"
+    seconds: float = _SECONDS
+    told: dict[TopicPartition, tuple[str | None, Pair]] = field(default_factory=dict)  # with its incarnation
+    log: InternalLog = field(init=False)
+    _seen: dict[TopicPartition, Pair] = field(default_factory=dict)
+    _ready: bool = False
+
+    def __post_init__(self) -> None:
+        link = self.ends.link
+        at_source = link.offset_syncs_location == "source"
+        client = link.source_producer if at_source else link.target_producer
+        self._admin = self.ends.source if at_source else self.ends.target
+        topic = link.naming.offset_syncs_topic(link.target if at_source else link.source)
+        self.log = InternalLog(Cluster(client, f"twinlog|{link.name}|offset-syncs"), topic)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.log.cluster.close()
+
+    async def step(self, view: LedgerView) -> Outcome:
+        """Tell the newest pair of every partition that moved on."""
+        findings = [] if self._ready else await self._prepare()
+        fresh: dict[TopicPartition, tuple[str | None, Pair]] = {}
+        for partition, state in view.states.items():
+            entry = view.roster.get(partition.topic)
+            if entry is None or entry.incarnation != state.incarnation:
+                continue
+            pair = newest_pair(state, view.sealed.get(partition, {}))
+            if pair is not None and self._due(partition, state.incarnation, pair):
+                fresh[partition] = (state.incarnation, pair)
+        now_ms = int(time.time() * 1000)
+        syncs = [OffsetSync(*partition, *pair) for partition, (_, pair) in fresh.items()]
+        await self.log.write([PlainRecord(0, now_ms, sync.key(), sync.value(), []) for sync in syncs])
+        self.told |= fresh
+        return Outcome({"partitions": len(self.told), "told": len(fresh)}, findings)
+
+    async def _prepare(self) -> list[str]:
+        factor = self.ends.link.offset_syncs_replication_factor
+        problem = await asyncio.to_thread(ensure_topic, self._admin, self.log.topic, factor)
+        try:
+            for record in await self.log.read_all():
+                self._remember(record.key, record.value)
+        except ClusterError as error:
+            problem = problem or f"{self.log.topic}: what was told before is not known: {error}; pairs are told again"
+        self._ready = problem is None
+        return [problem] if problem else []
+
+    def _remember(self, key: bytes | None, value: bytes | None) -> None:
+        try:
+            sync = OffsetSync.read(key, value)
+        except NotReadable:
+            return  # readers ignore it as well
+        self.told[TopicPartition(sync.topic, sync.partition)] = (None, Pair(sync.upstream, sync.downstream))
+
+    def _due(self, partition: TopicPartition, incarnation: str, pair: Pair) -> bool:
+        """Far enough from the last one told, or the partition stands still and this is its last word."""
+        stands_still = self._seen.get(partition) == pair
+        self._seen[partition] = pair
+        before = self.told.get(partition)
+        if before is None:
+            return True
+        told_of, told = before
+        if told_of is not None and told_of != incarnation:
+            return True
+        far = pair.downstream - told.downstream > self.ends.link.offset_lag_max
+        return pair.upstream > told.upstream and (far or stands_still)
+
+
+def newest_pair(state: PartitionState, sealed: Mapping[int, SealedRuns]) -> Pair | None:
+    """The last record that was copied; None when there is none yet."""
+    rows = state.runs
+    if not rows:
+        mine = [part for part in sealed.values() if part.incarnation == state.incarnation and part.runs]
+        rows = max(mine, key=lambda part: part.first).runs if mine else []
+    if not rows:
+        return None
+    source, target, length, source_step, target_step, times = rows[-1]
+    back = length - 1
+    return Pair(source + (times - 1) * source_step + back, target + (times - 1) * target_step + back)

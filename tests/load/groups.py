@@ -1,0 +1,83 @@
+"""Consumer groups as applications run them: they read some records, commit, and leave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient
+from tests.load.logs import Cluster, LogRecord, log_record
+
+Protocol: TypeAlias = Literal["classic", "consumer"]
+
+_SILENCE_S = 30.0
+
+
+@contextmanager
+def member(
+    cluster: Cluster, group: str, topic: str, protocol: Protocol = "classic", *, reset: str = "error"
+) -> Iterator[Consumer]:
+    """One member of a group, which leaves at the end. A group without a position is an error unless `reset` says so."""
+    consumer = Consumer(
+        {
+            **cluster.client,
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": group,
+            "group.protocol": protocol,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": reset,
+            "fetch.wait.max.ms": 50,
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def read_on(
+    cluster: Cluster, group: str, topic: str, count: int, protocol: Protocol = "classic", *, reset: str = "error"
+) -> list[LogRecord]:
+    """Read so many records of a topic (or up to the end of all its partitions), commit, leave."""
+    records: list[LogRecord] = []
+    ended: set[int] = set()
+    with member(cluster, group, topic, protocol, reset=reset) as consumer:
+        heard = time.monotonic()
+        while len(records) < count and not (ended and ended == {p.partition for p in consumer.assignment()}):
+            message = consumer.poll(0.2)
+            assert time.monotonic() - heard < _SILENCE_S, f"{group}: silence after {len(records)} records"
+            if message is None:
+                continue
+            heard = time.monotonic()
+            error = message.error()
+            if error is None:
+                records.append(log_record(message))
+            elif error.code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition() or 0)
+            else:
+                raise AssertionError(f"{group}: {error}")
+        if records:
+            consumer.commit(asynchronous=False)
+    return records
+
+
+def set_positions(cluster: Cluster, group: str, positions: Mapping[tuple[str, int], int]) -> None:
+    """Set a group without members to these places, as the console tool does."""
+    admin = AdminClient({**cluster.client, "bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    places = [TopicPartition(*partition, offset) for partition, offset in positions.items()]
+    for future in admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)]).values():
+        future.result(30)
+
+
+def positions(cluster: Cluster, group: str) -> dict[tuple[str, int], int]:
+    """Where a group stands."""
+    admin = AdminClient({**cluster.client, "bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+    (future,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
+    return {(place.topic, place.partition): place.offset for place in future.result(30).topic_partitions}
