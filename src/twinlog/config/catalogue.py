@@ -16,7 +16,10 @@ from twinlog.config.values import (
     Kind,
     Mapped,
     OneOf,
+    Overrides,
+    Regex,
     Regexes,
+    RenameFormat,
     Servers,
     Start,
     T_co,
@@ -180,6 +183,31 @@ MERGE_LINGER_MS = _own("merge.linger.ms", Whole(0, 10_000), "3", "How long a tri
 EPOCH_SECONDS = _own("epoch.seconds", Whole(1, 86_400), "600", "Length of a Spark epoch while the plan is unchanged.")
 LEDGER_SHARDS = _own("ledger.shards", Whole(1, 256), "32", "Writers' identities of the link. Fixed once it has run.")
 MAX_BYTES_IN_FLIGHT = _own("max.bytes.in.flight", Whole(65_536), "33554432", "Bytes read but not written, per task.")
+TOPIC_WHITELIST = _own("topic.whitelist", Words(), "", "Replicator's word: topics to mirror, by name.")
+TOPIC_REGEX = _own(
+    "topic.regex", Regex(), None, "Replicator's word: one expression for topics to mirror; may hold commas."
+)
+TOPIC_BLACKLIST = _own("topic.blacklist", Words(), "", "Replicator's word: topics to leave out, by name.")
+RENAME_FORMAT = _own(
+    "topic.rename.format", RenameFormat(), "${topic}",
+    "What copies are called, as with Replicator; where it is set, replication.policy.class has no effect.",
+)  # fmt: skip
+PROVENANCE_MODE = _own(
+    "provenance.mode", OneOf(("batch", "header", "off")), None,
+    "How records are kept from coming home between clusters with the same topic names: by who wrote a batch, or by a "
+    "header in each record. Absent: batch where names are the same, else off.",
+)  # fmt: skip
+PROVENANCE_HEADERS = _own(
+    "provenance.header.enable", Flag(), "false", "Replicator's word for provenance.mode = header. A ring needs it."
+)
+PROVENANCE_RELAY = _own(
+    "provenance.relay", OneOf(("auto", "all", "none")), "auto",
+    "Records that another link brought to the source: copy them on, or only what was born there. Auto: by topology.",
+)  # fmt: skip
+PROVENANCE_OVERRIDES = _own(
+    "provenance.header.filter.overrides", Overrides(), "",
+    "Records to copy although they come home: clusterRegex,topicRegex,fromMs-untilMs; `-` is any time, `;` separates.",
+)  # fmt: skip
 CONFIG_CONFLICT = _own(
     "sync.topic.configs.conflict", OneOf(("report", "revert", "keep")), "report",
     "A topic config that was changed by hand on the target: keep and show it as a difference, set the source's value "
@@ -268,6 +296,8 @@ MAX_REQUEST_SIZE = Key(
 
 SUPPORTED: tuple[Key[Any], ...] = (
     CLUSTERS, CONFIG_PROVIDERS, PROVIDER_CLASSES, ENABLED, TOPICS, TOPICS_EXCLUDE, POLICY_CLASS, SEPARATOR,
+    TOPIC_WHITELIST, TOPIC_REGEX, TOPIC_BLACKLIST, RENAME_FORMAT, PROVENANCE_MODE, PROVENANCE_HEADERS,
+    PROVENANCE_RELAY, PROVENANCE_OVERRIDES,
     SEPARATOR_INTERNAL, HEARTBEATS_REPLICATION, REPLICATION_FACTOR, TASKS_MAX, REFRESH_TOPICS, REFRESH_TOPICS_SECONDS,
     SYNC_TOPIC_CONFIGS, SYNC_TOPIC_CONFIGS_SECONDS, CONFIG_EXCLUDE, USE_DEFAULTS_FROM, CONFIG_CONFLICT, TOPIC_DELETION,
     SYNC_TOPIC_ACLS, SYNC_TOPIC_ACLS_SECONDS, SYNC_TOPIC_ACLS_MODE, GROUPS, GROUPS_EXCLUDE, REFRESH_GROUPS,

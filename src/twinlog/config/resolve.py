@@ -28,6 +28,7 @@ from twinlog.config.properties import parse_properties
 from twinlog.config.providers import expand
 from twinlog.config.remarks import remark
 from twinlog.config.review import review
+from twinlog.config.routes import resolve_routes
 from twinlog.config.settings import (
     AclsMode,
     ConfigConflict,
@@ -42,9 +43,9 @@ from twinlog.config.settings import (
 )
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.model.names import LinkName
-from twinlog.model.naming import ReplicationNaming
 from twinlog.model.selection import Patterns, Selection
 from twinlog.model.start import Earliest, Latest, StartFrom
+from twinlog.model.topology import Route
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,10 @@ def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapp
     lookup = Lookup(file, entries)
     lookup.files |= files
     aliases = _aliases(lookup)
-    links = tuple(_link(LinkLookup(lookup, link)) for link in _enabled(lookup, aliases, clusters))
+    chosen = _enabled(lookup, aliases, clusters)
+    every = [LinkLookup(lookup, link, runs=link in chosen) for link in _enabled(lookup, aliases, ())]
+    routes = resolve_routes(every)
+    links = tuple(_link(LinkLookup(lookup, link), routes[link]) for link in chosen)
     heartbeats = tuple(_heartbeats(lookup, aliases, clusters))
     remarks = review(entries.values(), lookup.asked, aliases, file) if aliases else []
     everything = sorted([*findings, *unresolved, *lookup.findings, *remarks], key=lambda one: one.line or 0)
@@ -169,7 +173,7 @@ def _heartbeats(lookup: Lookup, aliases: tuple[str, ...], wanted: Collection[str
         )
 
 
-def _link(at: LinkLookup) -> LinkSettings:
+def _link(at: LinkLookup, route: Route) -> LinkSettings:
     remark(at)
     return LinkSettings(
         source=at.link.source,
@@ -180,8 +184,9 @@ def _link(at: LinkLookup) -> LinkSettings:
         target_consumer=resolve_client(at, TARGET_CONSUMER),
         target_producer=resolve_client(at, TARGET_PRODUCER),
         target_admin=resolve_client(at, TARGET_ADMIN),
-        topics=_selection(at),
-        naming=_naming(at),
+        topics=route.selection,
+        naming=route.naming,
+        provenance=route.provenance,
         replication_factor=at.value(keys.REPLICATION_FACTOR),
         tasks_max=at.optional(keys.TASKS_MAX),
         refresh_topics_enabled=at.value(keys.REFRESH_TOPICS),
@@ -225,21 +230,6 @@ def _link(at: LinkLookup) -> LinkSettings:
         max_bytes_in_flight=at.value(keys.MAX_BYTES_IN_FLIGHT),
         fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
         admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
-    )
-
-
-def _selection(at: LinkLookup) -> Selection:
-    return Selection(
-        at.value(keys.TOPICS), at.value(keys.TOPICS_EXCLUDE), heartbeats=at.value(keys.HEARTBEATS_REPLICATION)
-    )
-
-
-def _naming(at: LinkLookup) -> ReplicationNaming:
-    return ReplicationNaming(
-        policy="identity" if at.value(keys.POLICY_CLASS) == "identity" else "default",
-        separator=at.value(keys.SEPARATOR),
-        source_alias=at.link.source,
-        separator_in_internal_topics=at.value(keys.SEPARATOR_INTERNAL),
     )
 
 

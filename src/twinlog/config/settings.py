@@ -14,6 +14,7 @@ from twinlog.config.secrets import Secret
 from twinlog.model.deletion import TopicDeletion
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
+from twinlog.model.provenance import Provenance
 from twinlog.model.selection import Patterns, Selection
 from twinlog.model.start import StartFrom
 
@@ -92,6 +93,7 @@ class LinkSettings(_Frozen):
     target_admin: ClientSettings
     topics: Selection
     naming: ReplicationNaming
+    provenance: Provenance
     # -1: the target's own default.
     replication_factor: int
     # None: derived from partitions and cores.

@@ -13,6 +13,8 @@ from typing import Protocol, TypeVar
 
 from twinlog.model.deletion import DELETIONS_ALLOWED, TopicDeletion, parse_deletion
 from twinlog.model.javaregex import RegexError
+from twinlog.model.naming import TOPIC
+from twinlog.model.provenance import OVERRIDES_ALLOWED, Override, parse_overrides
 from twinlog.model.selection import Patterns
 from twinlog.model.start import STARTS_ALLOWED, StartFrom, parse_start
 
@@ -160,6 +162,49 @@ class Regexes:
         except RegexError as error:
             raise ValueRefusedError(_which(patterns, error)) from None
         return patterns
+
+
+@dataclass(frozen=True)
+class Regex:
+    """One Java regular expression; a comma is part of it."""
+
+    allowed: str = "a regular expression (Java's)"
+
+    def read(self, text: str) -> str:
+        """Compile; the refusal says what is wrong."""
+        try:
+            Patterns((text.strip(),)).check()
+        except RegexError as error:
+            raise ValueRefusedError(f"it has {error}") from None
+        return text.strip()
+
+
+@dataclass(frozen=True)
+class RenameFormat:
+    """A name with a place for the topic's own."""
+
+    allowed: str = "letters, digits, `.`, `_`, `-` and ${topic}, once"
+
+    def read(self, text: str) -> str:
+        """Return the format."""
+        before, found, after = text.strip().partition(TOPIC)
+        if not found or not re.fullmatch(r"[A-Za-z0-9._-]*", before + after):
+            raise ValueRefusedError(f"allowed is {self.allowed}")
+        return text.strip()
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Replicator's exceptions from provenance."""
+
+    allowed: str = OVERRIDES_ALLOWED
+
+    def read(self, text: str) -> tuple[Override, ...]:
+        """Read all triples; the refusal says which is wrong."""
+        try:
+            return parse_overrides(text)
+        except ValueError as error:
+            raise ValueRefusedError(str(error)) from None
 
 
 @dataclass(frozen=True)

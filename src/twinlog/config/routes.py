@@ -1,0 +1,105 @@
+"""Names, selections and provenance of all links of a file, which depend on each other. Runs while it is resolved.
+
+A link's way back decides what its names mean, and the whole topology decides which records are copied on: so all
+enabled links are read here, also those that another process runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import cast
+
+from twinlog.config import catalogue as keys
+from twinlog.config.lookup import LinkLookup
+from twinlog.model.names import LinkName
+from twinlog.model.naming import ReplicationNaming
+from twinlog.model.provenance import Mode, Provenance, Relay
+from twinlog.model.selection import Selection
+from twinlog.model.topology import Route, settle
+
+
+def resolve_routes(links: Iterable[LinkLookup]) -> dict[LinkName, Route]:
+    """Read every enabled link; a topology that would bring records home or twice is noted as an error."""
+    lookups = list(links)
+    namings = _namings(lookups)
+    routes = [Route(at.link, namings[at.link], _selection(at), *_provenance(at, namings)) for at in lookups]
+    settled = settle(routes)
+    if settled.fault is not None and lookups:
+        lookups[0].lookup.note("error", None, f"the links form a loop: {settled.fault}; {settled.remedy}")
+    if any(route.auto and route.provenance.relay == "none" for route in settled.routes):
+        links_of = ", ".join(str(route.link) for route in settled.routes if route.provenance.relay == "none")
+        sentence = f"a full mesh with the same names: each link copies only what was born at its source ({links_of})"
+        lookups[0].lookup.note("info", None, sentence)
+    return {route.link: route for route in settled.routes}
+
+
+def _namings(lookups: list[LinkLookup]) -> dict[LinkName, ReplicationNaming]:
+    namings = {at.link: _naming(at) for at in lookups}
+    for link, naming in namings.items():
+        back = namings.get(LinkName(link.target, link.source))
+        if back is not None and back.policy == "identity":
+            namings[link] = replace(naming, opposite_format=back.rename_format)
+    return namings
+
+
+def _naming(at: LinkLookup) -> ReplicationNaming:
+    policy, renames = at.value(keys.POLICY_CLASS), at.entry(keys.RENAME_FORMAT)
+    chosen = at.entry(keys.POLICY_CLASS)
+    if renames is not None and chosen is not None and policy != "identity":
+        at.lookup.note(
+            "warning", chosen, f"no effect: {renames.key} in line {renames.line} says what copies are called"
+        )
+    return ReplicationNaming(
+        policy="identity" if renames is not None or policy == "identity" else "default",
+        separator=at.value(keys.SEPARATOR),
+        source_alias=at.link.source,
+        separator_in_internal_topics=at.value(keys.SEPARATOR_INTERNAL),
+        rename_format=at.value(keys.RENAME_FORMAT),
+    )
+
+
+def _selection(at: LinkLookup) -> Selection:
+    """MirrorMaker 2's patterns, or Replicator's words: then its rule holds, that what nothing names is not copied."""
+    include, exclude = at.value(keys.TOPICS), at.value(keys.TOPICS_EXCLUDE)
+    named, pattern = at.value(keys.TOPIC_WHITELIST), at.optional(keys.TOPIC_REGEX)
+    if any(at.entry(key) is not None for key in (keys.TOPIC_WHITELIST, keys.TOPIC_REGEX)):
+        include = (
+            *map(_quoted, named),
+            *((pattern,) if pattern else ()),
+            *(include if at.entry(keys.TOPICS) is not None else ()),
+        )
+        exclude = exclude if at.entry(keys.TOPICS_EXCLUDE) is not None else ()
+    banned = at.value(keys.TOPIC_BLACKLIST)
+    exclude = (*exclude, *map(_quoted, banned))
+    return Selection(include, exclude, heartbeats=at.value(keys.HEARTBEATS_REPLICATION))
+
+
+def _quoted(name: str) -> str:
+    return name.replace(".", r"\.")
+
+
+def _provenance(at: LinkLookup, namings: Mapping[LinkName, ReplicationNaming]) -> tuple[Provenance, bool]:
+    """The link's provenance, and whether its relay rule is to be chosen by the topology."""
+    mode, relay = _mode(at, namings), at.value(keys.PROVENANCE_RELAY)
+    overrides = at.value(keys.PROVENANCE_OVERRIDES)
+    if mode == "batch" and any(not one.is_for_ever for one in overrides):
+        needs = f"a time needs {keys.PROVENANCE_HEADERS.name} = true: a batch does not tell when it was copied"
+        at.lookup.note("error", at.entry(keys.PROVENANCE_OVERRIDES), needs)
+    chosen = cast("Relay", "all" if relay == "auto" else relay)
+    return Provenance(mode, chosen, overrides), relay == "auto"
+
+
+def _mode(at: LinkLookup, namings: Mapping[LinkName, ReplicationNaming]) -> Mode:
+    told, headers = at.optional(keys.PROVENANCE_MODE), at.value(keys.PROVENANCE_HEADERS)
+    if headers and told not in {None, "header"}:
+        clash = f"contradicts {keys.PROVENANCE_HEADERS.name} = true; remove one of the two"
+        at.lookup.note("error", at.entry(keys.PROVENANCE_MODE), clash)
+    if told is not None:
+        return cast("Mode", told)
+    if headers:
+        return "header"
+    back = namings.get(LinkName(at.link.target, at.link.source))
+    same_names = namings[at.link].policy == "identity" or (back is not None and back.policy == "identity")
+    # With prefixes on both ways the names alone tell, and nobody needs the right to read the writers' notes.
+    return "batch" if same_names else "off"
