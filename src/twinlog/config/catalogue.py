@@ -239,6 +239,14 @@ MM2_CONNECTOR = _own(
 )  # fmt: skip
 FAULT_RETRY_SECONDS = _own("fault.retry.seconds", Whole(1, 86_400), "15", "How often a faulted partition is tried.")
 
+RPO_SECONDS = _own("rpo.seconds", Whole(1), None, "Objective: at most so much may be lost. Absent: none was set.")
+RTO_SECONDS = _own("rto.seconds", Whole(1), None, "Objective: a switch is over within this time. Absent: none was set.")
+OBJECTIVES = _own("objectives", Words(), "", "Names of objectives for some topics each; the first that matches counts.")
+OBJECTIVE_KEYS = _own(
+    "objectives.*", Text(), None,
+    "Of each name N: objectives.N.topics (regular expressions), objectives.N.rpo.seconds, objectives.N.rto.seconds.",
+)  # fmt: skip
+
 # --- every client -----------------------------------------------------------------------------------------------------
 
 
@@ -306,7 +314,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX, ERRORS_TOLERANCE, TRANSFORMS,
     ADMIN_TIMEOUT_MS, START_FROM, MM2_TAKEOVER, MM2_OFFSETS_TOPIC, MM2_CONNECTOR, ON_GAP,
     MERGE_TARGET_BYTES, MERGE_LINGER_MS,
-    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
+    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, RPO_SECONDS, RTO_SECONDS,
+    OBJECTIVES, OBJECTIVE_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,
     SSL_KEYSTORE_PASSWORD, SSL_KEYSTORE_KEY, SSL_KEYSTORE_CHAIN, SSL_KEY_PASSWORD, CLIENT_ID, REQUEST_TIMEOUT_MS,

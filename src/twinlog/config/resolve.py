@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
 from twinlog.config.lookup import LinkLookup, Lookup, Origin
+from twinlog.config.objectives import resolve_objectives
 from twinlog.config.precedence import (
     SOURCE_ADMIN,
     SOURCE_CONSUMER,
@@ -229,6 +230,7 @@ def _link(at: LinkLookup, route: Route) -> LinkSettings:
         ledger_shards=at.value(keys.LEDGER_SHARDS),
         max_bytes_in_flight=at.value(keys.MAX_BYTES_IN_FLIGHT),
         fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
+        objectives=resolve_objectives(at),
         admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
     )
 

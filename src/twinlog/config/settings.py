@@ -14,6 +14,7 @@ from twinlog.config.secrets import Secret
 from twinlog.model.deletion import TopicDeletion
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
+from twinlog.model.objectives import Objectives
 from twinlog.model.provenance import Provenance
 from twinlog.model.selection import Patterns, Selection
 from twinlog.model.start import StartFrom
@@ -142,6 +143,7 @@ class LinkSettings(_Frozen):
     # Per task.
     max_bytes_in_flight: int
     fault_retry_seconds: int
+    objectives: Objectives
     admin_timeout_ms: int
 
     @property

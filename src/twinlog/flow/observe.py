@@ -8,15 +8,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, ClusterUnreachable, SourceTopicMissing
 from twinlog.ledger.view import LedgerView
 from twinlog.model.deletion import ReportDeletion
+from twinlog.model.exposure import link_exposure
 from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition
+from twinlog.model.source_ends import CHORE, known_ends
 from twinlog.wire.connection import Cluster
 
 EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
@@ -69,7 +71,7 @@ class Observer:
         now_ms = int(time.time() * 1000)
         behind = [p for p in parts if p.lag]
         oldest = min((p.newest_ms for p in behind if p.newest_ms > 0), default=None)
-        return LinkStatus(
+        status = LinkStatus(
             link=self.link.name,
             engine=view.engine,
             partitions=parts,
@@ -82,6 +84,10 @@ class Observer:
             topics=len(view.roster),
             chores=tuple(view.notes[chore] for chore in sorted(view.notes)),
         )
+        nexts = {part.partition: part.source_next for part in parts}
+        ids = {name: topic.source_id for name, topic in view.roster.items()}
+        known = known_ends(view.memos.get(CHORE, {}), nexts, ids)
+        return replace(status, exposure=link_exposure(status, known, self.link.objectives, live=trouble is None))
 
     def _partition(
         self,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from twinlog.model.ledger import ChoreNote, Engine, FaultEntry
 from twinlog.model.names import TopicPartition
+
+if TYPE_CHECKING:
+    from twinlog.model.exposure import LinkExposure
 
 LinkState: TypeAlias = Literal["RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "STOPPED", "UNKNOWN"]
 ENGINE_SILENT_MS: Final = 20_000
@@ -51,6 +54,7 @@ class LinkStatus:
     lag_seconds: float | None = None
     topics: int = 0
     chores: tuple[ChoreNote, ...] = ()
+    exposure: LinkExposure | None = None  # what would be lost if the source vanished now
 
     @property
     def faults(self) -> tuple[FaultEntry, ...]:

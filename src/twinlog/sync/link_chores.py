@@ -7,6 +7,7 @@ from twinlog.sync.chores import Chore
 from twinlog.sync.configs import ConfigSync
 from twinlog.sync.deletions import DeletionSync
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.source_ends import SourceEnds
 from twinlog.sync.groups import GroupSync
 from twinlog.sync.heartbeats import Heartbeats
 from twinlog.sync.offset_syncs import OffsetSyncs
@@ -14,7 +15,7 @@ from twinlog.sync.offset_syncs import OffsetSyncs
 
 def chores_of(ends: LinkEnds) -> list[Chore]:
     """The chores of one link."""
-    chores: list[Chore] = []
+    chores: list[Chore] = [SourceEnds(ends)]
     if ends.link.sync_topic_configs:
         chores.append(ConfigSync(ends))
     if not isinstance(ends.link.topic_deletion, IgnoreDeletion):

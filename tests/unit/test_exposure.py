@@ -1,0 +1,154 @@
+"""What a loss would cost: sums, retention, objectives, and that nobody mistakes unknown for nothing."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.test_settings_file import errors, findings, link
+
+from twinlog.model.exposure import link_exposure
+from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.names import TopicPartition
+from twinlog.model.objectives import Objective, Objectives, kept
+from twinlog.model.selection import Patterns
+from twinlog.model.source_ends import KnownEnd
+
+NOW = 10_000_000
+
+
+def part(topic: str, lag: int | None, *, copied: int = 100, newest_ms: int = NOW - 1000) -> PartitionStatus:
+    end = None if lag is None else copied + lag
+    return PartitionStatus(TopicPartition(topic, 0), topic, copied, end, copied, copied, copied * 50, 0, newest_ms)
+
+
+def known(lag: int, *, covered_ago_s: int = 5, rate: float = 0.0, keeps: tuple[int, int] = (-1, -1)) -> KnownEnd:
+    return KnownEnd(100 + lag, NOW - 4000, NOW - covered_ago_s * 1000, rate, *keeps)
+
+
+def status(*parts: PartitionStatus, rate: float | None = None) -> LinkStatus:
+    return LinkStatus("A->B", None, parts, now_ms=NOW, records_per_second=rate)
+
+
+def test_topics_are_summed_by_their_mean_record_size() -> None:
+    found = link_exposure(
+        status(part("orders", 10), part("logs", 0)),
+        {TopicPartition("orders", 0): known(10, covered_ago_s=7)},
+        Objectives(),
+        live=True,
+    )
+    assert (found.total.records, found.total.bytes, found.total.seconds) == (10, 500, 7.0)
+    assert [(t.topic, t.records, t.seconds, t.at_risk) for t in found.topics] == [
+        ("orders", 10, 7.0, True),
+        ("logs", 0, 0.0, False),
+    ]
+
+
+@pytest.mark.proves("R7")
+def test_nothing_known_is_not_nothing_lost() -> None:
+    found = link_exposure(status(part("orders", None)), {}, Objectives(), live=False)
+    assert (found.total.records, found.total.bytes, found.total.seconds) == (None, None, None)
+    assert found.total.at_risk
+    assert found.catch_up_s is None
+
+
+@pytest.mark.proves("R7")
+def test_one_unknown_partition_leaves_the_age_of_the_link_unknown_and_the_known_records_told() -> None:
+    places = {TopicPartition("orders", 0): known(3)}
+    found = link_exposure(status(part("orders", None), part("new", None)), places, Objectives(), live=False)
+    assert (found.total.records, found.total.unknown, found.total.seconds) == (3, 1, None)
+
+
+def test_a_source_that_is_gone_leaves_the_last_known_loss_and_what_may_have_come_since() -> None:
+    places = {TopicPartition("orders", 0): known(2, rate=50.0)}
+    found = link_exposure(status(part("orders", None)), places, Objectives(), live=False).total
+    assert (found.records, found.maybe_more, found.known_at_ms, found.seconds) == (2, 200, NOW - 4000, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("keeps", "rate", "left"),
+    [
+        ((-1, -1), 1.0, None),
+        ((61_000, -1), 1.0, 60.0),
+        ((500, -1), 1.0, 0.0),  # its time has come
+        ((-1, 10 * 50 - 1), 1.0, 0.0),  # what waits is already more than is kept
+        ((-1, 110 * 50), 2.0, 50.0),
+        ((61_000, 110 * 50), 2.0, 50.0),  # whichever comes first
+    ],
+)
+def test_the_time_until_retention_takes_what_is_not_copied(
+    keeps: tuple[int, int], rate: float, left: float | None
+) -> None:
+    places = {TopicPartition("orders", 0): known(10, rate=rate, keeps=keeps)}
+    assert link_exposure(status(part("orders", 10)), places, Objectives(), live=True).total.time_to_loss_s == left
+
+
+def test_nothing_is_lost_to_retention_that_is_copied() -> None:
+    places = {TopicPartition("orders", 0): known(0, keeps=(1, 1))}
+    assert link_exposure(status(part("orders", 0)), places, Objectives(), live=True).total.time_to_loss_s is None
+
+
+@pytest.mark.parametrize(
+    ("copying", "arriving", "catch_up", "falling"),
+    [(300.0, 100.0, 5.0, False), (100.0, 100.0, None, True), (None, 100.0, None, False)],
+)
+def test_the_time_to_catch_up(copying: float | None, arriving: float, catch_up: float | None, falling: bool) -> None:
+    places = {TopicPartition("orders", 0): known(1000, covered_ago_s=60, rate=arriving)}
+    found = link_exposure(status(part("orders", 1000), rate=copying), places, Objectives(), live=True)
+    assert (found.catch_up_s, found.falling_behind) == (catch_up, falling)
+
+
+OBJECTIVES = Objectives(
+    (Objective("money", Patterns(("pay.*",)), 4), Objective("any", Patterns(("pay.*", "o.*")), 60)),
+    Objective("default", Patterns((".*",)), None),
+)
+
+
+def test_the_first_objective_that_names_a_topic_counts() -> None:
+    places = {TopicPartition(t, 0): known(1, covered_ago_s=5) for t in ("payments", "orders", "logs")}
+    found = link_exposure(status(*(part(t, 1) for t in ("payments", "orders", "logs"))), places, OBJECTIVES, live=True)
+    assert {t.topic: (t.objective, t.kept) for t in found.topics} == {
+        "payments": ("money", "broken"),
+        "orders": ("any", "kept"),
+        "logs": ("default", None),
+    }
+    assert [t.topic for t in found.broken] == ["payments"]
+
+
+def test_what_nobody_knows_is_not_kept() -> None:
+    assert kept(None, 5) == "unknown"
+    assert kept(None, None) is None
+    assert (kept(5.0, 5), kept(5.1, 5)) == ("kept", "broken")
+
+
+# --- in the file ------------------------------------------------------------------------------------------------------
+
+
+def test_objectives_are_read_like_transforms_of_connect() -> None:
+    it = link(
+        "rpo.seconds = 60\nA->B.rto.seconds = 900\nobjectives = money, logs\nobjectives.money.topics = pay.*, orders\n"
+        "objectives.money.rpo.seconds = 5\nA->B.objectives.money.rto.seconds = 30\nobjectives.logs.topics = log.*\n"
+        "objectives.logs.rpo.seconds = 3600\n"
+    ).objectives
+    assert [(o.name, o.rpo_seconds, o.rto_seconds) for o in it.all] == [
+        ("money", 5, 30),
+        ("logs", 3600, None),
+        ("default", 60, 900),
+    ]
+    assert [it.of(t).name for t in ("orders", "log.web", "other")] == ["money", "logs", "default"]
+    assert it.strictest_rto_seconds == 30
+
+
+def test_without_any_nothing_was_promised() -> None:
+    it = link().objectives
+    assert (it.of("orders").rpo_seconds, it.strictest_rto_seconds) == (None, None)
+
+
+def test_an_objective_without_topics_or_with_a_wrong_number_is_an_error() -> None:
+    assert any("money has no topics" in error for error in errors("objectives = money"))
+    wrong = "objectives = m\nobjectives.m.topics = a\nA->B.objectives.m.rpo.seconds = soon"
+    assert any("a whole number" in error for error in errors(wrong))
+
+
+@pytest.mark.parametrize("line", ["A->B.objectives.m.rpo.second = 5", "A->B.objectives.x.rpo.seconds = 5"])
+def test_a_promise_that_nobody_would_watch_is_remarked(line: str) -> None:
+    text = f"objectives = m\nobjectives.m.topics = a\nobjectives.m.rpo.seconds = 5\n{line}"
+    assert any("ignored" in str(finding) and line.partition(" ")[0] in str(finding) for finding in findings(text))
