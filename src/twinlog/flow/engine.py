@@ -1,6 +1,8 @@
 """The engine of one link: keeps the roster, the query and the engine record alive. Runs in the service's process.
 
     ledger topic ─▶ engine record (its offset is our generation) ─▶ roster ─▶ query ─▶ watch, refresh, repeat
+         ▲                                                                                     │
+         └───────────── the switch holds the link (switch_watch): wait, then sign in anew ◀────┘
 
 Nothing here touches records. Every trouble is a visible state (`phase`, `trouble`), and everything that may pass is
 waited for with growing pauses (R9, R14).
@@ -15,7 +17,7 @@ import shutil
 import socket
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -24,11 +26,13 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, EngineDied
 from twinlog.flow.plan import tasks_for
 from twinlog.flow.source import LinkRun
+from twinlog.flow.switch_watch import SwitchWatch
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.model.ledger import Engine, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.roster import Origins, roster_changes, wanted_origins
+from twinlog.model.switch import StateEntry
 from twinlog.model.topics import Roster
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
@@ -38,7 +42,7 @@ HEARTBEAT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 6.0
 _TICK_S: Final = 0.25
 
-Phase: TypeAlias = Literal["starting", "running", "waiting", "superseded", "stopped"]
+Phase: TypeAlias = Literal["starting", "running", "waiting", "switched", "superseded", "stopped"]
 
 
 class Topics(Protocol):
@@ -74,6 +78,10 @@ class LinkEngine:
     checkpoints: Path
     cores: int
     beside: Beside | None = None
+    # False for the engine of a switch itself, which copies while all others are held.
+    heeds_switch: bool = True
+    # What to do while the switch holds the link (given by the service: recovery.guard).
+    on_held: Callable[[StateEntry], Awaitable[None]] | None = None
     phase: Phase = "starting"
     trouble: str | None = None
     view: LedgerView | None = None
@@ -86,6 +94,9 @@ class LinkEngine:
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
     _query: Any = None
     _beside_tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _following: asyncio.Task[None] | None = None
+    _chores: asyncio.Task[None] | None = None
+    _heeded: int = 0
 
     async def run(self) -> None:
         """Until stopped, superseded by a later engine, or out of luck with Spark itself (EngineDied)."""
@@ -102,28 +113,65 @@ class LinkEngine:
 
     async def _live(self) -> None:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
+        watch = SwitchWatch(self.link, target)
+        following = None
+        try:
+            shards = await self._patiently("preparing the ledger", lambda: asyncio.to_thread(self.topics.ensure_ledger))
+            if shards is None or await self._patiently("reading the switch", lambda: watch.read("target")) is None:
+                return
+            self._following = following = asyncio.create_task(watch.follow())
+            while not self._stopping.is_set():
+                if watch.holds and self.heeds_switch:
+                    await self._stand_still(watch)
+                else:
+                    await self._copy(target, shards, watch)
+        finally:
+            if following is not None:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+            await watch.close()
+            await target.close()
+
+    async def _copy(self, target: Cluster, shards: int, watch: SwitchWatch) -> None:
+        """From signing in until stopped, or until the switch holds the link."""
         writer = roster_writer(target, self.link.source, self.link.name)
         tasks = self._beside_tasks
         try:
-            shards = await self._patiently("preparing the ledger", lambda: asyncio.to_thread(self.topics.ensure_ledger))
-            if shards is None:
-                return
             self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
             await self._sign_in(target, writer, view)
+            # The source may know of a switch that the target never heard of.
+            if await self._patiently("reading the switch", lambda: watch.read("source")) is None or self._held(watch):
+                return
             tasks.append(asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine")))
             if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
                 return
-            if self.beside is not None and not self._stopping.is_set():
-                tasks.append(asyncio.create_task(self.beside.run(view, writer)))
-            await self._drive(LinkRun(self.link, self.generation, shards, self.cores), writer, view)
+            await self._drive(LinkRun(self.link, self.generation, shards, self.cores), writer, view, watch)
         finally:
             try:
-                await self._end_query(writer)
+                await self._end_query(writer, watch)
             finally:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                await target.close()
+                tasks.clear()
+                self._chores = None
+
+    def _held(self, watch: SwitchWatch) -> bool:
+        return self.heeds_switch and watch.holds
+
+    async def _stand_still(self, watch: SwitchWatch) -> None:
+        """Until the switch lets the link copy again; meanwhile an old primary that comes back is shut."""
+        self.phase, self.trouble = "switched", watch.reason
+        log.warning("%s: %s", self.link.name, watch.reason)
+        while watch.holds and not self._stopping.is_set():
+            self._see_that_all_live()
+            if self.on_held is not None and watch.state is not None:
+                await self.on_held(watch.state)
+            self.trouble = watch.reason
+            await self._pause(_TICK_S)
+        self.trouble = None
+        if not self._stopping.is_set():
+            self.phase = "starting"
 
     def stop(self) -> None:
         """Ask for a clean end: what was read is written and noted."""
@@ -174,6 +222,7 @@ class LinkEngine:
             phase=phase,
             replan=self._replan,
             trouble=self.trouble,
+            heeded=self._heeded,
             at_ms=int(time.time() * 1000),
         )
 
@@ -225,13 +274,15 @@ class LinkEngine:
             self._replan += 1
         self._tasks = tasks
 
-    async def _drive(self, run: LinkRun, writer: LedgerWriter, view: LedgerView) -> None:
+    async def _drive(self, run: LinkRun, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> None:
         """Keep the query running, the roster fresh and the engine record warm."""
         next_refresh = time.monotonic() + self.link.refresh_topics_seconds
         next_beat = 0.0
         pause = 0.5
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not self._held(watch):
             self._see_that_all_live()
+            if await self._heed_draining(writer, view, watch):
+                next_beat = 0.0
             if self._query is None:
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
                 self.phase = "running"
@@ -257,9 +308,26 @@ class LinkEngine:
                 next_refresh = time.monotonic() + self.link.refresh_topics_seconds
             await self._pause(_TICK_S)
 
+    async def _heed_draining(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> bool:
+        """Chores run, unless the switch is changing what they would change back; tells whether anything is new.
+
+        That they rest is told in the engine's record: the switch waits for it before it touches the clusters.
+        """
+        drains = self.heeds_switch and watch.mode == "draining"
+        if drains and self._chores is not None:
+            self._chores.cancel()
+            await asyncio.gather(self._chores, return_exceptions=True)
+            self._beside_tasks.remove(self._chores)
+            self._chores = None
+        elif not drains and self._chores is None and self.beside is not None:
+            self._chores = asyncio.create_task(self.beside.run(view, writer))
+            self._beside_tasks.append(self._chores)
+        before, self._heeded = self._heeded, watch.generation
+        return before != self._heeded
+
     def _see_that_all_live(self) -> None:
         """What runs beside waits for clusters by itself; when it ends it met a mistake of ours: begin anew."""
-        for task in self._beside_tasks:
+        for task in (*self._beside_tasks, *filter(None, [self._following])):
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 raise EngineDied(repr(error)) from error
 
@@ -279,11 +347,12 @@ class LinkEngine:
         folder.mkdir(parents=True)
         return folder
 
-    async def _end_query(self, writer: LedgerWriter) -> None:
+    async def _end_query(self, writer: LedgerWriter, watch: SwitchWatch) -> None:
         """Let the running epoch finish (readers see "stopping" in the ledger), then stop the query."""
         query = self._query
         if query is None:
             return
+        held = self._held(watch) and not self._stopping.is_set()
         superseded = self.phase == "superseded"
         try:
             if not superseded:
@@ -294,10 +363,11 @@ class LinkEngine:
         await asyncio.to_thread(_stop, query)
         self._query = None
         if not superseded:
-            self.phase = "stopped"
+            self.phase = "switched" if held else "stopped"
+            self._heeded = watch.generation
             try:
                 async with asyncio.timeout(1.0):
-                    await writer.write([self._record("stopped", self.generation)])
+                    await writer.write([self._record(self.phase, self.generation)])
             except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
                 log.warning("%s: not signed out: %s", self.link.name, error)
 

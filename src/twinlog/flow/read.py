@@ -235,7 +235,7 @@ class Reader:
         if self.replan is None:
             self.replan = engine.replan
         superseded = (engine.generation or 0) > self.plan.generation
-        if superseded or engine.phase in {"stopping", "stopped"} or engine.replan != self.replan:
+        if superseded or engine.phase in {"stopping", "stopped", "switched"} or engine.replan != self.replan:
             self.finished.set()
 
     def _enlist(self, topic: RosterTopic, mine: set[int]) -> None:

@@ -67,9 +67,10 @@ class Engine(_Entry):
     generation: int | None = None  # None in the first record: the offset is the generation
     host: str = ""
     pid: int = 0
-    phase: Literal["starting", "running", "stopping", "stopped"] = "starting"
+    phase: Literal["starting", "running", "stopping", "stopped", "switched"] = "starting"
     replan: int = 0  # raised to end the running epoch early
     trouble: str | None = None  # why nothing moves, when nothing moves
+    heeded: int = 0  # the generation of the switch that this engine obeys by now
     at_ms: int = 0
 
 

@@ -16,6 +16,7 @@ TOPIC: Final = "${topic}"
 """What stands for the topic's own name in a rename format."""
 _LEDGER_PREFIX = "twinlog-ledger."
 _LEDGER_SUFFIX = ".internal"
+SWITCH_TOPIC = "twinlog-switch.internal"
 
 
 def is_own_ledger(topic: str) -> bool:
@@ -106,7 +107,8 @@ class ReplicationNaming:
 
     def is_internal(self, topic: str) -> bool:
         """Tell whether the topic belongs to a machine (Kafka, MirrorMaker 2, Twinlog) and is never mirrored."""
-        return topic.startswith(("__", ".")) or self.is_mm2_internal(topic) or is_own_ledger(topic)
+        own = is_own_ledger(topic) or topic == SWITCH_TOPIC
+        return own or topic.startswith(("__", ".")) or self.is_mm2_internal(topic)
 
     def is_cycle(self, topic: str, source: str, target: str) -> bool:
         """Tell whether copying the topic from `source` to `target` would bring records home or round again.

@@ -1,0 +1,293 @@
+"""The switch log: which side of a pair is active, which link may copy, who is switching. Pure.
+
+Both clusters of a pair have a topic `twinlog-switch.internal` of one partition whose records are kept for ever. A
+switch is written into the one of the link's target, the *home* of the switch; decisions (`StateEntry`) are copied to
+the other cluster as soon as it answers. The log itself decides everything:
+
+- A claim opens a switch when none is open. While one is open, claims for another switch count for nothing: two
+  operators cannot run two switches.
+- Whoever claims the open switch again goes on with it, but only when its runner has been silent for a while. From then
+  on nothing that the older runner writes counts, and it stops as soon as it reads that (R10).
+- Decisions carry a generation; the highest one holds, whichever of the two clusters told it.
+
+Times are the broker's (the topic stamps records itself), so the clocks of operators' machines do not matter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinlog.model.names import LinkName
+from twinlog.model.naming import SWITCH_TOPIC
+
+SILENT_MS: Final = 10_000
+"""A runner that wrote nothing for so long is gone: it writes every two seconds."""
+
+Copying: TypeAlias = Literal["copying", "draining", "held", "by-switch"]
+"""What an engine may do with its link.
+
+copying    everything, as if there was no switch
+draining   copy records, but leave configs, ACLs and groups alone: the switch is changing them
+held       nothing
+by-switch  nothing: the switch runs an engine of its own
+"""
+Command: TypeAlias = Literal["failover-planned", "failover-unplanned", "failback-delta", "failback-full"]
+StepEvent: TypeAlias = Literal["begun", "note", "done", "failed"]
+
+
+def pair_of(link: LinkName) -> str:
+    """The two clusters of a link, whichever way it leads."""
+    return "<->".join(sorted(link))
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    pair: str
+
+    def value(self) -> bytes:
+        """The bytes of the record's value."""
+        return self.model_dump_json(exclude_none=True).encode()
+
+
+class Claim(_Entry):
+    """Somebody wants to run a switch, or to go on with one."""
+
+    kind: Literal["claim"] = "claim"
+    switch: str
+    runner: str
+    command: Command
+    link: str
+    operator: str = ""
+    host: str = ""
+    pid: int = 0
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class StepEntry(_Entry):
+    """What became of one step. `facts` are what a later run of the step, or another step, must know."""
+
+    kind: Literal["step"] = "step"
+    switch: str
+    runner: str
+    step: str
+    event: StepEvent
+    says: str = ""
+    facts: dict[str, Any] = Field(default_factory=dict)
+    took_ms: int = 0
+
+
+class Beat(_Entry):
+    """The runner lives."""
+
+    kind: Literal["beat"] = "beat"
+    switch: str
+    runner: str
+
+
+class End(_Entry):
+    """The switch is over."""
+
+    kind: Literal["end"] = "end"
+    switch: str
+    runner: str
+    outcome: Literal["done", "aborted"]
+    says: str = ""
+
+
+class StateEntry(_Entry):
+    """A decision: who is active and what each link may do. It replaces every decision of a lower generation."""
+
+    kind: Literal["state"] = "state"
+    generation: int
+    active: str
+    links: dict[str, Copying] = Field(default_factory=dict)
+    # Clusters whose producers must be shut out as soon as the cluster answers again, and by which means.
+    fence_on_return: dict[str, str] = Field(default_factory=dict)
+    switch: str = ""
+    runner: str = ""
+    why: str = ""
+    at_ms: int = 0
+
+
+SwitchEntry: TypeAlias = Claim | StepEntry | Beat | End | StateEntry
+_KINDS: Final[dict[str, type[_Entry]]] = {
+    "claim": Claim,
+    "step": StepEntry,
+    "beat": Beat,
+    "end": End,
+    "state": StateEntry,
+}
+
+
+def read_switch_entry(value: bytes | None) -> SwitchEntry | None:
+    """Read one record; None for what we did not write."""
+    try:
+        raw: Any = json.loads(value or b"")
+        kind = _KINDS.get(raw.get("kind", ""))
+        entry: Any = None if kind is None else kind.model_validate(raw)
+    except (ValueError, AttributeError):
+        return None
+    return entry  # type: ignore[no-any-return]
+
+
+class Written(NamedTuple):
+    """An entry where it lies in the log."""
+
+    offset: int
+    at_ms: int
+    entry: SwitchEntry
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """One step of a switch, as far as it got."""
+
+    step: str
+    status: Literal["begun", "done", "failed"]
+    says: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    began_ms: int = 0
+    ended_ms: int = 0
+    took_ms: int = 0
+    runs: int = 1
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One switch from its claim on."""
+
+    id: str
+    claim: Claim
+    runner: str
+    since_ms: int
+    seen_ms: int
+    steps: Mapping[str, StepRecord] = field(default_factory=dict)
+    end: End | None = None
+    ended_ms: int = 0
+
+    def facts(self, step: str) -> Mapping[str, Any]:
+        """What a step left for others; empty when it never ran."""
+        found = self.steps.get(step)
+        return {} if found is None else found.facts
+
+    def is_done(self, step: str) -> bool:
+        """Whether a step need not run again."""
+        found = self.steps.get(step)
+        return found is not None and found.status == "done"
+
+
+@dataclass(frozen=True)
+class SwitchLog:
+    """What the log of one cluster says about one pair."""
+
+    pair: str
+    state: StateEntry | None = None
+    open: Switch | None = None
+    ended: tuple[Switch, ...] = ()
+    next_offset: int = 0
+
+    def take(self, written: Written) -> SwitchLog:
+        """Read one more record."""
+        log = replace(self, next_offset=written.offset + 1)
+        entry = written.entry
+        if entry.pair != self.pair:
+            return log
+        if isinstance(entry, StateEntry):
+            return _take_state(log, entry)
+        if isinstance(entry, Claim):
+            return _take_claim(log, entry, written.at_ms)
+        switch = log.open
+        if switch is None or (entry.switch, entry.runner) != (switch.id, switch.runner):
+            return log  # of a runner that was replaced, or of a switch that never was
+        switch = replace(switch, seen_ms=written.at_ms)
+        if isinstance(entry, End):
+            ended = replace(switch, end=entry, ended_ms=written.at_ms)
+            return replace(log, open=None, ended=(*log.ended, ended))
+        if isinstance(entry, StepEntry):
+            switch = replace(switch, steps={**switch.steps, entry.step: _step(switch, entry, written.at_ms)})
+        return replace(log, open=switch)
+
+    def take_all(self, entries: Iterable[Written]) -> SwitchLog:
+        """Read on."""
+        log = self
+        for written in entries:
+            log = log.take(written)
+        return log
+
+    def owned_by(self, switch: str, runner: str) -> bool:
+        """Whether this runner may go on."""
+        return self.open is not None and (self.open.id, self.open.runner) == (switch, runner)
+
+    def find(self, switch: str) -> Switch | None:
+        """A switch by its id, open or ended."""
+        known = [one for one in (*self.ended, self.open) if one is not None and one.id == switch]
+        return known[0] if known else None
+
+
+def _take_state(log: SwitchLog, entry: StateEntry) -> SwitchLog:
+    by_stranger = bool(entry.runner) and (log.open is None or entry.runner != log.open.runner)
+    if by_stranger or (log.state is not None and entry.generation <= log.state.generation):
+        return log
+    return replace(log, state=entry)
+
+
+def _take_claim(log: SwitchLog, claim: Claim, at_ms: int) -> SwitchLog:
+    switch = log.open
+    if switch is None:
+        known = any(one.id == claim.switch for one in log.ended)
+        if known:
+            return log  # it is over; its runner reads that
+        return replace(log, open=Switch(claim.switch, claim, claim.runner, at_ms, at_ms))
+    silent = at_ms - switch.seen_ms >= SILENT_MS
+    if claim.switch != switch.id or not (silent or claim.runner == switch.runner):
+        return log
+    return replace(log, open=replace(switch, runner=claim.runner, seen_ms=at_ms))
+
+
+def _step(switch: Switch, entry: StepEntry, at_ms: int) -> StepRecord:
+    before = switch.steps.get(entry.step)
+    facts = {**(before.facts if before else {}), **entry.facts}
+    if entry.event == "begun":
+        runs = 1 if before is None else before.runs + 1
+        began = at_ms if before is None else before.began_ms
+        return StepRecord(entry.step, "begun", entry.says, facts, began, 0, before.took_ms if before else 0, runs)
+    known = before or StepRecord(entry.step, "begun", began_ms=at_ms)
+    if entry.event == "note":
+        return replace(known, facts=facts)
+    status: Literal["done", "failed"] = "done" if entry.event == "done" else "failed"
+    took = known.took_ms + entry.took_ms
+    return replace(known, status=status, says=entry.says, facts=facts, ended_ms=at_ms, took_ms=took)
+
+
+def newest(*states: StateEntry | None) -> StateEntry | None:
+    """The decision that holds: the one of the highest generation."""
+    return max((state for state in states if state is not None), key=lambda state: state.generation, default=None)
+
+
+def may_copy(state: StateEntry | None, link: str) -> Copying:
+    """What an engine may do with a link; everything while there never was a switch."""
+    return "copying" if state is None else state.links.get(link, "copying")
+
+
+def held_because(state: StateEntry, link: str) -> str:
+    """Why a link stands still, for its status (R14)."""
+    match may_copy(state, link):
+        case "by-switch":
+            doing = "the switch copies with an engine of its own"
+        case _:
+            doing = "this link does not copy"
+    reason = f": {state.why}" if state.why else ""
+    return f"{state.active} is the active side since generation {state.generation}{reason}; {doing}"
+
+
+__all__ = [
+    "SILENT_MS", "SWITCH_TOPIC", "Beat", "Claim", "Command", "Copying", "End", "StateEntry", "StepEntry", "StepRecord",
+    "Switch", "SwitchEntry", "SwitchLog", "Written", "held_because", "may_copy", "newest", "pair_of",
+    "read_switch_entry",
+]  # fmt: skip
