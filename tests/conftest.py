@@ -50,6 +50,13 @@ def target_cluster(session_clusters: tuple[LocalCluster, LocalCluster]) -> Local
     return session_clusters[1]
 
 
+@pytest.fixture(scope="session")
+def secure_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """One broker that asks for passwords and rights, for the tests that are about them."""
+    with LocalCluster("closed", tmp_path_factory.mktemp("closed"), secure=True) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def make_cluster(tmp_path: Path) -> Iterator[Callable[..., LocalCluster]]:
     """Start a cluster of one test's own, for tests that break things; its brokers are stopped when the test ends."""

@@ -14,7 +14,10 @@
     ├── DemoFailed                 the demo's story could not be told to its end
     ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
     │   ├── ClusterUnreachable     (retriable)
+    │   │   └── TokenUnavailable   the token endpoint gives us no token
+    │   ├── LoginUnavailable       a library that the login needs is not installed
     │   ├── AccessDenied
+    │   │   └── ClusterRightMissing
     │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
     │   ├── MirrorMakerRuns        the link cannot be taken over yet (retriable)
     │   ├── LinkToItself           both aliases lead to one cluster
@@ -26,6 +29,9 @@
     │       ├── PartitionsExist
     │       ├── AuthorizerMissing
     │       └── ConfigRefused
+    ├── LedgerMissing              no engine has ever run the link
+    ├── GroupUnknown               no group of that name has a position
+    ├── PositionUnknown            a position has no counterpart on the other side
     ├── EngineNotStarted           Spark did not start
     ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
     ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
@@ -244,6 +250,27 @@ class ClusterUnreachable(ClusterError):
 
 
 @dataclass(eq=False)
+class TokenUnavailable(ClusterUnreachable):
+    """The brokers may be well, but without a token there is no talking to them. We wait, as for a broker (R9)."""
+
+    code = "TOKEN_UNAVAILABLE"
+    says = "{cluster}: no token: {problem}"
+    remedy = "Check sasl.oauthbearer.token.endpoint.url, client id and secret; Twinlog keeps trying."
+
+
+@dataclass(eq=False)
+class LoginUnavailable(ClusterError):
+    """The way to log in that the file asks for needs a library that is not installed here."""
+
+    code = "LOGIN_UNAVAILABLE"
+    says = "{cluster}: {problem}"
+    remedy = (
+        "Install Kerberos, then `pip install gssapi` and `pip install --no-binary confluent-kafka confluent-kafka` "
+        "against a librdkafka with SASL; or choose SCRAM or OAUTHBEARER."
+    )
+
+
+@dataclass(eq=False)
 class AccessDenied(ClusterError):
     """The cluster knows us and says no."""
 
@@ -290,6 +317,17 @@ class MirrorMakerRuns(ClusterError):
     says = "{cluster}: MirrorMaker 2 still runs: {problem}"
     remedy = "Stop it; a killed one is forgotten within seconds. Twinlog waits and goes on by itself."
     retriable = True
+
+
+@dataclass(eq=False)
+class ClusterRightMissing(AccessDenied):
+    """We are let in, but lack one right on the cluster as a whole."""
+
+    code = "CLUSTER_RIGHT_MISSING"
+    says = "{cluster}: {problem} is denied, {operation} on Cluster is needed"
+    remedy = "Grant {operation} on Cluster to Twinlog's principal on {cluster}."
+
+    operation: str
 
 
 @dataclass(eq=False)
@@ -343,6 +381,43 @@ class AuthorizerMissing(BrokerRefused):
 
     code = "AUTHORIZER_MISSING"
     says = "{cluster}: it has no authorizer: {problem}"
+
+
+@dataclass(eq=False)
+class LedgerMissing(TwinlogError):
+    """There is nothing to read about a link: no engine has ever run it."""
+
+    code = "LEDGER_MISSING"
+    says = "{link}: its ledger {topic} is not on {cluster}: no engine has ever run this link"
+    remedy = "Start it with `twinlog run`."
+
+    link: str
+    topic: str
+    cluster: str
+
+
+@dataclass(eq=False)
+class GroupUnknown(TwinlogError):
+    """A command asks about groups that are not there, not selected, or never committed anything."""
+
+    code = "GROUP_UNKNOWN"
+    says = "{group}: no selected group of that name has a position on {cluster}"
+    remedy = "Check the name, and `groups` and `groups.exclude` of the link."
+
+    group: str
+    cluster: str
+
+
+@dataclass(eq=False)
+class PositionUnknown(TwinlogError):
+    """A position that was asked for cannot be translated."""
+
+    code = "POSITION_UNKNOWN"
+    says = "{partition}: offset {offset} cannot be translated: {reason}"
+
+    partition: str
+    offset: int
+    reason: str
 
 
 @dataclass(eq=False)

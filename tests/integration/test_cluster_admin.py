@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import time
 import uuid
-from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import (
@@ -48,10 +47,9 @@ def topic(source_cluster: LocalCluster) -> str:
     return name
 
 
-@pytest.fixture(scope="module")
-def closed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with LocalCluster("closed", tmp_path_factory.mktemp("closed"), secure=True) as cluster:
-        yield cluster
+@pytest.fixture
+def closed_cluster(secure_cluster: LocalCluster) -> LocalCluster:
+    return secure_cluster
 
 
 def admin_of(cluster: LocalCluster) -> ClusterAdmin:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import time
 import uuid
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -204,6 +204,11 @@ class ClusterAdmin:
             )
             answers.update(_outcomes(self._gathered(futures)))
         return answers
+
+    def ask(self, question: Callable[[AdminClient, float], Mapping[K, Future[Any]]]) -> dict[K, Any]:
+        """Ask or order anything else (see acls): `question` gets the client and the time-out, the answers are ours."""
+        self._forget_complaints()
+        return self._gathered(question(self._client, self._timeout_s))
 
     # --- underneath -----------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from confluent_kafka import KafkaError
 
 from twinlog.errors import (
     AccessDenied,
+    AuthorizerMissing,
     BrokerRefused,
     ClusterError,
     ClusterUnreachable,
@@ -13,9 +14,12 @@ from twinlog.errors import (
     PartitionsExist,
     TopicExists,
     TopicNameInvalid,
+    TokenUnavailable,
     TopicUnknown,
 )
 
+# librdkafka has no code of its own for this.
+_NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: "  # noqa: S105
 _MEANS: dict[int, type[ClusterError]] = {
     # Nobody answers, or the answer did not arrive in time.
     KafkaError._TRANSPORT: ClusterUnreachable,  # noqa: SLF001 (librdkafka's own codes are spelled with an underscore)
@@ -46,6 +50,7 @@ _MEANS: dict[int, type[ClusterError]] = {
     KafkaError.TOPIC_ALREADY_EXISTS: TopicExists,
     KafkaError.INVALID_PARTITIONS: PartitionsExist,
     KafkaError.INVALID_CONFIG: ConfigRefused,
+    KafkaError.SECURITY_DISABLED: AuthorizerMissing,
 }
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from twinlog.model.deletion import IgnoreDeletion
+from twinlog.sync.acls import AclSync
 from twinlog.sync.chores import Chore
 from twinlog.sync.configs import ConfigSync
 from twinlog.sync.deletions import DeletionSync
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.source_ends import SourceEnds
 from twinlog.sync.groups import GroupSync
 from twinlog.sync.heartbeats import Heartbeats
 from twinlog.sync.offset_syncs import OffsetSyncs
+from twinlog.sync.source_ends import SourceEnds
 
 
 def chores_of(ends: LinkEnds) -> list[Chore]:
@@ -20,6 +21,8 @@ def chores_of(ends: LinkEnds) -> list[Chore]:
         chores.append(ConfigSync(ends))
     if not isinstance(ends.link.topic_deletion, IgnoreDeletion):
         chores.append(DeletionSync(ends))
+    if ends.link.sync_topic_acls_enabled:
+        chores.append(AclSync(ends))
     if ends.link.emit_checkpoints_enabled or ends.link.sync_group_offsets_enabled:
         chores.append(GroupSync(ends))
     if ends.link.emit_heartbeats_enabled:

@@ -1,0 +1,135 @@
+"""Chore "acls": the target's ACLs kept in step with the source's (model/acls has the rules).
+
+    describe both ends ─▶ wanted_acls, diff_acls ─▶ create, remove ─▶ what we added, and what waits for a failover, is
+                                                                      remembered in the ledger
+
+Runs in the service's loop. `twinlog diff` uses its eyes only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from twinlog.errors import AuthorizerMissing, ClusterRightMissing
+from twinlog.kafka.acls import create_acls, delete_acls
+from twinlog.ledger.view import LedgerView
+from twinlog.model.acls import (
+    AclBinding,
+    AclDiff,
+    AclRules,
+    diff_acls,
+    not_copied,
+    promote_set,
+    removal_doubt,
+    shelved,
+    unshelved,
+    wanted_acls,
+)
+from twinlog.model.ledger import Memo
+from twinlog.sync.chores import Outcome
+from twinlog.sync.ends import LinkEnds
+from twinlog.wire.acls import fetch_acls
+
+CHORE: Final = "acls"
+_SOURCE_MEMO: Final = "source"
+
+
+@dataclass(frozen=True)
+class AclPlan:
+    """What both ends said, and what follows."""
+
+    diff: AclDiff
+    wanted: frozenset[AclBinding]
+    held_back: frozenset[AclBinding]
+    unknown: list[str]
+    cluster_id: str  # of the source, to remember
+
+
+async def planned_acls(ends: LinkEnds, mirrored: Collection[str], memos: Mapping[str, Memo]) -> AclPlan:
+    """Look at both ends and compare. Raises AuthorizerMissing, or ClusterRightMissing with the right that is needed."""
+    link = ends.link
+    rules = AclRules(
+        link.sync_topic_acls_mode, link.source, link.target, link.topics, link.groups, link.naming, mirrored
+    )
+    bodies = {name: memo.body for name, memo in memos.items()}
+    pinned = bodies.get(_SOURCE_MEMO, {}).get("cluster_id")
+    cluster_id = await asyncio.to_thread(ends.source.fetch_cluster_id)
+    client = f"twinlog|{link.name}|acls"
+    theirs, ours = await fetch_acls(link.source_admin, client), await fetch_acls(link.target_admin, client)
+    wanted = wanted_acls(theirs, rules)
+    doubt = removal_doubt(theirs, cluster_id, pinned)
+    diff = diff_acls(
+        wanted,
+        ours,
+        unshelved("added", bodies),
+        removing=link.sync_topic_acls_mode == "full",
+        doubt=doubt,
+    )
+    held_back = promote_set(theirs, rules)
+    if doubt is not None:
+        # What a failover needs must outlive the source.
+        held_back |= unshelved("promote", bodies)
+    # Another cluster under the old address is accepted only once nothing is missing there.
+    whole = diff.refused is None and held_back == promote_set(theirs, rules)
+    accepted = cluster_id if pinned is None or whole else pinned
+    return AclPlan(diff, wanted, held_back, not_copied(theirs, rules), accepted)
+
+
+def _nothing(why: str) -> Outcome:
+    return Outcome(counts={"acls": 0}, findings=[why])
+
+
+@dataclass
+class AclSync:
+    """The chore of one link."""
+
+    ends: LinkEnds
+    name: str = CHORE
+
+    @property
+    def seconds(self) -> float:
+        """How long to wait after one step before the next."""
+        return self.ends.link.sync_topic_acls_seconds
+
+    async def step(self, view: LedgerView) -> Outcome:
+        """Compare and apply once."""
+        memos = dict(view.memos.get(CHORE, {}))
+        try:
+            plan = await planned_acls(self.ends, set(view.roster), memos)
+            refused = await asyncio.to_thread(create_acls, self.ends.target, plan.diff.create)
+            left = await asyncio.to_thread(delete_acls, self.ends.target, plan.diff.remove)
+        except AuthorizerMissing as missing:
+            # A normal way to run a cluster: said once, and looked at again in case it gets one.
+            return _nothing(f"{missing.cluster}: has no authorizer, so there are no ACLs to sync")
+        except ClusterRightMissing as denied:
+            return _nothing(f"{denied}; grant it, or set sync.topic.acls.enabled = false")
+        failed = {binding for binding, refusal in refused.items() if refusal is not None}
+        stuck = {binding for binding, refusal in left.items() if refusal is not None}
+        bodies: dict[str, dict[str, Any]] = {
+            _SOURCE_MEMO: {"cluster_id": plan.cluster_id},
+            **shelved("added", plan.diff.kept | (plan.diff.create - failed) | stuck),
+            **shelved("promote", plan.held_back),
+        }
+        return Outcome(
+            counts={
+                "acls": len(plan.wanted),
+                "created": len(plan.diff.create) - len(failed),
+                "removed": len(plan.diff.remove) - len(stuck),
+                "held_back": len(plan.held_back),
+            },
+            findings=[
+                *([plan.diff.refused] if plan.diff.refused else []),
+                *(f"{b}: not created on {self.ends.link.target}: {refused[b]}" for b in sorted(failed)),
+                *(f"{b}: not removed on {self.ends.link.target}: {left[b]}" for b in sorted(stuck)),
+                *plan.unknown,
+            ],
+            memos=[
+                Memo(chore=CHORE, name=name, body=body)
+                for name, body in bodies.items()
+                if name not in memos or memos[name].body != body
+            ],
+            forget=[name for name in memos if name not in bodies],
+        )

@@ -1,0 +1,95 @@
+"""DescribeAcls, by hand: confluent-kafka answers "no ACLs" where the broker said "no authorizer" or "no right".
+
+Runs in the service's loop and in commands. Creating and deleting is in kafka/acls.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from twinlog.config.settings import ClientSettings
+from twinlog.errors import AuthorizerMissing, BrokerRefused, ClusterRightMissing
+from twinlog.model.acls import UNKNOWN, AclBinding, Pattern, Resource
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import Cluster
+from twinlog.wire.frames import FrameReader, string
+
+_DESCRIBE_ACLS: Final = 29
+_VERSION: Final = 1
+_ANY: Final = 1
+# Rights on clusters, tokens and users stay with their cluster.
+_RESOURCES: Final[dict[int, Resource]] = {2: "topic", 3: "group", 5: "transactional_id"}
+_PATTERNS: Final[dict[int, Pattern]] = {3: "literal", 4: "prefixed"}
+_PERMISSIONS: Final = {2: "DENY", 3: "ALLOW"}
+# Those that can also be created; newer ones are told as unknown.
+_OPERATIONS: Final = {
+    2: "ALL",
+    3: "READ",
+    4: "WRITE",
+    5: "CREATE",
+    6: "DELETE",
+    7: "ALTER",
+    8: "DESCRIBE",
+    9: "CLUSTER_ACTION",
+    10: "DESCRIBE_CONFIGS",
+    11: "ALTER_CONFIGS",
+    12: "IDEMPOTENT_WRITE",
+}
+
+
+async def fetch_acls(settings: ClientSettings, client_id: str) -> frozenset[AclBinding]:
+    """All bindings of topics, groups and transactional ids.
+
+    Raises AuthorizerMissing where there is no authorizer, ClusterRightMissing where we lack Describe on Cluster.
+    """
+    cluster = Cluster(settings, client_id)
+    try:
+        connection = await cluster.any_connection()
+        anything = (
+            struct.pack(">b", _ANY),
+            string(None),
+            struct.pack(">b", _ANY),
+            string(None),
+            string(None),
+            struct.pack(">bb", _ANY, _ANY),
+        )
+        reader = await connection.exchange(
+            _DESCRIBE_ACLS, _VERSION, anything, flexible=False, timeout_s=cluster.timeout_s
+        )
+        return _read(reader, cluster.alias)
+    finally:
+        await cluster.close()
+
+
+def _read(reader: FrameReader, cluster: str) -> frozenset[AclBinding]:
+    reader.i32()  # throttle
+    error, problem = reader.i16(), reader.string()
+    match error:
+        case codes.NONE:
+            pass
+        case codes.SECURITY_DISABLED:
+            raise AuthorizerMissing(cluster, problem or "ACLs are switched off")
+        case codes.CLUSTER_AUTHORIZATION_FAILED:
+            raise ClusterRightMissing(cluster, "reading ACLs", "Describe")
+        case _:
+            raise BrokerRefused(cluster, f"its ACLs cannot be read: {codes.name_of(error)}")
+    found: set[AclBinding] = set()
+    for _ in range(reader.i32()):
+        resource, name, pattern = reader.i8(), reader.string() or "", reader.i8()
+        for _ in range(reader.i32()):
+            principal, host = reader.string() or "", reader.string() or ""
+            operation, permission = reader.i8(), reader.i8()
+            if resource in _RESOURCES and pattern in _PATTERNS and permission in _PERMISSIONS:
+                found.add(
+                    AclBinding(
+                        resource=_RESOURCES[resource],
+                        pattern=_PATTERNS[pattern],
+                        name=name,
+                        principal=principal,
+                        host=host,
+                        operation=_OPERATIONS.get(operation, UNKNOWN),
+                        permission=_PERMISSIONS[permission],
+                    )
+                )
+    return frozenset(found)
