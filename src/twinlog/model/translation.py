@@ -23,7 +23,10 @@ class Exact:
 
 @dataclass(frozen=True)
 class AtOrBefore:
-    """The position is not copied yet: reading from `offset` (the mirrored end) skips nothing."""
+    """Reading from `offset` skips nothing. From the ledger: the position is not copied yet, this is the mirrored end.
+
+    From MirrorMaker 2's samples: the record lies there or behind, so some may be read again.
+    """
 
     offset: int
 
