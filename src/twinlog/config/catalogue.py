@@ -247,6 +247,34 @@ OBJECTIVE_KEYS = _own(
     "Of each name N: objectives.N.topics (regular expressions), objectives.N.rpo.seconds, objectives.N.rto.seconds.",
 )  # fmt: skip
 
+SWITCH_FENCE = _own(
+    "switch.fence", OneOf(("acl", "topic-config", "none")), "topic-config",
+    "How producers are shut out at a switch: a rule that denies Write, max.message.bytes = 0, or by somebody else.",
+)  # fmt: skip
+SWITCH_PRINCIPALS = _own(
+    "switch.principals", Words(), "",
+    "Principals that a fence by ACL never shuts out. Empty: the one that the link itself writes with.",
+)  # fmt: skip
+SWITCH_REVERSE = _own(
+    "switch.reverse", OneOf(("auto", "start", "stop")), "auto",
+    "After a planned failover: begin to copy back at once, or not. auto: unless the fence would have to be opened.",
+)  # fmt: skip
+SWITCH_TAIL = _own(
+    "switch.tail", OneOf(("append", "keep")), "append",
+    "Records of an old primary that were never copied, at failback: append them to the other side, or leave them.",
+)  # fmt: skip
+SWITCH_TAIL_TOPIC = _own(
+    "switch.tail.topic", Text(), None, "Topic on the active side that such records are exported to, besides the file."
+)
+SWITCH_TIMEOUT = _own("switch.timeout.seconds", Whole(5, 86_400), "600", "Longest wait of one step of a switch.")
+REDIRECTS = _own("redirects", Words(), "", "Names of hooks that tell clients where to go, in the order of calling.")
+REDIRECT_KEYS = Key(
+    "redirects.*", (Scope.LINK,), Text(), None,
+    "Of each name N: redirects.N.type (command, webhook, dns, etcd, consul), redirects.N.timeout.seconds and what "
+    "the type needs; see docs/failover.md.",
+    secret=True, own=True,
+)  # fmt: skip
+
 # --- every client -----------------------------------------------------------------------------------------------------
 
 
@@ -315,7 +343,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     ADMIN_TIMEOUT_MS, START_FROM, MM2_TAKEOVER, MM2_OFFSETS_TOPIC, MM2_CONNECTOR, ON_GAP,
     MERGE_TARGET_BYTES, MERGE_LINGER_MS,
     EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, RPO_SECONDS, RTO_SECONDS,
-    OBJECTIVES, OBJECTIVE_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
+    OBJECTIVES, OBJECTIVE_KEYS, SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
+    SWITCH_TIMEOUT, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,
     SSL_KEYSTORE_PASSWORD, SSL_KEYSTORE_KEY, SSL_KEYSTORE_CHAIN, SSL_KEY_PASSWORD, CLIENT_ID, REQUEST_TIMEOUT_MS,

@@ -27,6 +27,7 @@ from twinlog.config.precedence import (
 )
 from twinlog.config.properties import parse_properties
 from twinlog.config.providers import expand
+from twinlog.config.redirects import resolve_switch
 from twinlog.config.remarks import remark
 from twinlog.config.review import review
 from twinlog.config.routes import resolve_routes
@@ -231,6 +232,7 @@ def _link(at: LinkLookup, route: Route) -> LinkSettings:
         max_bytes_in_flight=at.value(keys.MAX_BYTES_IN_FLIGHT),
         fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
         objectives=resolve_objectives(at),
+        switch=resolve_switch(at),
         admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
     )
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.secrets import Secret
+from twinlog.config.switch_settings import SwitchSettings
 from twinlog.model.deletion import TopicDeletion
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
@@ -144,6 +145,7 @@ class LinkSettings(_Frozen):
     max_bytes_in_flight: int
     fault_retry_seconds: int
     objectives: Objectives
+    switch: SwitchSettings
     admin_timeout_ms: int
 
     @property
