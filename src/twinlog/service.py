@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from twinlog.audit.verify import OnProgress, Verification
+from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.changes import Change
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import EngineNotStarted, UsageError
@@ -30,6 +32,7 @@ from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.java import spark_java_home
 from twinlog.model.topics import TopicFacts
+from twinlog.model.verify_report import VerifyReport
 from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.link_chores import chores_of
@@ -100,19 +103,42 @@ class Service:
         self._settings_file.rejected(reasons)
 
     def _start_spark(self) -> None:
-        java_home = os.environ.get("JAVA_HOME") if self._spark.master else str(spark_java_home())
-        log = self._state / "spark.log"
-        engine = SparkRuntime(self._spark.master, self._slots, java_home, dict(self._spark.options), log)
-        try:
-            self._session = start_session(engine)
-        except Exception as error:
-            raise EngineNotStarted(str(error).strip().split("\n", 1)[0], _tail(engine.log)) from error
+        self._session = _spark_session(self._spark, self._slots, self._state)
 
     def _stop_spark(self) -> None:
         session, self._session = self._session, None
         if session is not None:
-            with contextlib.suppress(Exception):  # its JVM may be gone already, which is what we want
-                session.stop()
+            _stop_session(session)
+
+
+def _spark_session(place: SparkPlace, slots: int, state: Path) -> Any:
+    java_home = os.environ.get("JAVA_HOME") if place.master else str(spark_java_home())
+    runtime = SparkRuntime(place.master, slots, java_home, dict(place.options), state / "spark.log")
+    try:
+        return start_session(runtime)
+    except Exception as error:
+        raise EngineNotStarted(str(error).strip().split("\n", 1)[0], _tail(runtime.log)) from error
+
+
+def _stop_session(session: Any) -> None:
+    with contextlib.suppress(Exception):  # its JVM may be gone already, which is what we want
+        session.stop()
+
+
+def verify_link(
+    link: LinkSettings, wish: VerifyWish, spark: SparkPlace, state: Path, on_progress: OnProgress
+) -> VerifyReport:
+    """Compare both logs of a link on a Spark session of its own; the link may run meanwhile, here or elsewhere."""
+    on_progress("planning", 0, 0)
+    planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+    plan = planner.plan(wish)
+    slots = os.cpu_count() or 1
+    on_progress("starting Spark", 0, 0)
+    session = _spark_session(spark, slots, state)
+    try:
+        return Verification(session, planner, slots, on_progress).run(wish, plan)
+    finally:
+        _stop_session(session)
 
 
 def observer(link: LinkSettings) -> Observer:
@@ -145,4 +171,4 @@ def scratch_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="twinlog-"))
 
 
-__all__ = ["Service", "SparkPlace", "forget_topic", "observer", "scratch_folder"]
+__all__ = ["Service", "SparkPlace", "forget_topic", "observer", "scratch_folder", "verify_link"]

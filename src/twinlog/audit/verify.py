@@ -32,12 +32,10 @@ class Verification:
     slots: int
     on_progress: OnProgress = lambda _what, _done, _total: None
 
-    def run(self, wish: VerifyWish) -> VerifyReport:
-        """Compare what is wished for; returns when every chunk has answered."""
+    def run(self, wish: VerifyWish, plan: VerifyPlan) -> VerifyReport:
+        """Compare what is planned; returns when every chunk has answered."""
         began = time.monotonic()
         report = VerifyReport(self.planner.link.name, str(wish), int(time.time() * 1000), sample=wish.sample)
-        self.on_progress("planning", 0, 0)
-        plan = self.planner.plan(wish)
         report.excluded = plan.excluded
         report.partitions = len({chunk.partition for chunk in plan.chunks})
         report.topics = len({chunk.partition.topic for chunk in plan.chunks})

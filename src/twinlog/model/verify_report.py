@@ -74,8 +74,8 @@ class VerifyReport:
 
     @property
     def equal(self) -> bool:
-        """Whether everything that was to be compared was compared and is the same."""
-        return not self.count("differing") and not self.troubles
+        """Whether everything that was to be compared was compared and is the same. Nothing at all proves nothing."""
+        return bool(self.chunks) and not self.count("differing") and not self.troubles
 
     @property
     def gigabytes_per_second(self) -> float:
@@ -89,6 +89,8 @@ class VerifyReport:
             return f"{self.link}: {self.count('differing'):,} differences; {records} are equal"
         if self.troubles:
             return f"{self.link}: not everything could be compared; {records} are equal, no difference was found"
+        if not self.chunks:
+            return f"{self.link}: nothing was compared: no copied record matches"
         part = f" (a sample of {self.sample:.2%})" if self.sample is not None else ""
         return f"{self.link}: equal: {records}{part}"
 

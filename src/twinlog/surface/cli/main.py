@@ -19,6 +19,7 @@ from twinlog.surface.cli.output import print_error, print_findings
 from twinlog.surface.cli.run import run
 from twinlog.surface.cli.status import status
 from twinlog.surface.cli.validate import validate
+from twinlog.surface.cli.verify import verify
 
 app = typer.Typer(
     name="twinlog",
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(validate)
 app.command()(status)
+app.command()(verify)
 app.command()(demo)
 app.add_typer(link_app, name="link")
 app.add_typer(local.app, name="local")

@@ -1,0 +1,142 @@
+"""`twinlog verify`: prove that both logs of a link are equal, or show where they are not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from twinlog.audit.verify_plan import AtOffset, Bound, VerifyWish
+from twinlog.config.resolve import load_file
+from twinlog.errors import LinkUnknown, UsageError
+from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.start import AtTime, parse_start
+from twinlog.model.verify_report import VerifyReport
+from twinlog.service import SparkPlace, scratch_folder, verify_link
+from twinlog.surface.cli.output import Output
+
+_SHOWN = 20
+
+
+def verify(
+    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
+    *,
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    topics: Annotated[str | None, typer.Option(help="Only source topics that match this regex as a whole.")] = None,
+    first: Annotated[
+        str | None, typer.Option("--from", help="From a source offset, or a time such as 2026-01-31T08:00Z.")
+    ] = None,
+    after: Annotated[str | None, typer.Option("--to", help="To before a source offset or a time.")] = None,
+    sample: Annotated[str | None, typer.Option(help="Only a part, spread over all partitions: `1%`.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the report here: JSON, or Markdown if it ends .md.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
+    spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+) -> None:
+    """Read both clusters, compare every copied record with its original, and say what differs.
+
+    Key, value, headers, timestamp, order and place are compared by the link's ledger; records that should not be on
+    the target are found too. The link may run meanwhile: what is copied when the command starts is compared. Exit
+    code 1 when anything differs or could not be compared.
+    """
+    wanted = {one.name: one for one in load_file(config).links}
+    if link not in wanted:
+        raise LinkUnknown(link, str(config), ", ".join(wanted) or "none")
+    wish = VerifyWish(*_topics(topics), _bound("--from", first), _bound("--to", after), _share(sample))
+    if report is not None and not report.absolute().parent.is_dir():
+        raise UsageError(f"{report.parent}: no such folder for the report")
+    options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
+    scratch = scratch_folder()
+    console = Console(stderr=True)
+    try:
+        with Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+            console=console, transient=True,
+        ) as bar:  # fmt: skip
+            task = bar.add_task("starting", total=None)
+
+            def show(what: str, done: int, total: int) -> None:
+                bar.update(task, description=what, completed=done, total=total or None)
+
+            found = verify_link(wanted[link], wish, SparkPlace(master, options), scratch, show)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if report is not None:
+        text = found.as_markdown() if report.suffix == ".md" else json.dumps(found.as_json(), indent=2) + "\n"
+        report.write_text(text, encoding="utf-8")
+    if output is Output.JSON:
+        typer.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        _print(found)
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+def _topics(text: str | None) -> tuple[Callable[[str], bool], str]:
+    if text is None:
+        return lambda _: True, "all topics"
+    try:
+        pattern = compile_java(text)
+    except RegexError as error:
+        raise UsageError(f"--topics: {error}") from error
+    return lambda name: pattern.fullmatch(name) is not None, f"topics {text}"
+
+
+def _bound(option: str, text: str | None) -> Bound | None:
+    """An offset, or a time; whole numbers of up to twelve digits are offsets, longer ones milliseconds."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and len(text) <= 12:
+        return AtOffset(int(text))
+    try:
+        start = parse_start(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {text!r} is neither an offset nor a time such as 2026-01-31T08:00:00Z") from error
+    if not isinstance(start, AtTime):
+        raise UsageError(f"{option}: {text!r} is neither an offset nor a time; leave the option out for everything")
+    return start
+
+
+def _share(text: str | None) -> float | None:
+    if text is None:
+        return None
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise UsageError(f"--sample: {text!r} is not a share such as 1% or 0.01")
+    return share
+
+
+def _print(found: VerifyReport) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for partition, difference in found.differences[:_SHOWN]:
+        console.print(f"{partition}: {difference}", style="red", markup=False)
+    more = len(found.differences) - _SHOWN
+    if more > 0:
+        console.print(f"… and {more} more; `--report FILE` lists them", style="red")
+    for trouble in found.troubles[:_SHOWN]:
+        console.print(f"could not be compared: {trouble}", style="red", markup=False)
+    for one in found.excluded[:_SHOWN]:
+        size = "" if one.offsets is None else f"{one.offsets:,} offsets: "
+        console.print(f"not comparable: {one.thing}: {size}{one.reason}", style="yellow", markup=False)
+    if len(found.excluded) > _SHOWN:
+        console.print(f"… and {len(found.excluded) - _SHOWN} more; `--report FILE` lists them", style="yellow")
+    for count, meaning in found.aside():
+        console.print(f"set aside: {count:,} records: {meaning}", style="yellow", markup=False)
+    read = (found.count("source_bytes") + found.count("target_bytes")) / 1e6
+    console.print(
+        f"{found.partitions} partitions of {found.topics} topics, {read:,.1f} MB read of both sides in "
+        f"{found.took_s:.1f} s; {found.count('unopened'):,} records were compared as whole batches"
+    )
+    console.print(found.verdict(), style="bold green" if found.equal else "bold red", markup=False)
