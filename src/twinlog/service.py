@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -31,10 +31,12 @@ from twinlog.flow.query import SparkRuntime, start_query, start_session
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.java import spark_java_home
+from twinlog.model.names import TopicPartition
 from twinlog.model.topics import TopicFacts
 from twinlog.model.verify_report import VerifyReport
 from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.group_report import Answer, GroupReport, report_groups, translate
 from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.settings_file import SettingsFile
@@ -152,6 +154,16 @@ def observer(link: LinkSettings) -> Observer:
     )
 
 
+async def group_report(link: LinkSettings, wanted: Callable[[str], bool]) -> GroupReport:
+    """How the consumer groups of a link stand on both sides."""
+    return await report_groups(LinkEnds.of(link), wanted)
+
+
+async def translate_position(link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
+    """One position on the other side of a link."""
+    return await translate(LinkEnds.of(link), asked, offset, reverse=reverse)
+
+
 def _tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
@@ -171,4 +183,13 @@ def scratch_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="twinlog-"))
 
 
-__all__ = ["Service", "SparkPlace", "forget_topic", "observer", "scratch_folder", "verify_link"]
+__all__ = [
+    "Service",
+    "SparkPlace",
+    "forget_topic",
+    "group_report",
+    "observer",
+    "scratch_folder",
+    "translate_position",
+    "verify_link",
+]

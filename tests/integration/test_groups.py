@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,18 @@ from typing import Final, get_args
 
 import pytest
 from tests.ends import Ends, numbers
-from tests.load.groups import Protocol, member, positions, read_on, set_positions
+from tests.load.groups import Protocol, member, position, read_on, set_positions
 from tests.load.load import Ending
 from tests.load.logs import read_logs
 from tests.load.waiting import wait_until
 from tests.threads import ThreadedEngine, engine_running
+from typer.testing import CliRunner, Result
 
+from twinlog.errors import GroupUnknown, PositionUnknown
+from twinlog.kafka.admin import TopicOrder
 from twinlog.model.ledger import ChoreNote
 from twinlog.model.mirrormaker import Checkpoint, OffsetSync
+from twinlog.surface.cli.main import app
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import compact_string
 
@@ -40,7 +45,7 @@ def ends_with_groups(make_ends: MakeEnds, **settings: str) -> Ends:
 
 def on_target(ends: Ends, group: str, topic: str) -> int | None:
     """Where a group stands in the copy of a topic with one partition."""
-    return positions(ends.target_logs, group).get((ends.remote(topic), 0))
+    return position(ends.target_logs, group, ends.remote(topic))
 
 
 def await_on_target(ends: Ends, group: str, topic: str, offset: int) -> None:
@@ -90,7 +95,8 @@ def test_a_group_reads_exactly_its_unread_records_after_a_switch(make_ends: Make
     told = read_logs(ends.target_logs, f"{ends.alias}.checkpoints.internal", "read_committed", [0])[0]
     checkpoints = {(found := Checkpoint.read(record.key, record.value)).group: found for record in told}
     for protocol in get_args(Protocol):
-        (upstream,) = positions(ends.source_logs, ends.name(protocol)).values()
+        upstream = position(ends.source_logs, ends.name(protocol), name)
+        assert upstream is not None
         seen = checkpoints[ends.name(protocol)]
         assert (seen.topic, seen.partition, seen.upstream) == (ends.remote(name), 0, upstream)
         source = next(r for r in read_logs(ends.source_logs, name, "read_committed")[0] if r.offset >= upstream)
@@ -136,6 +142,39 @@ def test_a_rewind_is_held_where_the_operator_wants_that(make_ends: MakeEnds, tmp
         note = await_note(engine, lambda note: note.counts.get("held") == 1, "a position that is held")
         assert "the group went back to 10" in note.findings[0]
         assert on_target(ends, group, name) == 30
+    check_commands(ends, tmp_path, name, group)
+
+
+def check_commands(ends: Ends, folder: Path, name: str, group: str) -> None:
+    """What the commands say about it, with no engine running."""
+    file, link, unmirrored = str(ends.write_file(folder)), f"{ends.alias}->T", f"private-{ends.alias}"
+    assert ends.source.create_topics([TopicOrder(unmirrored, 1, 1, {})]) == {unmirrored: None}
+    ends.await_topic(ends.source, unmirrored)
+    set_positions(ends.source_logs, ends.name("lost"), {(name, 0): 20, (unmirrored, 0): 4})
+    answer = CliRunner().invoke(app, ["groups", link, "-c", file, "-o", "json"])
+    assert answer.exit_code == 0, answer.output
+    rows = {(row["group"], row["topic"]): row for row in json.loads(answer.stdout)["positions"]}
+    held = rows[group, name]
+    assert (held["source_offset"], held["target_offset"], held["committed_on_target"]) == (10, 10, 30)
+    assert (held["translation"], held["re_read"], held["active_on_target"]) == ("exact", 0, False)
+    assert "hold" in held["reason"]
+    assert rows[ends.name("lost"), name]["re_read"] is None
+    assert rows[ends.name("lost"), unmirrored]["reason"] == "the topic is not mirrored by this link"
+    table = CliRunner().invoke(app, ["groups", link, "-c", file, "--group", ".*lost"])
+    assert (table.exit_code, group in table.output) == (0, False)
+    assert isinstance(CliRunner().invoke(app, ["groups", link, "-c", file, "-g", "x"]).exception, GroupUnknown)
+
+    def translated(topic: str, partition: int, offset: int, *more: str) -> Result:
+        where = ["--topic", topic, "--partition", str(partition), "--offset", str(offset)]
+        return CliRunner().invoke(app, ["translate", "--link", link, *where, "-c", file, *more])
+
+    assert translated(name, 0, 17).stdout == f"{ends.remote(name)}-0 offset 17 on T (exact)\n"
+    assert "offset 50 on T (at-or-before)" in translated(name, 0, 99).stdout
+    assert f"{name}-0 offset 17 on {ends.alias} (exact)" in translated(ends.remote(name), 0, 17, "--reverse").stdout
+    for topic, partition, reason in ((unmirrored, 0, "no include pattern"), (name, 7, "not mirrored yet")):
+        unknown = translated(topic, partition, 1, "-o", "json")
+        assert (unknown.exit_code, reason in json.loads(unknown.stdout)["reason"]) == (1, True), unknown.stdout
+    assert isinstance(translated("nothing", 0, 1, "--reverse").exception, PositionUnknown)
 
 
 @pytest.mark.proves("R5", "R6")
@@ -157,10 +196,9 @@ def test_a_group_that_commits_while_the_link_changes_hands_misses_and_repeats_no
         read += read_on(ends.source_logs, group, name, 50)  # while no engine runs
     with engine_running(ends.link, tmp_path / "c", with_chores=True):
         ends.await_copied()
-        (committed,) = positions(ends.source_logs, group).values()
         target = read_logs(ends.target_logs, ends.remote(name), "read_committed")[0]
         expected = next(r.offset for r, number in zip(target, numbers(target), strict=True) if number == len(read))
-        assert committed == len(read)
+        assert position(ends.source_logs, group, name) == len(read)
         await_on_target(ends, group, name, expected)
         pairs = offset_syncs(ends, name)
     rest = read_on(ends.target_logs, group, ends.remote(name), ALL)

@@ -112,7 +112,7 @@ class GroupsNow:
     """Everything that was observed for one decision."""
 
     committed: Mapping[str, Mapping[TopicPartition, GroupPosition]]  # on the source, by group
-    copied: Mapping[TopicPartition, Copied]  # by partition of the source
+    copied: dict[TopicPartition, Copied]  # by partition of the source
     on_target: Mapping[str, Mapping[TopicPartition, GroupPosition]] = field(default_factory=dict)
     active: frozenset[str] = frozenset()  # groups with members on the target
     told: Mapping[GroupPartition, Told] = field(default_factory=dict)

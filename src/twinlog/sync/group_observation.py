@@ -11,7 +11,7 @@ but its positions can be: the ledger of the opposite link lies on the source and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -74,18 +74,27 @@ class GroupObserver:
         wanted = [name for name in (self.groups if groups is None else groups) if name not in self.share_groups]
         committed, there, on_target = await self._positions(wanted)
         partitions = {partition for positions in committed.values() for partition in positions}
+        copied = await self.copies(view, partitions)
+        active = frozenset(name for name, group in there.items() if group.active)
+        now = GroupsNow(committed, copied, on_target, active)
+        await self.measure_starts(now)
+        return now
+
+    async def copies(self, view: LedgerView, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Copied]:
+        """What the ledgers and both clusters say about these partitions of the source."""
         opposite = await self._opposite_view({p.topic for p in partitions})
         # The ledger first, then the log: so the log's end is never before a place that the ledger names.
         copied = self._copied(view, opposite, partitions)
         await self._check_topics(copied)
         await self._measure_logs(copied)
-        active = frozenset(name for name, group in there.items() if group.active)
-        now = GroupsNow(committed, copied, on_target, active)
+        return copied
+
+    async def measure_starts(self, now: GroupsNow) -> None:
+        """Ask where logs of the source begin, for the positions that this decides about."""
         starts = await asyncio.to_thread(self.ends.source.fetch_start_offsets, sorted(starts_wanted(now)))
         for partition, start in starts.items():
             if not isinstance(start, ClusterError):
-                copied[partition] = replace(copied[partition], source_start=int(start))
-        return now
+                now.copied[partition] = replace(now.copied[partition], source_start=int(start))
 
     async def _positions(
         self, wanted: list[str]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,11 +107,11 @@ class InternalLog:
         if not end:
             return records
         reader = LogReader(self.cluster, self.topic, {0: 0}, "internal-read", max_wait_ms=50, lasting=False)
-        async for _, batches in reader.batches():
-            for header, data in batches:
-                if not header.is_control:
-                    records += open_batch(data)
-            if reader.positions[0] >= end:
-                break
-        self.cluster.drop("internal-read")
+        async with aclosing(reader.batches()) as found:
+            async for _, batches in found:
+                for header, data in batches:
+                    if not header.is_control:
+                        records += open_batch(data)
+                if reader.positions[0] >= end:
+                    break
         return records

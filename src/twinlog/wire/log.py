@@ -7,7 +7,7 @@ in the log, whoever wrote it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,7 +36,7 @@ class LogReader:
     _sessions: dict[int, FetchSession] = field(default_factory=dict)
     _pause: float = _PAUSE_S
 
-    async def batches(self) -> AsyncIterator[tuple[int, list[tuple[BatchHeader, bytes]]]]:
+    async def batches(self) -> AsyncGenerator[tuple[int, list[tuple[BatchHeader, bytes]]], None]:
         """(partition, batches) as they come. A broker that is away is waited for."""
         tasks: dict[asyncio.Task[list[FetchedPartition]], int] = {}
         try:

@@ -14,10 +14,12 @@ import typer
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
 from twinlog.surface.cli.demo import demo
+from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.link import app as link_app
 from twinlog.surface.cli.output import print_error, print_findings
 from twinlog.surface.cli.run import run
 from twinlog.surface.cli.status import status
+from twinlog.surface.cli.translate import translate
 from twinlog.surface.cli.validate import validate
 from twinlog.surface.cli.verify import verify
 
@@ -31,6 +33,8 @@ app = typer.Typer(
 app.command()(run)
 app.command()(validate)
 app.command()(status)
+app.command()(groups)
+app.command()(translate)
 app.command()(verify)
 app.command()(demo)
 app.add_typer(link_app, name="link")

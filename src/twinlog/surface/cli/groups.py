@@ -1,0 +1,116 @@
+"""`twinlog groups`: where every consumer group stands on both sides of a link. Needs no running engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final, assert_never
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.errors import GroupUnknown, UsageError
+from twinlog.model.group_positions import Remark, Standing
+from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.translation import AtOrBefore, Exact, Translation, Untranslatable
+from twinlog.service import group_report
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.output import Output
+from twinlog.sync.group_report import GroupReport
+
+UNKNOWN: Final = "unknown"
+
+
+def groups(
+    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    group: Annotated[
+        str | None, typer.Option("--group", "-g", help="Only groups that this expression matches.")
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+) -> None:
+    """Show where each group would go on if it switched to the target now, and how many records it would read again.
+
+    SOURCE is what the group committed, TARGET the same place in the copy, COMMITTED what the group has on the target.
+    Exit code 1 when a position of a mirrored topic has no place on the target.
+    """
+    settings = chosen_link(link, config)
+    try:
+        pattern = compile_java(group or ".*")
+    except RegexError as error:
+        raise UsageError(f"--group {group}: {error}") from error
+    report = asyncio.run(group_report(settings, lambda name: pattern.fullmatch(name) is not None))
+    if group is not None and not report.standings and not report.findings:
+        raise GroupUnknown(group, settings.source)
+    if output is Output.JSON:
+        typer.echo(json.dumps(_as_json(report), indent=2))
+    else:
+        _print(report)
+    if any(standing.remark is Remark.UNTRANSLATED for standing in report.standings):
+        raise typer.Exit(1)
+
+
+def kind_of(translation: Translation) -> str:
+    """One word for what a translation is."""
+    match translation:
+        case Exact():
+            return "exact"
+        case AtOrBefore():
+            return "at-or-before"
+        case Untranslatable():
+            return "untranslatable"
+        case _:
+            assert_never(translation)
+
+
+def _as_json(report: GroupReport) -> dict[str, Any]:
+    return {"positions": [_row(standing) for standing in report.standings], "findings": list(report.findings)}
+
+
+def _row(standing: Standing) -> dict[str, Any]:
+    return {
+        "group": standing.group,
+        "topic": standing.source.topic,
+        "partition": standing.source.partition,
+        "remote": standing.remote.topic if standing.remote else None,
+        "source_offset": standing.committed.offset,
+        "translation": kind_of(standing.translation),
+        "target_offset": standing.position,
+        "committed_on_target": standing.on_target,
+        "re_read": standing.re_read,
+        "active_on_target": standing.active,
+        "reason": standing.why or None,
+    }
+
+
+def _print(report: GroupReport) -> None:
+    console = Console()
+    table = Table()
+    for title in ("group", "partition", "source", "target", "committed", "re-read", "remark"):
+        table.add_column(title, justify="right" if title in {"source", "target", "committed", "re-read"} else "left")
+    for standing in report.standings:
+        table.add_row(
+            Text(standing.group),
+            Text(str(standing.source)),
+            str(standing.committed.offset),
+            _cell(standing.position, "none"),
+            _cell(standing.on_target, "none"),
+            _cell(standing.re_read, UNKNOWN),
+            Text(_remark(standing), "red" if standing.remark is Remark.UNTRANSLATED else "dim"),
+        )
+    console.print(table)
+    for finding in report.findings:
+        console.print(Text(finding, "yellow"))
+
+
+def _cell(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
+
+
+def _remark(standing: Standing) -> str:
+    if standing.why:
+        return standing.why
+    return "ahead of the copy" if isinstance(standing.translation, AtOrBefore) else ""

@@ -1,0 +1,114 @@
+"""Positions for whoever asks: the answers of `twinlog groups` and `twinlog translate`. Needs no running engine.
+
+Asks both clusters and the ledger once, decides by the same rules as the chore, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from twinlog.errors import PositionUnknown
+from twinlog.ledger.reading import read_ledger
+from twinlog.ledger.view import LedgerView
+from twinlog.model.group_positions import GroupsNow, Standing, standings
+from twinlog.model.groups import GroupPosition
+from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.partition_map import PartitionMap
+from twinlog.model.selection import Heartbeats, Included, verdict
+from twinlog.model.translation import AtOrBefore, Exact, Untranslatable
+from twinlog.sync.checkpoints import Checkpoints
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.group_observation import GroupObserver
+from twinlog.sync.internal_topics import InternalLog
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """All positions of the groups that were asked for, and what could not be looked at."""
+
+    standings: tuple[Standing, ...]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One translated position."""
+
+    asked: TopicPartition
+    offset: int
+    place: TopicPartition
+    translation: Exact | AtOrBefore
+
+    @property
+    def place_offset(self) -> int:
+        """The offset at that place."""
+        return self.translation.offset
+
+
+async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupReport:
+    """How the groups of a link stand on both sides now."""
+    link = ends.link
+    observer = GroupObserver(ends)
+    try:
+        view = await read_ledger(observer.target, LinkName(link.source, link.target))
+        await observer.refresh_groups()
+        observer.groups = {name: group for name, group in observer.groups.items() if wanted(name)}
+        checkpoints = Checkpoints(InternalLog(observer.target, link.naming.checkpoints_topic(link.source)))
+        unread = await checkpoints.load()
+        now = replace(await observer.look(view), told=checkpoints.told)
+        found = tuple(standings(now, link.group_rewinds, writing=link.sync_group_offsets_enabled))
+        return GroupReport(found, tuple(filter(None, [*observer.findings, unread])))
+    finally:
+        await observer.close()
+
+
+async def translate(ends: LinkEnds, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
+    """Translate one position from the source to the target, or back. Raises PositionUnknown with the reason."""
+    observer = GroupObserver(ends)
+    try:
+        view = await read_ledger(observer.target, LinkName(ends.link.source, ends.link.target))
+        if reverse:
+            return _back(ends, view, asked, offset)
+        now = GroupsNow({"": {asked: GroupPosition(offset)}}, await observer.copies(view, [asked]))
+        await observer.measure_starts(now)
+        (standing,) = standings(now, "follow", writing=False)
+    finally:
+        await observer.close()
+    if standing.remote is None:
+        raise PositionUnknown(str(asked), offset, _why_not_mirrored(ends, asked.topic))
+    translation = standing.translation
+    match translation:
+        case Untranslatable():
+            raise PositionUnknown(str(asked), offset, translation.reason)
+        case Exact() | AtOrBefore():
+            place = standing.position if standing.position is not None else translation.offset
+            return Answer(asked, offset, standing.remote, replace(translation, offset=place))
+        case _:
+            assert_never(translation)
+
+
+def _back(ends: LinkEnds, view: LedgerView, asked: TopicPartition, offset: int) -> Answer:
+    entry = next((entry for entry in view.roster.values() if entry.remote == asked.topic), None)
+    if entry is None:
+        reason = f"the link {ends.link.name} writes no topic of that name on {ends.link.target}"
+        raise PositionUnknown(str(asked), offset, reason)
+    place = TopicPartition(entry.topic, asked.partition)
+    state = view.states.get(place)
+    if asked.partition >= entry.partitions:
+        raise PositionUnknown(str(asked), offset, f"the topic has {entry.partitions} partitions")
+    if state is None or state.incarnation != entry.incarnation:
+        raise PositionUnknown(str(asked), offset, "nothing was copied into it yet")
+    translation = PartitionMap(state, view.sealed.get(place, {}).values()).to_source(offset)
+    if isinstance(translation, Untranslatable):
+        raise PositionUnknown(str(asked), offset, translation.reason)
+    return Answer(asked, offset, place, translation)
+
+
+def _why_not_mirrored(ends: LinkEnds, topic: str) -> str:
+    link = ends.link
+    why = verdict(topic, link.source, link.target, link.topics, link.naming)
+    if isinstance(why, Included | Heartbeats):
+        return f"the link {link.name} mirrors no topic of that name yet; is there one on {link.source}?"
+    return f"the link {link.name} does not mirror this topic: {why}"
