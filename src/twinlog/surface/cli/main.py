@@ -17,6 +17,7 @@ from twinlog.surface.cli.demo import demo
 from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.link import app as link_app
 from twinlog.surface.cli.output import print_error, print_findings
+from twinlog.surface.cli.rpo import rpo
 from twinlog.surface.cli.run import run
 from twinlog.surface.cli.status import status
 from twinlog.surface.cli.translate import translate
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.command()(run)
 app.command()(validate)
 app.command()(status)
+app.command()(rpo)
 app.command()(groups)
 app.command()(translate)
 app.command()(verify)

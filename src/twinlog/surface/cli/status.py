@@ -18,7 +18,9 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError
 from twinlog.model.health import LinkStatus
 from twinlog.service import observer
+from twinlog.surface.cli.exposure_view import headline, topic_json
 from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.words import duration, number
 
 COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow", "DEGRADED": "red", "FAULTED": "red", "STALLED": "red"}
 BETWEEN_LOOKS_S = 1.2
@@ -30,7 +32,10 @@ def status(
     partitions: Annotated[bool, typer.Option("--partitions", "-p", help="Every partition, not only the sums.")] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:
-    """Show state, lag, throughput and faults of each link. Exit code 1 when a link is not healthy."""
+    """Show state, lag, throughput and faults of each link, and what would be lost if its source vanished now.
+
+    Exit code 1 when a link is not healthy or an objective of the settings is not kept.
+    """
     links = load_file(config, clusters or ()).links
     found = asyncio.run(_look(links))
     if output is Output.JSON:
@@ -38,8 +43,12 @@ def status(
     else:
         _print(found, partitions)
     healthy = {"RUNNING", "CATCHING_UP"}
-    if any(isinstance(s, ClusterError) or s.state not in healthy for _, s in found):
+    if any(isinstance(s, ClusterError) or s.state not in healthy or _broken(s) for _, s in found):
         raise typer.Exit(1)
+
+
+def _broken(status_: LinkStatus) -> bool:
+    return status_.exposure is not None and bool(status_.exposure.broken)
 
 
 async def _look(links: tuple[LinkSettings, ...]) -> list[tuple[LinkSettings, LinkStatus | ClusterError]]:
@@ -68,6 +77,8 @@ def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, 
         "trouble": found.source_trouble or (engine.trouble if engine else None),
         "lag_records": found.lag,
         "lag_seconds": found.lag_seconds,
+        "at_risk": None if found.exposure is None else topic_json(found.exposure.total),
+        "objectives_not_kept": [] if found.exposure is None else [topic.topic for topic in found.exposure.broken],
         "records_per_second": found.records_per_second,
         "bytes_per_second": found.bytes_per_second,
         "topics": found.topics,
@@ -92,27 +103,21 @@ def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, 
     }
 
 
-def number(value: float | None, unit: str = "") -> str:
-    """A number for people; unknown is said, never shown as 0."""
-    if value is None:
-        return "unknown"
-    return f"{value:,.0f}{unit}" if value >= 100 or value == int(value) else f"{value:,.1f}{unit}"
-
-
 def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool) -> None:
     console = Console()
     table = Table(title=None)
-    for title in ("link", "state", "lag", "behind", "records/s", "MB/s", "topics", "partitions", "faults"):
+    for title in ("link", "state", "lag", "behind", "at risk", "records/s", "MB/s", "topics", "partitions", "faults"):
         table.add_column(title, justify="left" if title in {"link", "state"} else "right")
     for link, status_ in found:
         if isinstance(status_, ClusterError):
-            table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * 7)
+            table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * 8)
             continue
         table.add_row(
             link.name,
             Text(status_.state, COLOURS.get(status_.state, "dim")),
             number(status_.lag),
             number(status_.lag_seconds, " s"),
+            duration(status_.exposure.total.seconds if status_.exposure else None),
             number(status_.records_per_second),
             number(None if status_.bytes_per_second is None else status_.bytes_per_second / 1e6),
             str(status_.topics),
@@ -152,6 +157,11 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
     for fault in status_.faults:
         console.print(Text(f"{fault.code}  {fault.says}", "red"))
         console.print(Text(f"  try: {fault.remedy}"))
+    if status_.exposure is not None and (not status_.exposure.live or status_.exposure.broken):
+        console.print(headline(status_.exposure))
+        for topic in status_.exposure.broken:
+            seen = f"{duration(topic.seconds)} against {topic.rpo_seconds} s"
+            console.print(Text(f"{topic.topic}: objective {topic.objective} is not kept: {seen}", "red"))
     _print_chores(console, status_)
     for part in status_.partitions:
         if part.held_back:

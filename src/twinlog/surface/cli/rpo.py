@@ -1,0 +1,91 @@
+"""`twinlog rpo`: what would be lost if the source vanished now, topic by topic. Needs no running engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.errors import UsageError
+from twinlog.model.exposure import LinkExposure, TopicExposure
+from twinlog.model.javaregex import RegexError
+from twinlog.model.selection import Patterns
+from twinlog.service import observer
+from twinlog.surface.cli.exposure_view import exposure_json, headline
+from twinlog.surface.cli.links import chosen_link
+from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.status import BETWEEN_LOOKS_S
+from twinlog.surface.cli.words import duration, number, size
+
+_COLOURS = {"kept": "green", "broken": "red", "unknown": "red"}
+
+
+def rpo(
+    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    topics: Annotated[str | None, typer.Option("--topics", help="Only topics whose whole name matches.")] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+) -> None:
+    """Show what would be lost if the source vanished now: records, bytes and seconds, for the link and each topic.
+
+    While the source does not answer, the last known numbers are shown with their time, and the seconds grow. Also: when
+    the source itself will delete what is not copied yet, how long catching up takes, and whether the objectives of the
+    settings (`rpo.seconds`, `objectives`) are kept. Exit code 1 when one is not, or nobody knows.
+    """
+    found = chosen_link(link, config)
+    wanted = _patterns(topics)
+    exposure = asyncio.run(_look(observer(found)))
+    shown = [topic for topic in exposure.topics if wanted.matches(topic.topic)]
+    if output is Output.JSON:
+        typer.echo(json.dumps(exposure_json(exposure, shown, found.objectives), indent=2))
+    else:
+        _print(exposure, shown)
+    if any(topic.kept in {"broken", "unknown"} for topic in shown):
+        raise typer.Exit(1)
+
+
+def _patterns(topics: str | None) -> Patterns:
+    patterns = Patterns((topics or ".*",))
+    try:
+        patterns.check()
+    except RegexError as error:
+        raise UsageError(f"--topics: {error}") from None
+    return patterns
+
+
+async def _look(eyes: Any) -> LinkExposure:
+    """Two looks, for the rates between them."""
+    await eyes.look()
+    await asyncio.sleep(BETWEEN_LOOKS_S)
+    exposure: LinkExposure = (await eyes.look()).exposure
+    return exposure
+
+
+def _print(exposure: LinkExposure, topics: list[TopicExposure]) -> None:
+    console = Console()
+    console.print(headline(exposure))
+    if exposure.falling_behind:
+        console.print(Text("More arrives than is copied: the link falls behind.", "red"))
+    elif exposure.catch_up_s:
+        console.print(f"Caught up in about {duration(exposure.catch_up_s)}.")
+    table = Table()
+    for title in ("topic", "records", "bytes", "seconds", "source deletes in", "objective", "kept"):
+        table.add_column(title, justify="left" if title in {"topic", "objective", "kept"} else "right")
+    for topic in topics:
+        promised = "" if topic.rpo_seconds is None else f"{topic.objective}: {topic.rpo_seconds} s"
+        table.add_row(
+            topic.topic,
+            number(topic.records) + ("" if not topic.maybe_more else f" + ~{number(topic.maybe_more)}"),
+            size(topic.bytes),
+            duration(topic.seconds),
+            duration(topic.time_to_loss_s, unknown="-"),
+            promised,
+            Text(topic.kept or "", _COLOURS.get(topic.kept or "", "")),
+        )
+    console.print(table)

@@ -1,0 +1,33 @@
+"""Numbers as people read them. What nobody knows is said, never shown as 0."""
+
+from __future__ import annotations
+
+
+def number(value: float | None, unit: str = "") -> str:
+    """A plain number."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}{unit}" if value >= 100 or value == int(value) else f"{value:,.1f}{unit}"
+
+
+def duration(seconds: float | None, unknown: str = "unknown") -> str:
+    """A time for people: two units at most."""
+    if seconds is None:
+        return unknown
+    if seconds < 120:
+        return f"{seconds:,.1f} s" if seconds < 10 and seconds != int(seconds) else f"{seconds:,.0f} s"
+    minutes, hours, days = seconds / 60, seconds / 3600, seconds / 86_400
+    if minutes < 120:
+        return f"{minutes:.0f} min"
+    return f"{hours:.0f} h" if hours < 48 else f"{days:,.0f} days"
+
+
+def size(count: float | None) -> str:
+    """Bytes for people."""
+    if count is None:
+        return "unknown"
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(count) < 1000:
+            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+        count /= 1000
+    return f"{count:,.1f} TB"

@@ -1,0 +1,79 @@
+"""What a disaster costs, on a real source that is really gone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.ends import Ends
+from tests.load.waiting import wait_until
+from tests.threads import engine_running
+from typer.testing import CliRunner
+
+from twinlog.local.cluster import LocalCluster
+from twinlog.model.exposure import LinkExposure
+from twinlog.model.source_ends import CHORE
+from twinlog.service import observer
+from twinlog.surface.cli.main import app
+
+
+def exposure(ends: Ends) -> LinkExposure:
+    found = ends.status().exposure
+    assert found is not None
+    return found
+
+
+def noted_end(ends: Ends, topic: str) -> int | None:
+    """What the engine noted in the ledger about the end of a source topic."""
+    eyes = observer(ends.link)
+    asyncio.run(eyes.look())
+    assert eyes._view is not None
+    memo = eyes._view.memos.get(CHORE, {}).get(topic)
+    return None if memo is None else memo.body["ends"][0]
+
+
+@pytest.mark.proves("R7", "R14")
+def test_a_source_that_is_gone_leaves_the_loss_by_name_and_its_age_grows(
+    make_cluster: Callable[..., LocalCluster], target_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    source = make_cluster("doomed")
+    ends = Ends(source, target_cluster, source_admin_request_timeout_ms="1000", rpo_seconds="100")
+    orders, bulky = ends.create("orders"), ends.create("bulky")
+    ends.load(orders).produce(50)
+    ends.load(bulky).produce(20)
+    with engine_running(ends.link, tmp_path, with_chores=True):
+        ends.await_copied()
+        safe = exposure(ends)
+        assert (safe.live, safe.total.records, safe.total.seconds, safe.broken) == (True, 0, 0.0, ())
+
+        # Records that the target refuses are seen, and not copied.
+        assert ends.target.apply_topic_configs({ends.remote(bulky): {"max.message.bytes": "1"}}) == {
+            ends.remote(bulky): None
+        }
+        ends.load(bulky, seed=2).produce(7)
+        ends.await_fault("RECORD_TOO_LARGE", bulky)
+        ends.await_status(
+            lambda s: any(t.records == 7 for t in s.exposure.topics) if s.exposure else False, "7 records at risk"
+        )
+        known = ends.status().now_ms
+        wait_until(lambda: noted_end(ends, bulky), lambda end: end == 27, within_s=20, what="a look at the source")
+    source.kill()
+
+    gone = exposure(ends)
+    assert not gone.live
+    by_topic = {topic.topic: topic for topic in gone.topics}
+    assert (by_topic[bulky].records, by_topic[orders].records) == (7, 0)
+    assert gone.total.known_at_ms is not None
+    assert gone.total.known_at_ms >= known - 3_000
+    assert min(topic.seconds or 0.0 for topic in gone.topics) > 0
+
+    ends.set(rpo_seconds="1")
+    answer = CliRunner().invoke(app, ["rpo", ends.link.name, "-c", str(ends.write_file(tmp_path)), "-o", "json"])
+    told = json.loads(answer.stdout)
+    assert answer.exit_code == 1, answer.output
+    assert (told["source_answers"], told["total"]["records"]) == (False, 7)
+    assert told["total"]["seconds"] > (gone.total.seconds or 0.0)
+    assert {topic["topic"]: topic["kept"] for topic in told["topics"]} == {orders: "broken", bulky: "broken"}
