@@ -9,17 +9,18 @@ Blocking; asked by the engine for topics that are new to the ledger, and by `twi
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from twinlog.config.settings import LinkSettings
+from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.errors import ClusterError, MirrorMakerRuns, RecordsUnreadable, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import LogRecord
 from twinlog.kafka.spans import Span, read_spans, read_topic
-from twinlog.kafka.workers import count_members
+from twinlog.model.groups import ListedGroup
 from twinlog.model.ledger import ChoreNote
 from twinlog.model.mirrormaker import NotReadable, OffsetSync, SourceOffset, connect_offsets_topic
 from twinlog.model.mirrormaker_takeover import (
@@ -35,6 +36,8 @@ from twinlog.model.mirrormaker_takeover import (
     judge,
 )
 from twinlog.model.names import NextOffset, TopicPartition
+from twinlog.wire.connection import Cluster
+from twinlog.wire.groups import GroupCoordinators
 
 LIMIT: Final = 20_000
 """Records at the end of a partition that are compared at most; MirrorMaker 2 writes an anchor every hundred."""
@@ -132,9 +135,9 @@ class MirrorMakerTakeover:
         if self.offsets_topic != connect_offsets_topic(self._link.source):
             return  # the group of a Connect cluster has a name that only its operator knows
         group = f"{self._link.source}-mm2"
-        members = count_members(self._link.target_admin, group)
-        if members:
-            raise MirrorMakerRuns(self._link.target, f"its group {group} has {members} members")
+        listed = asyncio.run(_list_groups(self._link.target_admin))
+        if group in listed and listed[group].active:
+            raise MirrorMakerRuns(self._link.target, f"its group {group} has members")
 
     def decide(self, partitions: Sequence[TopicPartition], *, wait: bool) -> dict[TopicPartition, Decision]:
         """Decide for each source partition. While MirrorMaker 2 runs its topics are postponed; `wait` raises then."""
@@ -265,6 +268,14 @@ class MirrorMakerTakeover:
     ) -> dict[TopicPartition, int]:
         found = admin.fetch_end_offsets(partitions, committed=committed)
         return {p: int(at) for p, at in found.items() if not isinstance(at, ClusterError)}
+
+
+async def _list_groups(settings: ClientSettings) -> dict[str, ListedGroup]:
+    cluster = Cluster(settings, "twinlog|takeover")
+    try:
+        return await GroupCoordinators(cluster).list_groups()
+    finally:
+        await cluster.close()
 
 
 def _target_first(anchors: Sequence[Pair], end: int) -> int:
