@@ -35,6 +35,10 @@
     ├── EngineNotStarted           Spark did not start
     ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
     ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
+    ├── SwitchRefused              a switch was not begun; nothing was changed
+    │   └── SwitchRunning          another one is under way
+    ├── SwitchStopped              a switch stands at a step; it can be resumed
+    │   └── SwitchTakenOver        somebody else goes on with it
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
@@ -454,6 +458,52 @@ class EngineNotStarted(TwinlogError):
 
     problem: str
     log: str
+
+
+# --- the switch -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class SwitchRefused(TwinlogError):
+    """A switch was not begun: nothing was changed on either cluster."""
+
+    code = "SWITCH_REFUSED"
+    says = "{link}: {reason}; nothing was changed"
+    remedy = "{way}"
+
+    link: str
+    reason: str
+    way: str
+
+
+@dataclass(eq=False)
+class SwitchRunning(SwitchRefused):
+    """Another switch of the same pair of clusters is under way."""
+
+    code = "SWITCH_RUNNING"
+
+
+@dataclass(eq=False)
+class SwitchStopped(TwinlogError):
+    """A switch stands at a step that did not work. What was done stays done and is in the journal."""
+
+    code = "SWITCH_STOPPED"
+    says = "{link}: the step {step} did not work: {reason}"
+    remedy = "Mend the cause, then `twinlog switch resume {link}` goes on at this step. {way}"
+
+    link: str
+    step: str
+    reason: str
+    way: str = ""
+
+
+@dataclass(eq=False)
+class SwitchTakenOver(SwitchStopped):
+    """Another process goes on with this switch; this one must not touch anything any more (R10)."""
+
+    code = "SWITCH_TAKEN_OVER"
+    says = "{link}: at the step {step} somebody else took the switch over: {reason}"
+    remedy = "Nothing to do here; `twinlog switch status {link}` shows how it goes on."
 
 
 # --- one partition cannot keep the promise ----------------------------------------------------------------------------
