@@ -1,0 +1,54 @@
+"""When certificates end: those that brokers show, and our own. Runs in the doctor's loop.
+
+A broker's certificate is looked at without trusting it, so that one that has ended can be told from one that has not;
+nothing but the handshake is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import suppress
+
+from cryptography import x509
+
+from twinlog.config.settings import ClientSettings
+from twinlog.model.inspection import CertificateLook
+
+
+async def fetch_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:
+    """The certificates that the bootstrap servers of a TLS cluster show; raises when none of them answers."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    found: list[CertificateLook] = []
+    trouble: OSError | None = None
+    for server in settings.bootstrap_servers:
+        host, _, port = server.rpartition(":")
+        try:
+            async with asyncio.timeout(settings.request_timeout_ms / 1000):
+                _, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=context)
+        except OSError as error:
+            trouble = error
+            continue
+        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+        with suppress(OSError, ssl.SSLError):
+            await writer.wait_closed()
+        found.append(_look(server, x509.load_der_x509_certificate(shown)))
+    if not found and trouble is not None:
+        raise trouble
+    return tuple(found)
+
+
+def own_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:
+    """The certificates with which a client of ours shows who it is; none when it does not."""
+    chain = settings.security.client_chain_pem
+    if not settings.security.encrypted or not chain:
+        return ()
+    return tuple(_look(settings.cluster, one) for one in x509.load_pem_x509_certificates(chain.encode()))
+
+
+def _look(where: str, certificate: x509.Certificate) -> CertificateLook:
+    ends = certificate.not_valid_after_utc.timestamp()
+    return CertificateLook(where, certificate.subject.rfc4514_string(), int(ends * 1000))
