@@ -23,14 +23,17 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, EngineDied
+from twinlog.errors import ClusterError, EngineDied, LinkToItself
 from twinlog.flow.plan import tasks_for
 from twinlog.flow.source import LinkRun
 from twinlog.flow.switch_watch import SwitchWatch
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
+from twinlog.ledger.writers import await_known_everywhere
 from twinlog.model.ledger import Engine, RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.model.naming import TOPIC
+from twinlog.model.provenance import ClusterIds
 from twinlog.model.roster import Origins, roster_changes, wanted_origins
 from twinlog.model.switch import StateEntry
 from twinlog.model.topics import Roster
@@ -49,7 +52,10 @@ class Topics(Protocol):
     """What the engine needs of the two clusters' metadata (given by the service: sync.topics and kafka.admin)."""
 
     def ensure_ledger(self) -> int:
-        """Create the ledger topic if need be; returns the number of shards it has."""
+        """Create the topics of ours on the target if need be; returns the number of shards that the ledger has."""
+
+    def cluster_ids(self) -> ClusterIds:
+        """Ask both clusters who they are."""
 
     def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
         """One cycle: create and grow target topics, return what is there."""
@@ -116,7 +122,7 @@ class LinkEngine:
         watch = SwitchWatch(self.link, target)
         following = None
         try:
-            shards = await self._patiently("preparing the ledger", lambda: asyncio.to_thread(self.topics.ensure_ledger))
+            shards = await self._patiently("preparing the ledger", lambda: self._prepare(target))
             if shards is None or await self._patiently("reading the switch", lambda: watch.read("target")) is None:
                 return
             self._following = following = asyncio.create_task(watch.follow())
@@ -143,9 +149,13 @@ class LinkEngine:
             if await self._patiently("reading the switch", lambda: watch.read("source")) is None or self._held(watch):
                 return
             tasks.append(asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine")))
+            clusters = await self._patiently("asking who the clusters are", self._identify)
+            if clusters is None:
+                return
             if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
                 return
-            await self._drive(LinkRun(self.link, self.generation, shards, self.cores), writer, view, watch)
+            run = LinkRun(self.link, self.generation, shards, self.cores, clusters)
+            await self._drive(run, writer, view, watch)
         finally:
             try:
                 await self._end_query(writer, watch)
@@ -201,6 +211,18 @@ class LinkEngine:
                 await self._stopping.wait()
         except TimeoutError:
             return
+
+    async def _prepare(self, target: Cluster) -> int:
+        shards = await asyncio.to_thread(self.topics.ensure_ledger)
+        await await_known_everywhere(target)
+        return shards
+
+    async def _identify(self) -> ClusterIds:
+        clusters = await asyncio.to_thread(self.topics.cluster_ids)
+        naming = self.link.naming
+        if clusters.source == clusters.target and naming.policy == "identity" and naming.rename_format == TOPIC:
+            raise LinkToItself(self.link.name, clusters.target)
+        return clusters
 
     async def _sign_in(self, target: Cluster, writer: LedgerWriter, view: LedgerView) -> None:
         """Become the link's engine: the log decides who came last (R10)."""

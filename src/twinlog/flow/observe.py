@@ -113,6 +113,7 @@ class Observer:
             records=state.records if state else 0,
             bytes=state.bytes if state else 0,
             skipped=state.skipped if state else 0,
+            returned=state.returned if state else 0,
             newest_ms=state.newest_ms if state else -1,
             at_ms=state.at_ms if state else 0,
             fault=state.fault if state and state.phase == "faulted" and self._counts(state.fault) else None,

@@ -17,7 +17,7 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from twinlog.errors import LedgerDisagrees, PartitionFault
-from twinlog.flow.parcel import Parcel
+from twinlog.flow.parcel import Parcel, Ranges, unwrap
 from twinlog.flow.shape import Piece, Shaper
 from twinlog.flow.takeover import Opened, ShardOwner, Written, fault_entry
 from twinlog.model.ledger import SEAL_AT, Entry, Gap, SealedRuns
@@ -27,6 +27,7 @@ from twinlog.wire.batch import Stamp, readdress
 from twinlog.wire.codec import content_of
 
 DEPTH: Final = 5
+_BATCHES: Final = frozenset({"data", "returned"})
 
 
 class ReaderFault(PartitionFault):
@@ -67,6 +68,7 @@ class Outgoing:
     source_next: int
     release: int = 0  # bytes of the parcel that this one, being its last, gives back
     gap: Gap | None = None
+    returned: int = 0  # offsets left out since the one before, because they came from the target
     stamped: bytes = b""
     progress: Progress = Progress.WAITING
     target: int = -1
@@ -124,7 +126,7 @@ class Outbox:
                 self.under_way[-1].progress = Progress.ACKED
             if self.waiting or not self.parcels or self.doom is not None:
                 break
-            self._shape(self._gather())
+            self._shape(*self._gather())
         self.settle()
         if not self.waiting or len(self.under_way) >= DEPTH:
             return None
@@ -133,19 +135,26 @@ class Outbox:
         self.under_way.append(out)
         return out
 
-    def _gather(self) -> Parcel:
-        """The next parcel, with the small ones that wait right behind it: their batches can then be merged."""
+    def _gather(self) -> tuple[Parcel, Ranges, int]:
+        """The next parcel, with the small ones that wait right behind it: their batches can then be merged.
+
+        With it come the offsets that were left out, and the bytes that are done with when it is.
+        """
         parts = [self.parcels.popleft()]
-        size = len(parts[0].payload)
-        while self.parcels and parts[-1].kind == "data":
+        size = release = len(parts[0].payload)
+        while self.parcels and parts[-1].kind in _BATCHES:
             after = self.parcels[0]
             size += len(after.payload)
-            if after.kind != "data" or after.first != parts[-1].next or size > self.shaper.merge_bytes:
+            if after.kind not in _BATCHES or after.first != parts[-1].next or size > self.shaper.merge_bytes:
                 break
+            release = size
             parts.append(self.parcels.popleft())
-        if len(parts) == 1:
-            return parts[0]
-        return parts[0]._replace(next=parts[-1].next, payload=b"".join(part.payload for part in parts))
+        opened = [unwrap(part) for part in parts]
+        returned = [one for _, ranges in opened for one in ranges]
+        parcel = opened[0][0]
+        if len(opened) > 1:
+            parcel = parcel._replace(next=parts[-1].next, payload=b"".join(part.payload for part, _ in opened))
+        return parcel, returned, release
 
     def _next_repeat(self) -> Outgoing | None:
         """Repeat in order, and only when no answer is outstanding: the broker must meet them in sequence."""
@@ -166,8 +175,8 @@ class Outbox:
         out.progress = Progress.SENT
         out.sequence_next = self.sequence = (self.sequence + piece.records) & 0x7FFFFFFF
 
-    def _shape(self, parcel: Parcel) -> None:
-        before = len(self.waiting)
+    def _shape(self, parcel: Parcel, left_out: Ranges, release: int) -> None:
+        before, start = len(self.waiting), self.shaped_to
         try:
             if parcel.first > self.shaped_to:
                 missing = f"the reader brought offset {parcel.first}, but {self.shaped_to} is next"
@@ -185,7 +194,14 @@ class Outbox:
         except PartitionFault as fault:
             self.doom = fault
             self.waiting.append(Outgoing(None, self.shaped_to))
-        self.waiting[-1].release += len(parcel.payload)
+        self.waiting[-1].release += release
+        self.waiting[-1].returned += self._count_returned(left_out, start)
+
+    def _count_returned(self, left_out: Ranges, start: int) -> int:
+        """Offsets left out, by the reader or here; those before `start` were counted when they first came by."""
+        end = self.shaped_to
+        here = sum(1 for offset in self.shaper.take_returned() if start <= offset < end)
+        return here + sum(max(0, min(behind, end) - max(first, start)) for first, behind in left_out)
 
     def _skip(self, parcel: Parcel) -> None:
         if parcel.next <= self.shaped_to:
@@ -263,6 +279,7 @@ class Outbox:
         if out.gap is not None:
             state.skipped += out.gap.next - out.gap.first
             self.unsaved.append(out.gap)
+        state.returned += out.returned
         state.source_next = max(state.source_next, out.source_next)
         if state.phase == "faulted":
             state.phase, state.fault = "copying", None

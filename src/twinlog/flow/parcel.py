@@ -6,6 +6,9 @@ Offsets of that range without a batch were looked at and are not copied (markers
     first ─────────────── payload ────────────── next
       │ batch │ batch │ (aborted) │ batch │        │         first of a parcel = next of the one before
 
+A `returned` parcel is a data parcel of which the reader left out what came from the target: before its batches it says
+which offsets those are.
+
 Parcels without batches are notes from the reader to the writer: `begin` (a partition is read from here on), `fault` (it
 cannot be read), `gap` (offsets that the source lost and the policy skips).
 
@@ -35,7 +38,9 @@ _FIELDS: Final[list[pa.Field[Any]]] = [
 ]
 ARROW_SCHEMA: Final = pa.schema(_FIELDS)
 
-Kind: TypeAlias = Literal["data", "begin", "fault", "gap", "flush", "crate"]
+Kind: TypeAlias = Literal["data", "returned", "begin", "fault", "gap", "flush", "crate"]
+Ranges: TypeAlias = Sequence[tuple[int, int]]
+"""Offsets, each range from its first to behind its last."""
 
 
 class Parcel(NamedTuple):
@@ -53,8 +58,31 @@ FLUSH: Final = Parcel(TopicPartition("", -1), 0, 0, "flush", b"")
 
 LARGE: Final = 262_144
 """Bytes from which on a parcel travels alone, uncopied."""
-_KINDS: Final[tuple[Kind, ...]] = ("data", "begin", "fault", "gap", "flush")
+_KINDS: Final[tuple[Kind, ...]] = ("data", "returned", "begin", "fault", "gap", "flush")
 _CRATED: Final = struct.Struct(">BHiqqI")
+_COUNT: Final = struct.Struct(">I")
+_RANGE: Final = struct.Struct(">qq")
+
+
+def data_parcel(
+    partition: TopicPartition, first: int, next_offset: int, payload: bytes | memoryview, returned: Ranges
+) -> Parcel:
+    """Batches, and the offsets of those that were left out because they came from the target."""
+    if not returned:
+        return Parcel(partition, first, next_offset, "data", payload)
+    head = _COUNT.pack(len(returned)), *(_RANGE.pack(*part) for part in returned)
+    return Parcel(partition, first, next_offset, "returned", b"".join((*head, payload)))
+
+
+def unwrap(parcel: Parcel) -> tuple[Parcel, Ranges]:
+    """A data parcel without what it says of offsets that were left out, and that."""
+    if parcel.kind != "returned":
+        return parcel, ()
+    view = memoryview(parcel.payload)
+    (count,) = _COUNT.unpack_from(view)
+    end = _COUNT.size + count * _RANGE.size
+    ranges = [(first, behind) for first, behind in _RANGE.iter_unpack(view[_COUNT.size : end])]
+    return parcel._replace(kind="data", payload=view[end:]), ranges
 
 
 def pack(parcels: Sequence[Parcel]) -> Parcel:

@@ -14,26 +14,32 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
+    AccessDenied,
+    ClusterError,
     ClusterUnreachable,
     CorruptBatch,
     OffsetGap,
     PartitionAccessDenied,
     PartitionFault,
+    ProvenanceUnknown,
     SourceTopicMissing,
     SourceTopicRecreated,
     SourceTruncated,
 )
-from twinlog.flow.parcel import FLUSH, LARGE, Parcel, pack
+from twinlog.flow.parcel import FLUSH, LARGE, Parcel, data_parcel, pack
 from twinlog.flow.plan import TaskPlan
 from twinlog.ledger.view import LedgerView
+from twinlog.ledger.writers import SourceWriters
 from twinlog.model.ledger import ROSTER_PARTITION, Engine, Entry, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
+from twinlog.model.provenance import ClusterIds, WriterNote
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.committed import select_batches
 from twinlog.wire.connection import Cluster, ConnectionTrouble
@@ -46,6 +52,8 @@ _PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
 _GATHERING: Final = 16  # small parcels that may wait before fetching pauses
 _AT_ONCE: Final = 1024
+_LEARN_S: Final = 5.0
+_UNSURE_FOR_S: Final = 10.0  # a leader election is no fault
 _MISSING_FOR_S: Final = 3.0  # metadata may be behind: a topic is missing only when it stays missing
 
 
@@ -151,6 +159,7 @@ class Reading:
     topic: RosterTopic
     position: FetchPosition
     since_missing: float | None = None
+    since_unsure: float | None = None  # who wrote what was fetched cannot be told
 
 
 @dataclass
@@ -168,6 +177,7 @@ class Reader:
 
     link: LinkSettings
     plan: TaskPlan
+    clusters: ClusterIds
     source: Cluster
     target: Cluster
     out: ParcelQueue
@@ -177,6 +187,15 @@ class Reader:
     resting: dict[TopicPartition, float] = field(default_factory=dict)  # faulted: when to try again
     replan: int | None = None
     finished: asyncio.Event = field(default_factory=asyncio.Event)
+    unsure_until: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.writers = {
+            exempt: SourceWriters(self.source, partial(self._leaves_out, exempt)) for exempt in (False, True)
+        }
+
+    def _leaves_out(self, exempt: bool, writer: WriterNote) -> bool:
+        return self.link.provenance.leaves_out(writer, self.clusters, exempt=exempt)
 
     async def run(self) -> None:
         """Read until the epoch ends, the plan changes, or the engine stops or is superseded."""
@@ -397,22 +416,57 @@ class Reader:
                 session.positions.pop(part.partition)  # not the leader, no such id, …: `_place` finds out
                 moved = True
             elif len(part.records):
-                sent |= self._send(part, reading)
+                sent |= await self._send(part, reading)
         if moved:
             await asyncio.sleep(_PAUSE_S)
             await self._place()
         return sent
 
-    def _send(self, part: FetchedPartition, reading: Reading) -> bool:
+    async def _send(self, part: FetchedPartition, reading: Reading) -> bool:
         position = reading.position
-        chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch)
+        writers = self._writers_of(reading.topic)
+        stamps = None if writers is None else writers.stamps
+        chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch, stamps)
+        if chosen.unknown and writers is not None:
+            if not await self._learn(part.partition, reading, writers, chosen.unknown):
+                return False
+            if self.reading.get(part.partition) is not reading:
+                return False  # stopped meanwhile
+            chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch, stamps)
         first, position.offset, position.last_epoch = position.offset, chosen.next_offset, chosen.last_epoch
         if chosen.next_offset > first:
-            self.out.put(Parcel(part.partition, first, chosen.next_offset, "data", chosen.payload))
+            self.out.put(data_parcel(part.partition, first, chosen.next_offset, chosen.payload, chosen.returned))
         if chosen.strange is not None:
             problem = f"magic {chosen.strange.magic} with length {chosen.strange.length} is not a batch"
             self._fault(part.partition, CorruptBatch(*part.partition, chosen.strange.base_offset, problem))
         return chosen.next_offset > first
+
+    def _writers_of(self, topic: RosterTopic) -> SourceWriters | None:
+        """Who decides which batches of a topic came from the target; None: all are copied."""
+        provenance = self.link.provenance
+        return self.writers[provenance.exempts(self.clusters, topic.remote)] if provenance.mode == "batch" else None
+
+    async def _learn(
+        self, partition: TopicPartition, reading: Reading, writers: SourceWriters, unknown: Collection[int]
+    ) -> bool:
+        """Find out who these producers are. Until that is known nothing of the partition is copied (R2)."""
+        if time.monotonic() < self.unsure_until:
+            return False
+        try:
+            async with asyncio.timeout(_LEARN_S):
+                await writers.learn(unknown)
+        except (ClusterError, *ConnectionTrouble) as trouble:
+            now = time.monotonic()
+            self.unsure_until = now + _PAUSE_S  # the other partitions of this answer need not wait as long again
+            reading.since_unsure = reading.since_unsure or now
+            denied = isinstance(trouble, AccessDenied)
+            if self.reading.get(partition) is reading and (denied or now - reading.since_unsure > _UNSURE_FOR_S):
+                problem = str(trouble) or "the notes of writers cannot be read"
+                self._fault(partition, ProvenanceUnknown(*partition, min(unknown), problem))
+            await asyncio.sleep(_PAUSE_S)
+            return False
+        reading.since_unsure = None
+        return True
 
     async def _out_of_range(self, partition: TopicPartition, reading: Reading) -> None:
         wanted = reading.position.offset
@@ -433,7 +487,7 @@ class Reader:
                 reading.position.offset = earliest
 
 
-def read_task(link: LinkSettings, plan: TaskPlan) -> Iterator[Parcel]:
+def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Iterator[Parcel]:
     """The rows of one task: starts the loop in a thread and hands out what it puts into the queue."""
     ready: queue.SimpleQueue[ParcelQueue | BaseException] = queue.SimpleQueue()
 
@@ -444,7 +498,7 @@ def read_task(link: LinkSettings, plan: TaskPlan) -> Iterator[Parcel]:
         source, target = Cluster(link.source_consumer, client), Cluster(link.target_producer, client)
         view = LedgerView(dict(plan.ledger_at), plan.engine, dict(plan.roster), dict(plan.states))
         try:
-            await Reader(link, plan, source, target, out, view).run()
+            await Reader(link, plan, clusters, source, target, out, view).run()
             out.put(None)
         except BaseException as error:  # noqa: BLE001  everything must reach Spark's thread, which is waiting
             out.put(error)

@@ -8,6 +8,7 @@ A batch passes unopened whenever nothing in it must change. It is opened for exa
     too large     for the target topic: split; one record that is too large alone is a fault
     tiny          several small batches in line: a request takes one batch per partition, so they are merged
     old format    magic 0 or 1
+    provenance    headers tell where a record has been: all batches of such a link are opened
 
 Whatever it was, the compression stays what the producer chose.
 """
@@ -15,10 +16,11 @@ Whatever it was, the compression stays what the producer chose.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from twinlog.errors import CorruptBatch, PartitionFault, RecordTooLarge, UnknownCodec
+from twinlog.flow.marks import HopMarks
 from twinlog.model.names import TopicPartition
 from twinlog.model.runs import Run
 from twinlog.wire.batch import CODECS, LOG_APPEND_TIME, BatchHeader, checksum_holds, read_header, scan_tiny, walk
@@ -76,9 +78,14 @@ class Shaper:
     partition: TopicPartition
     limit: int  # max.message.bytes of the target topic
     merge_bytes: int
+    marks: HopMarks | None = None
+    _returned: list[int] = field(default_factory=list)
 
     def shape(self, payload: bytes | memoryview, resume: int) -> Iterator[Piece]:
         """The pieces of one parcel, in order, without anything before `resume`. Raises PartitionFault."""
+        if self.marks is not None:
+            yield from self._shape_marked(payload, resume, self.marks)
+            return
         merged_to = 0
         while (end := self._tiny_group(payload, merged_to, resume)) > merged_to:
             group = bytes(payload[merged_to:end])
@@ -88,6 +95,34 @@ class Shaper:
             merged_to = end
             yield self._sealed(sealed)
         yield from self._shape_one_by_one(payload[merged_to:], resume)
+
+    def take_returned(self) -> list[int]:
+        """The offsets of records that were left out since the last call, because they have been on the target."""
+        returned, self._returned = self._returned, []
+        return returned
+
+    def _shape_marked(self, payload: bytes | memoryview, resume: int, marks: HopMarks) -> Iterator[Piece]:
+        """Every batch opened, its records marked; neighbours of one compression are sealed together up to a size."""
+        records: list[OpenRecord] = []
+        codec = held = 0
+        try:
+            for at, header in walk(payload):
+                data = bytes(payload[at : at + header.size])
+                self._check(data, header)
+                its_codec = header.codec if header.magic == 2 else legacy_codec(data)
+                if records and (its_codec != codec or held + header.size > self.merge_bytes):
+                    yield from self._seal(records, codec)
+                    records, held = [], 0
+                codec = its_codec
+                wanted = [record for record in self._open(data, header) if record.offset >= resume]
+                kept, returned = marks.mark(wanted)
+                records += kept
+                held += header.size
+                self._returned += returned
+        except PartitionFault:
+            yield from self._seal(records, codec)  # what lies before the bad batch is sound
+            raise
+        yield from self._seal(records, codec)
 
     def _tiny_group(self, payload: bytes | memoryview, at: int, resume: int) -> int:
         """Where several tiny batches in line end; `at` when there are not several, or the position is amid them."""

@@ -1,7 +1,8 @@
 """Taking over a shard: fence, read the ledger, reconcile. Runs on an executor, in the writer's worker.
 
     1. Is a later engine at work?            then stop: this engine is a ghost                              (R10)
-    2. InitProducerId                        same producer id as every owner before, higher epoch
+    2. InitProducerId                        same producer id as every owner before, higher epoch; noted on the target
+                                             before it is used, so that links which read there know it (ledger.writers)
     3. marker on the shard's ledger          from here on no older owner can write into the ledger
     4. read the ledger up to that marker     the last acknowledged position of every partition
     5. marker on each partition not closed   from here on no older owner can write records
@@ -24,6 +25,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import OwnershipLost, PartitionFault, TargetLogShrunk, TargetTopicMissing
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
+from twinlog.ledger.writers import note_writer
 from twinlog.model.ledger import (
     ROSTER_PARTITION,
     FaultEntry,
@@ -33,6 +35,7 @@ from twinlog.model.ledger import (
     transactional_id,
 )
 from twinlog.model.names import TopicPartition
+from twinlog.model.provenance import ClusterIds, WriterNote
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import content_of, open_batch
 from twinlog.wire.connection import Cluster
@@ -118,7 +121,7 @@ class ShardOwner:
     adrift: set[TopicPartition] = field(default_factory=set)
 
     @classmethod
-    async def take(cls, link: LinkSettings, target: Cluster, begin: Begin) -> ShardOwner:
+    async def take(cls, link: LinkSettings, clusters: ClusterIds, target: Cluster, begin: Begin) -> ShardOwner:
         """Steps 1 to 4."""
         shard, topic = begin.shard, ledger_topic(link.source)
         roster = LedgerView({ROSTER_PARTITION: begin.roster_at})
@@ -127,6 +130,8 @@ class ShardOwner:
             raise OwnershipLost(link.name, shard)
         fence = Fence(target, link.name)
         producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
+        # At every take-over: Kafka gives a new id to who was away for a week.
+        await note_writer(target, WriterNote(producer.producer_id, link.name, clusters.source))
         view = LedgerView({1 + shard: begin.ledger_at})
         await fence.plant(producer, shard, [TopicPartition(topic, 1 + shard)])
         reader = LogReader(target, topic, view.positions, f"takeover-{shard}", lasting=False)

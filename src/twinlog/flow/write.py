@@ -29,19 +29,21 @@ from twinlog.errors import (
     TimestampRefused,
 )
 from twinlog.flow.lanes import Answer, Lanes
+from twinlog.flow.marks import HopMarks
 from twinlog.flow.outbox import Outbox, Progress
 from twinlog.flow.parcel import Parcel, unpack
 from twinlog.flow.shape import Shaper
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.model.ledger import Entry, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.model.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.write")
 
 FLUSH_SECONDS: Final = 1.0
-_COUNTED: Final = frozenset({"data", "gap", "fault"})  # what stays until it is written
+_COUNTED: Final = frozenset({"data", "returned", "gap", "fault"})  # what stays until it is written
 _PAUSE_S: Final = 0.1
 _MISSING_FOR_S: Final = 3.0
 
@@ -83,6 +85,7 @@ class Writer:
     """One task's writing."""
 
     link: LinkSettings
+    clusters: ClusterIds
     target: Cluster
     budget: Budget
     owners: dict[int, ShardOwner] = field(default_factory=dict)
@@ -110,7 +113,7 @@ class Writer:
                 self.opening[begin.partition] = deque()
             case "flush":
                 self._open_begun()
-            case "data" | "gap" | "fault":
+            case "data" | "returned" | "gap" | "fault":
                 waiting = self.opening.get(parcel.partition)
                 if waiting is not None:
                     waiting.append(parcel)
@@ -145,7 +148,7 @@ class Writer:
             while True:
                 try:
                     if shard not in self.owners:
-                        self.owners[shard] = await ShardOwner.take(self.link, self.target, begins[0])
+                        self.owners[shard] = await ShardOwner.take(self.link, self.clusters, self.target, begins[0])
                     opened = await self.owners[shard].open(begins)
                     break
                 except (ClusterUnreachable, *ConnectionTrouble) as trouble:
@@ -170,7 +173,10 @@ class Writer:
 
     def _install(self, owner: ShardOwner, opened: Opened) -> None:
         begin = opened.begin
-        shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.merge_target_bytes)
+        marks = None
+        if self.link.provenance.mode == "header":
+            marks = HopMarks(self.link.provenance, self.clusters, begin.partition.topic, begin.roster.remote)
+        shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.merge_target_bytes, marks)
         box = Outbox(owner, begin.remote, shaper, opened)
         self.boxes[begin.partition] = box
         if opened.fault is not None:
@@ -325,7 +331,7 @@ def _read_begin(parcel: Parcel) -> Begin:
     )
 
 
-def write_task(link: LinkSettings, rows: Iterable[Parcel], task: int) -> dict[str, int]:
+def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Parcel], task: int) -> dict[str, int]:
     """Write everything the reader brings; returns the positions reached. Blocks Spark's thread."""
     budget = Budget(link.max_bytes_in_flight)
     loop = asyncio.new_event_loop()
@@ -333,7 +339,8 @@ def write_task(link: LinkSettings, rows: Iterable[Parcel], task: int) -> dict[st
     thread.start()
 
     async def make() -> Writer:
-        writer = Writer(link, Cluster(link.target_producer, f"twinlog|{link.name}|writer-{task}"), budget)
+        target = Cluster(link.target_producer, f"twinlog|{link.name}|writer-{task}")
+        writer = Writer(link, clusters, target, budget)
         writer.start()
         return writer
 

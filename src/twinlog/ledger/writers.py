@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.errors import AccessDenied, TopicNotKnownYet
+from twinlog.errors import AccessDenied, BrokerRefused, TopicNotKnownYet
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.provenance import WRITERS_TOPIC, WriterNote, read_writer
 from twinlog.wire import protocol_errors as codes
@@ -26,14 +26,20 @@ from twinlog.wire.committed import Stamps
 from twinlog.wire.connection import Cluster
 from twinlog.wire.log import LogReader, fetch_ends
 
+_PATIENCE_S: Final = 30.0
 _REMEMBERED: Final = 100_000
 """Strangers that are remembered: a cluster may see a new producer every millisecond (R11)."""
 
 
 async def note_writer(target: Cluster, note: WriterNote) -> None:
-    """Note an id; returns when every replica has it."""
+    """Note an id; returns when every replica has it. Raises BrokerRefused when the topic is gone or has no leader."""
     writer = LedgerWriter(target, WRITERS_TOPIC, 0, note.link)
-    await writer.write_pairs([(note.key(), note.value())])
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            await writer.write_pairs([(note.key(), note.value())])
+    except TimeoutError:
+        problem = f"{WRITERS_TOPIC} takes no records; if it was deleted, start Twinlog anew, which creates it"
+        raise BrokerRefused(target.alias, problem) from None
 
 
 async def await_known_everywhere(target: Cluster) -> None:

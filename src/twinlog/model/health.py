@@ -28,6 +28,7 @@ class PartitionStatus:
     records: int = 0
     bytes: int = 0
     skipped: int = 0
+    returned: int = 0
     newest_ms: int = -1
     at_ms: int = 0
     fault: FaultEntry | None = None

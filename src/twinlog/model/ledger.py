@@ -133,6 +133,7 @@ class PartitionState(_Entry):
     records: int = 0  # copied since the beginning
     bytes: int = 0
     skipped: int = 0  # offsets in gaps
+    returned: int = 0  # offsets left out because they came from the target
     fault: FaultEntry | None = None
     newest_ms: int = -1  # timestamp of the newest record copied
     at_ms: int = 0

@@ -12,6 +12,7 @@ from twinlog.errors import BrokerRefused, ClusterError, TakeOverRefused, TopicEx
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.model.ledger import RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition
+from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds
 from twinlog.model.roster import Origins, may_create
 from twinlog.model.selection import replicates
 from twinlog.model.start import AtTime, Earliest, Latest
@@ -42,16 +43,23 @@ class LinkTopics:
         self._takeover = MirrorMakerTakeover(link, source, target)
 
     def ensure_ledger(self) -> int:
-        """Create the ledger topic unless it is there; returns its shards, which were fixed when it was made."""
-        name = ledger_topic(self._link.source)
+        """Create our topics unless they are there; returns the ledger's shards, which were fixed when it was made."""
+        self._ensure(WRITERS_TOPIC, 1)
+        return self._ensure(ledger_topic(self._link.source), 1 + self._link.ledger_shards).partitions - 1
+
+    def cluster_ids(self) -> ClusterIds:
+        """Ask both clusters for the ids they were formatted with."""
+        return ClusterIds(self._source.fetch_cluster_id(), self._target.fetch_cluster_id())
+
+    def _ensure(self, name: str, partitions: int) -> TopicFacts:
         deadline = time.monotonic() + _VISIBLE_WITHIN_S
         while True:
             facts = self._target.describe_topics([name])[name]
             if isinstance(facts, TopicFacts):
-                return facts.partitions - 1
+                return facts
             if time.monotonic() > deadline:
                 raise BrokerRefused(self._link.target, f"{name} was created but does not appear: {facts}")
-            order = TopicOrder(name, 1 + self._link.ledger_shards, self._link.replication_factor, LEDGER_CONFIGS)
+            order = TopicOrder(name, partitions, self._link.replication_factor, LEDGER_CONFIGS)
             refusal = self._target.create_topics([order])[name]
             if refusal is not None and not isinstance(refusal, TopicExists):
                 raise refusal

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from aiokafka.record import MemoryRecords
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
+from twinlog.model.provenance import HEADER as PROVENANCE
 from twinlog.wire.batch import CODEC_MASK, BatchHeader, read_header
 
 NO_TIME: Final = -1
@@ -66,8 +67,12 @@ def _open_legacy(data: bytes) -> list[OpenRecord]:
 
 
 def content_of(record: OpenRecord) -> int:
-    """A number that two records share when they are equal in every field but the offset; good within one process."""
-    return hash((record.timestamp, record.key, record.value, tuple(record.headers)))
+    """A number that two records share when they are equal in every field but the offset; good within one process.
+
+    Headers of provenance do not count: they hold the time of the copy.
+    """
+    headers = tuple(header for header in record.headers if header[0] != PROVENANCE)
+    return hash((record.timestamp, record.key, record.value, headers))
 
 
 def legacy_codec(data: bytes) -> int:

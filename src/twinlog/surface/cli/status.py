@@ -95,6 +95,7 @@ def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, 
                 "lag": p.lag,
                 "records": p.records,
                 "skipped": p.skipped,
+                "returned": p.returned,
                 "fault": p.fault.code if p.fault else None,
                 "held_back": p.held_back,
             }
@@ -168,11 +169,12 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
             console.print(Text(f"{part.partition}: {part.held_back}", "yellow"))
     if partitions:
         table = Table()
-        titles = ("partition", "into", "source next", "source end", "lag", "target next", "records", "skipped", "state")
+        counts = ("source next", "source end", "lag", "target next", "records", "skipped", "returned")
+        titles = ("partition", "into", *counts, "state")
         for title in titles:
             table.add_column(title, justify="left" if title in {"partition", "into", "state"} else "right")
         for p in status_.partitions:
             state = p.fault.code if p.fault else "ok"
-            cells = (p.source_next, p.source_end, p.lag, p.target_next, p.records, p.skipped)
+            cells = (p.source_next, p.source_end, p.lag, p.target_next, p.records, p.skipped, p.returned)
             table.add_row(str(p.partition), p.remote, *(number(cell) for cell in cells), state)
         console.print(table)

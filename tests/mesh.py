@@ -1,0 +1,177 @@
+"""Several clusters that mirror each other under the same names: their file, their links, their loads and their judge.
+
+Aliases and topics are a test's own, as in `tests.ends`, so that tests share brokers without meeting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.ends import QUICK
+from tests.load.checker import judge_numbers
+from tests.load.load import Load
+from tests.load.logs import Cluster, Isolation, LogRecord, read_logs
+from tests.load.records import Damaged, read_stamp
+from tests.load.waiting import wait_until
+from tests.threads import ThreadedEngine
+
+from twinlog.config.resolve import resolve
+from twinlog.config.settings import LinkSettings
+from twinlog.kafka.admin import ClusterAdmin, TopicOrder
+from twinlog.kafka.client_options import client_options
+from twinlog.local.cluster import LocalCluster
+from twinlog.model.health import LinkStatus
+from twinlog.model.provenance import HEADER
+from twinlog.service import observer
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+
+class Mesh:
+    """Clusters and links by one letter each: `Mesh({"A": one, "B": other}, ["A->B", "B->A"])`."""
+
+    def __init__(self, clusters: Mapping[str, LocalCluster], links: Sequence[str], **settings: str) -> None:
+        self.clusters, self.names = clusters, links
+        self.mark = f"m{uuid.uuid4().hex[:6]}"
+        self._settings = {name.replace("_", "."): value for name, value in settings.items()}
+        self.loads: list[tuple[str, Load]] = []
+        self._admins: dict[str, ClusterAdmin] = {}
+
+    def alias(self, letter: str) -> str:
+        return f"{self.mark}{letter}"
+
+    @property
+    def properties(self) -> str:
+        """The file that an operator would write."""
+        lines = [f"clusters = {', '.join(map(self.alias, self.clusters))}"]
+        for letter, cluster in self.clusters.items():
+            lines += [f"{self.alias(letter)}.{k} = {v}" for k, v in cluster.client_properties("admin").items()]
+        lines += [f"{self.alias(name[0])}->{self.alias(name[-1])}.enabled = true" for name in self.names]
+        wishes = {"topics": f"{self.mark}.*", "replication.policy.class": IDENTITY, **QUICK, **self._settings}
+        return "\n".join([*lines, *(f"{key} = {value}" for key, value in wishes.items())]) + "\n"
+
+    def set(self, **settings: str) -> None:
+        """Change settings for whoever reads the file next."""
+        self._settings |= {name.replace("_", "."): value for name, value in settings.items()}
+
+    @property
+    def links(self) -> dict[str, LinkSettings]:
+        """What the file means, by the short names of the links."""
+        found = resolve(self.properties.encode("latin-1"), "mesh.properties", (), {}).links
+        return {f"{link.source[-1]}->{link.target[-1]}": link for link in found}
+
+    def admin(self, letter: str) -> ClusterAdmin:
+        if letter not in self._admins:
+            mine = next(link for name, link in self.links.items() if letter in name)
+            settings = mine.source_admin if mine.source == self.alias(letter) else mine.target_admin
+            self._admins[letter] = ClusterAdmin(settings)
+        return self._admins[letter]
+
+    def create(self, topic: str, partitions: int, at: str | None = None, **configs: str) -> str:
+        """Create a topic on every cluster, or on one."""
+        name = f"{self.mark}.{topic}"
+        order = TopicOrder(name, partitions, 1, {key.replace("_", "."): value for key, value in configs.items()})
+        for letter in at or self.clusters:
+            assert self.admin(letter).create_topics([order]) == {name: None}
+        return name
+
+    def load(self, letter: str, topic: str, partitions: int, **wishes: Any) -> Load:
+        """A load into one cluster; its seed tells where its records were born."""
+        client = self._client(letter)
+        servers = client.pop("bootstrap.servers")
+        load = Load(servers, topic, partitions, 1 + len(self.loads), client=client, **wishes)
+        self.loads.append((letter, load))
+        return load
+
+    def _client(self, letter: str) -> dict[str, str]:
+        link = next(link for name, link in self.links.items() if letter in name)
+        settings = link.source_admin if link.source == self.alias(letter) else link.target_admin
+        return {key: str(value) for key, value in client_options(settings).items()}
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def running(self, folder: Path, *names: str) -> Iterator[dict[str, ThreadedEngine]]:
+        """Engines of these links (all, unless told) while the block runs."""
+        links = self.links
+        with ExitStack() as stack:
+            engines: dict[str, ThreadedEngine] = {}
+            for name in names or links:
+                engines[name] = ThreadedEngine(links[name], folder)
+                stack.callback(engines[name].stop)
+            for engine in engines.values():
+                engine.await_running()
+            yield engines
+
+    def status(self, name: str) -> LinkStatus:
+        return asyncio.run(observer(self.links[name]).look())
+
+    def await_rest(self, topic: str, partitions: int, within_s: float = 60) -> dict[str, LinkStatus]:
+        """Wait until every link has come to the end of its source, twice, with the same ends: all is still."""
+        links = self.links
+        eyes = {name: observer(link) for name, link in links.items()}
+
+        def look() -> dict[str, LinkStatus]:
+            return {name: asyncio.run(eye.look()) for name, eye in eyes.items()}
+
+        def still(seen: dict[str, LinkStatus]) -> bool:
+            parts = {n: [p for p in s.partitions if p.partition.topic == topic] for n, s in seen.items()}
+            return all(len(some) == partitions and all(p.lag == 0 for p in some) for some in parts.values())
+
+        def ends(seen: dict[str, LinkStatus]) -> list[int | None]:
+            return [p.source_end for status in seen.values() for p in status.partitions]
+
+        def twice() -> tuple[dict[str, LinkStatus], bool]:
+            first, second = look(), look()
+            return second, still(first) and still(second) and ends(first) == ends(second)
+
+        return wait_until(twice, lambda found: found[1], within_s=within_s, what=f"rest of {topic}")[0]
+
+    # --- judging ------------------------------------------------------------------------------------------------------
+
+    def check(self, topic: str) -> None:
+        """Every record of every load is on every cluster exactly once, in its load's order, byte by byte."""
+        for letter in self.clusters:
+            where = self._client(letter)
+            for isolation in ("read_committed", "read_uncommitted"):
+                logs = read_logs(Cluster(where["bootstrap.servers"], where), topic, _isolation(isolation))
+                for born, load in self.loads:
+                    mine = {number: _of_load(load, records) for number, records in logs.items()}
+                    # Where it was produced, who reads uncommitted sees what was aborted; nowhere else.
+                    aborted = {} if born != letter or isolation == "read_committed" else load.aborted
+                    mine = {
+                        number: [r for r in records if _number(r) not in aborted.get(number, ())]
+                        for number, records in mine.items()
+                    }
+                    verdict = judge_numbers(load.seed, load.acknowledged, load.aborted, mine, f"{topic} on {letter}")
+                    assert verdict.ok, f"records of {born} on {letter} ({isolation}): {verdict}"
+                total = sum(len(records) for records in logs.values())
+                known = sum(load.count for _, load in self.loads)
+                aborted_here = sum(len(n) for born, load in self.loads if born == letter for n in load.aborted.values())
+                assert total in {known, known + aborted_here}, f"{letter}: {total} records, {known} were produced"
+
+
+def _isolation(text: str) -> Isolation:
+    return "read_committed" if text == "read_committed" else "read_uncommitted"
+
+
+def unmarked(record: LogRecord) -> LogRecord:
+    """The record without the headers of provenance."""
+    return record._replace(headers=tuple(header for header in record.headers if header[0] != HEADER))
+
+
+def _number(record: LogRecord) -> int:
+    stamp = read_stamp(record.key, record.value, record.headers, record.timestamp[1])
+    return -1 if isinstance(stamp, Damaged) else stamp.sequence
+
+
+def _of_load(load: Load, records: Sequence[LogRecord]) -> list[LogRecord]:
+    """The records of one load, and those that say nothing of themselves."""
+    plain = [unmarked(record) for record in records]
+    stamps = [read_stamp(r.key, r.value, r.headers, r.timestamp[1]) for r in plain]
+    return [r for r, stamp in zip(plain, stamps, strict=True) if isinstance(stamp, Damaged) or stamp.seed == load.seed]
