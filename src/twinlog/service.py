@@ -21,7 +21,7 @@ from typing import Any, Final
 from twinlog.audit.verify import OnProgress, Verification
 from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.changes import Change
-from twinlog.config.settings import LinkSettings
+from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.errors import EngineNotStarted, UsageError
 from twinlog.flow.engine import LinkEngine
 from twinlog.flow.fleet import Engine, Fleet
@@ -37,6 +37,7 @@ from twinlog.model.verify_report import VerifyReport
 from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.group_report import Answer, GroupReport, report_groups, translate
+from twinlog.sync.heartbeat_pairs import HeartbeatPairs
 from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.settings_file import SettingsFile
@@ -57,9 +58,13 @@ SPARE_SLOTS: Final = 256
 class Service:
     """All links of one process."""
 
-    def __init__(self, links: Sequence[LinkSettings], spark: SparkPlace, state: Path) -> None:
+    def __init__(
+        self, links: Sequence[LinkSettings], spark: SparkPlace, state: Path, heartbeats: Sequence[HeartbeatPair] = ()
+    ) -> None:
         """Nothing is started yet."""
         self._links = links
+        self._heartbeats = heartbeats
+        self._heartbeat_pairs = HeartbeatPairs()
         self._spark = spark
         self._state = state
         self._session: Any = None
@@ -86,17 +91,22 @@ class Service:
         """Run all links until each has ended. One link's end does not end another's (R8)."""
         await asyncio.to_thread(self._start_spark)
         try:
+            await self._heartbeat_pairs.become(self._heartbeats)
             await self._fleet.run(self._links)
         finally:
+            await self._heartbeat_pairs.become(())
             await asyncio.to_thread(self._stop_spark)
 
     def stop(self) -> None:
         """Ask every engine for a clean end."""
         self._fleet.stop()
 
-    async def apply(self, links: Sequence[LinkSettings]) -> tuple[Change, ...]:
+    async def apply(
+        self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair] = ()
+    ) -> tuple[Change, ...]:
         """Make these the links: a changed file was read and is in order. Links that are equal are not touched."""
         changes = await self._fleet.apply(links)
+        await self._heartbeat_pairs.become(heartbeats)
         self._settings_file.accepted()
         return changes
 

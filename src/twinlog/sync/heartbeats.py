@@ -1,4 +1,4 @@
-"""Heartbeats: the chore of a link, the pairs that are no links, and the canary. Runs in the service's loop.
+"""The chore "heartbeats" of a link, and the canary. Runs in the service's loop.
 
 For the pair A->B a heartbeat goes to `heartbeats` on B. The link B->A then carries it to A as `B.heartbeats`: clients
 learn the topology from such names, and the time that a heartbeat took is the latency of a record (the canary).
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import HeartbeatPair, LinkSettings
-from twinlog.errors import TwinlogError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
 from twinlog.model.mirrormaker import Heartbeat, NotReadable
@@ -22,13 +21,12 @@ from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.internal_topics import InternalLog, ensure_topic
 from twinlog.wire.codec import PlainRecord, open_batch
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.log import LogReader, fetch_ends
 
 log = logging.getLogger("twinlog.heartbeats")
 
 _SILENT_MS: Final = 30_000
-_LONGEST_PAUSE_S: Final = 60.0
 
 
 def _now_ms() -> int:
@@ -160,22 +158,3 @@ def _pair(link: LinkSettings) -> HeartbeatPair:
         replication_factor=link.heartbeats_replication_factor,
         admin_timeout_ms=link.admin_timeout_ms,
     )
-
-
-async def keep_beating(pair: HeartbeatPair) -> None:
-    """Heartbeats of a pair that is no link, until cancelled. Trouble is logged once, waited for and told when over."""
-    pulse = Pulse(pair, ClusterAdmin(pair.target_admin))
-    pause, told = float(pair.seconds), ""
-    try:
-        while True:
-            try:
-                trouble = await pulse.beat() or ""
-            except (TwinlogError, *ConnectionTrouble) as error:
-                trouble = str(error) or type(error).__name__
-            if trouble != told:
-                log.warning("%s: heartbeats: %s", pair.name, trouble or "they are written again")
-            pause = min(max(1.0, pause * 2), _LONGEST_PAUSE_S) if trouble else float(pair.seconds)
-            told = trouble
-            await asyncio.sleep(pause)
-    finally:
-        await pulse.close()

@@ -51,7 +51,7 @@ def run(
         say("starting", link, f"topics {','.join(link.topics.include)} from {link.start_from}")
     scratch = scratch_folder()
     try:
-        service = Service(resolved.links, SparkPlace(master, options), scratch)
+        service = Service(resolved.links, SparkPlace(master, options), scratch, resolved.heartbeats)
         asyncio.run(_serve(service, watch, say, output))
     except EngineDied as error:
         Console(stderr=True).print(f"[yellow]{error}[/] Starting anew.")
@@ -96,7 +96,7 @@ async def _follow_file(service: Service, watch: SettingsWatch, asked: asyncio.Ev
         asked.clear()
         try:
             resolved = await asyncio.to_thread(watch.load)
-            changes = await service.apply(resolved.links)
+            changes = await service.apply(resolved.links, resolved.heartbeats)
         except TwinlogError as error:
             findings = error.findings if isinstance(error, SettingsInvalid) else ()
             print_findings(findings, output)

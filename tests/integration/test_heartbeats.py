@@ -1,0 +1,72 @@
+"""Heartbeats over real clusters: of the link, of the pair that is no link, and what the canary makes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.ends import Ends
+from tests.load.logs import read_logs
+from tests.load.waiting import wait_until
+from tests.threads import engine_running
+
+from twinlog.config.resolve import resolve
+from twinlog.model.mirrormaker import Heartbeat
+from twinlog.model.naming import HEARTBEATS
+from twinlog.sync.heartbeat_pairs import HeartbeatPairs
+
+MakeEnds = Callable[..., Ends]
+
+
+@contextmanager
+def beating(ends: Ends) -> Iterator[None]:
+    """The pairs of the file that are no links, as the service lets them beat."""
+    pairs = resolve(ends.properties.encode("latin-1"), "test.properties", (), {}).heartbeats
+    assert [pair.name for pair in pairs] == [f"T->{ends.alias}"]
+    loop, over = asyncio.new_event_loop(), asyncio.Event()
+
+    async def beat() -> None:
+        here = HeartbeatPairs()
+        await here.become(pairs)
+        await over.wait()
+        await here.become(())
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(beat()), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(20)
+        assert not thread.is_alive(), "the heartbeats do not end"
+        loop.close()
+
+
+def test_heartbeats_tell_the_pair_and_the_canary_tells_the_latency(make_ends: MakeEnds, tmp_path: Path) -> None:
+    ends = make_ends()
+    ends.create("orders")
+    try:
+        with beating(ends), engine_running(ends.link, tmp_path, with_chores=True) as engine:
+            note = wait_until(
+                lambda: engine.chores.notes.get("heartbeats"),
+                lambda note: note is not None and "canary_ms" in note.counts,
+                within_s=30,
+                what="a heartbeat that went round",
+            )
+        assert note is not None
+        assert 0 <= note.counts["canary_ms"] < 10_000
+        assert (note.findings, note.trouble) == ([], None)
+        told = [
+            Heartbeat.read(record.key, record.value)
+            for record in read_logs(ends.target_logs, HEARTBEATS, "read_committed")[0]
+        ]
+        assert (ends.alias, "T") in {(beat.source, beat.target) for beat in told}
+        (carried, *_) = read_logs(ends.target_logs, f"{ends.alias}.{HEARTBEATS}", "read_committed")[0]
+        beat = Heartbeat.read(carried.key, carried.value)
+        assert (beat.source, beat.target) == ("T", ends.alias)
+    finally:
+        # Every other link of this session would carry it along.
+        ends.delete(ends.source, HEARTBEATS)
