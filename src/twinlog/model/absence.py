@@ -86,11 +86,14 @@ def judge_absences(
         case DeleteAfter():
             doubt = _doubt(sight, pinned)
             waits = policy.seconds * 1000
-            # The first look only notes: a deletion needs two answers, with the delay between them.
+            # The first look (or the first after a break) only notes: a deletion needs two answers, with the delay between.
             due = tuple(
                 topic
                 for topic, absence in absences.items()
-                if doubt is None and topic in known and now_ms - absence.since_ms >= waits
+                if doubt is None
+                and (before := known.get(topic)) is not None
+                and before.since_ms == absence.since_ms
+                and now_ms - absence.since_ms >= waits
             )
             for topic, absence in absences.items():
                 when = "not deleted" if doubt else f"due for deletion at {moment(absence.since_ms + waits)}"
