@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger import PartitionState, SealedRuns
 from twinlog.model.mirrormaker import NotReadable, OffsetSync
 from twinlog.model.names import TopicPartition
+from twinlog.model.offset_pairs import Pair, newest_pair, pair_is_due
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.internal_topics import InternalLog, ensure_topic
@@ -24,13 +23,6 @@ from twinlog.wire.codec import PlainRecord
 from twinlog.wire.connection import Cluster
 
 _SECONDS: Final = 5.0
-
-
-class Pair(NamedTuple):
-    """One record on both sides."""
-
-    upstream: int
-    downstream: int
 
 
 @dataclass
@@ -93,27 +85,9 @@ class OffsetSyncs:
         self.told[TopicPartition(sync.topic, sync.partition)] = (None, Pair(sync.upstream, sync.downstream))
 
     def _due(self, partition: TopicPartition, incarnation: str, pair: Pair) -> bool:
-        """Far enough from the last one told, or the partition stands still and this is its last word."""
         stands_still = self._seen.get(partition) == pair
         self._seen[partition] = pair
-        before = self.told.get(partition)
-        if before is None:
-            return True
-        told_of, told = before
-        if told_of is not None and told_of != incarnation:
-            return True
-        far = pair.downstream - told.downstream > self.ends.link.offset_lag_max
-        return pair.upstream > told.upstream and (far or stands_still)
-
-
-def newest_pair(state: PartitionState, sealed: Mapping[int, SealedRuns]) -> Pair | None:
-    """The last record that was copied; None when there is none yet."""
-    rows = state.runs
-    if not rows:
-        mine = [part for part in sealed.values() if part.incarnation == state.incarnation and part.runs]
-        rows = max(mine, key=lambda part: part.first).runs if mine else []
-    if not rows:
-        return None
-    source, target, length, source_step, target_step, times = rows[-1]
-    back = length - 1
-    return Pair(source + (times - 1) * source_step + back, target + (times - 1) * target_step + back)
+        told_of, told = self.told.get(partition, (None, None))
+        if told_of not in {None, incarnation}:
+            told = None  # of an older topic of that name
+        return pair_is_due(pair, told, self.ends.link.offset_lag_max, stands_still=stands_still)
