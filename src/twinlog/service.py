@@ -31,14 +31,17 @@ from twinlog.flow.query import SparkRuntime, start_query, start_session
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.java import spark_java_home
+from twinlog.model.link_diff import LinkDiff
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics import TopicFacts
 from twinlog.model.verify_report import VerifyReport
 from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.explain import GroupExplanation, TopicExplanation, explain_group, explain_topic
 from twinlog.sync.group_report import Answer, GroupReport, report_groups, translate
 from twinlog.sync.heartbeat_pairs import HeartbeatPairs
 from twinlog.sync.link_chores import chores_of
+from twinlog.sync.link_diff import differences
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.settings_file import SettingsFile
 
@@ -174,6 +177,21 @@ async def translate_position(link: LinkSettings, asked: TopicPartition, offset: 
     return await translate(LinkEnds.of(link), asked, offset, reverse=reverse)
 
 
+async def link_differences(link: LinkSettings, wanted: Callable[[str], bool]) -> LinkDiff:
+    """What is not the same on both ends of a link."""
+    return await differences(LinkEnds.of(link), wanted)
+
+
+async def topic_explanation(link: LinkSettings, topic: str) -> TopicExplanation:
+    """Whether and why a link mirrors a topic."""
+    return await explain_topic(LinkEnds.of(link), topic)
+
+
+async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
+    """Whether and why a link translates a group's positions."""
+    return await explain_group(LinkEnds.of(link), group)
+
+
 def _tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
@@ -197,9 +215,12 @@ __all__ = [
     "Service",
     "SparkPlace",
     "forget_topic",
+    "group_explanation",
     "group_report",
+    "link_differences",
     "observer",
     "scratch_folder",
+    "topic_explanation",
     "translate_position",
     "verify_link",
 ]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.ends import Ends
 from tests.load.load import Load
 from tests.load.waiting import wait_until
 from tests.threads import ThreadedEngine, engine_running
+from typer.testing import CliRunner
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.ledger import ChoreNote
 from twinlog.model.topic_configs import ConfigOrigin
+from twinlog.surface.cli.main import app
 from twinlog.sync.config_orders import apply_configs
 
 
@@ -45,6 +49,13 @@ def await_note(engine: ThreadedEngine, chore: str, accept: Callable[[ChoreNote],
     return note
 
 
+def command(*words: str, code: int = 1) -> Any:
+    """What a command answers, which is JSON; an exit code of 1 says no."""
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == code, (done.output, done.exception)
+    return json.loads(done.stdout)
+
+
 def change(admin: ClusterAdmin, topic: str, **configs: str | None) -> None:
     wishes = {name.replace("_", "."): value for name, value in configs.items()}
     assert admin.apply_topic_configs({topic: wishes}) == {topic: None}
@@ -71,6 +82,11 @@ def test_configs_follow_the_source_stay_by_hand_or_are_listed_as_refused(
         assert any("flush.ms 77 by hand, the source unset" in finding for finding in kept.findings)
         assert overrides(ends.target, remote) == {"segment.bytes": "3000000", "flush.ms": "77"}
 
+        told = command("diff", ends.link.name, "-c", str(ends.write_file(tmp_path)), "-o", "json")
+        differing = {(one["kind"], one["thing"], one["what"].split()[-1]) for one in told["differences"]}
+        assert differing == {("config", topic, "segment.bytes"), ("config", topic, "flush.ms")}
+        assert all("by hand" in one["why"] for one in told["differences"])
+
         change(ends.source, ends.name("other"), retention_ms="333333333")  # one topic's trouble is its own
         await_override(ends.target, ends.remote(other), "retention.ms", "333333333")
 
@@ -79,6 +95,17 @@ def test_configs_follow_the_source_stay_by_hand_or_are_listed_as_refused(
         await_override(ends.target, remote, "segment.bytes", "2000000")
         await_override(ends.target, remote, "flush.ms", None)
         await_note(engine, "configs", lambda note: note.found == 0, "no difference")
+        (link,) = command("explain", "topic", topic, "-c", str(ends.write_file(tmp_path)), "-o", "json", code=0)
+        fates = {config["name"]: config["fate"] for config in link["configs"]}
+        assert (link["mirrored"], link["remote"], link["why"]) == (True, remote, f"included by {ends.prefix}.*")
+        assert (fates["segment.bytes"], fates["min.insync.replicas"]) == ("in step", "not copied")
+
+    path = str(ends.write_file(tmp_path))
+    assert command("diff", ends.link.name, "-c", path, "-o", "json", code=0)["differences"] == []
+    (unknown,) = command("explain", "topic", ends.name("nobody"), "-c", path, "-o", "json")
+    assert f"there is no such topic on {ends.alias}" in unknown["facts"]
+    (group,) = command("explain", "group", "nobody", "-c", path, "-o", "json")
+    assert (group["exists"], group["translated"]) == (False, False)
 
 
 @pytest.mark.proves("R8", "R13")

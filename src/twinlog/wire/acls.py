@@ -9,10 +9,10 @@ import struct
 from typing import Final
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import AuthorizerMissing, BrokerRefused, ClusterRightMissing
+from twinlog.errors import AuthorizerMissing, BrokerRefused, ClusterRightMissing, ClusterUnreachable
 from twinlog.model.acls import UNKNOWN, AclBinding, Pattern, Resource
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster
+from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.frames import FrameReader, string
 
 _DESCRIBE_ACLS: Final = 29
@@ -58,6 +58,8 @@ async def fetch_acls(settings: ClientSettings, client_id: str) -> frozenset[AclB
             _DESCRIBE_ACLS, _VERSION, anything, flexible=False, timeout_s=cluster.timeout_s
         )
         return _read(reader, cluster.alias)
+    except ConnectionTrouble as error:
+        raise ClusterUnreachable(settings.cluster, f"reading ACLs: {error or type(error).__name__}") from error
     finally:
         await cluster.close()
 

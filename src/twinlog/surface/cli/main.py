@@ -14,6 +14,8 @@ import typer
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
 from twinlog.surface.cli.demo import demo
+from twinlog.surface.cli.diff import diff
+from twinlog.surface.cli.explain import app as explain_app
 from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.link import app as link_app
 from twinlog.surface.cli.output import print_error, print_findings
@@ -34,12 +36,14 @@ app = typer.Typer(
 app.command()(run)
 app.command()(validate)
 app.command()(status)
+app.command()(diff)
 app.command()(rpo)
 app.command()(groups)
 app.command()(translate)
 app.command()(verify)
 app.command()(demo)
 app.add_typer(link_app, name="link")
+app.add_typer(explain_app, name="explain")
 app.add_typer(local.app, name="local")
 
 

@@ -1,0 +1,64 @@
+"""`twinlog diff`: what is not the same on both ends of a link, asked of the clusters themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.errors import UsageError
+from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.link_diff import LinkDiff
+from twinlog.service import link_differences
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.output import Output
+
+
+def diff(
+    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
+    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    topic: Annotated[
+        str | None, typer.Option("--topic", "-t", help="Only source topics whose whole name this expression matches.")
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+) -> None:
+    """Show what differs between both ends, and why: topics, partitions, configs, ACLs, deletions.
+
+    Nothing is changed. A config that somebody changed by hand on the target is told from one that has not arrived yet.
+    Records are not compared; see `twinlog status` for those. Exit code 1 when something differs.
+    """
+    settings = chosen_link(link, config)
+    try:
+        pattern = compile_java(topic or ".*")
+    except RegexError as error:
+        raise UsageError(f"--topic {topic}: {error}") from error
+    found = asyncio.run(link_differences(settings, lambda name: pattern.fullmatch(name) is not None))
+    if output is Output.JSON:
+        typer.echo(json.dumps(dataclasses.asdict(found), indent=2))
+    else:
+        _print(found)
+    if found.differences:
+        raise typer.Exit(1)
+
+
+def _print(found: LinkDiff) -> None:
+    console = Console()
+    if found.differences:
+        table = Table()
+        for title in ("kind", "topic", "what", "source", "target", "why"):
+            table.add_column(title, overflow="fold")
+        for one in found.differences:
+            cells = (one.kind, one.thing, one.what, one.source, one.target, one.why)
+            table.add_row(*(Text(cell) for cell in cells))
+        console.print(table)
+    else:
+        console.print(Text(f"{found.link}: both ends are the same"))
+    for remark in found.remarks:
+        console.print(Text(remark, "yellow"))

@@ -1,0 +1,144 @@
+"""`twinlog explain`: whether and why something is mirrored, link by link."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.config.resolve import load_file
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import ClusterError
+from twinlog.model.link_diff import shown
+from twinlog.model.topic_configs import ConfigVerdict, Fate
+from twinlog.service import group_explanation, topic_explanation
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.output import Output
+from twinlog.sync.explain import GroupExplanation, TopicExplanation
+
+app = typer.Typer(help="Whether and why a topic or a group is mirrored.", no_args_is_help=True)
+
+T = TypeVar("T")
+Config = Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")]
+Link = Annotated[str | None, typer.Option("--link", "-l", help="Only this link, e.g. `east->west`.")]
+Form = Annotated[Output, typer.Option("--output", "-o", help="table or json")]
+
+
+@app.command("topic")
+def explain_topic(
+    topic: Annotated[str, typer.Argument(help="A topic, by its name on the source.")],
+    config: Config,
+    link: Link = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Say of each link whether it mirrors a topic, by which pattern or rule, into what, and which configs it copies.
+
+    Exit code 1 when no link mirrors it, or nobody knows it.
+    """
+    answers = asyncio.run(_ask(_links(link, config), lambda one: topic_explanation(one, topic)))
+    if output is Output.JSON:
+        typer.echo(json.dumps([_as_json(name, answer) for name, answer in answers], indent=2))
+    else:
+        console = Console()
+        for name, answer in answers:
+            if isinstance(answer, ClusterError):
+                _print_trouble(console, name, answer)
+            else:
+                _print_topic(console, answer)
+    if not any(isinstance(answer, TopicExplanation) and answer.mirrored for _, answer in answers):
+        raise typer.Exit(1)
+
+
+@app.command("group")
+def explain_group(
+    group: Annotated[str, typer.Argument(help="A consumer group.")],
+    config: Config,
+    link: Link = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Say of each link whether it translates a group's positions, by which pattern, and what stands in the way.
+
+    Exit code 1 when no link translates them, or nobody knows the group.
+    """
+    answers = asyncio.run(_ask(_links(link, config), lambda one: group_explanation(one, group)))
+    if output is Output.JSON:
+        typer.echo(json.dumps([_as_json(name, answer) for name, answer in answers], indent=2))
+    else:
+        console = Console()
+        for name, answer in answers:
+            if isinstance(answer, ClusterError):
+                _print_trouble(console, name, answer)
+            else:
+                _print_group(console, answer)
+    if not any(isinstance(answer, GroupExplanation) and answer.translated for _, answer in answers):
+        raise typer.Exit(1)
+
+
+def _links(name: str | None, config: Path) -> Sequence[LinkSettings]:
+    return load_file(config).links if name is None else [chosen_link(name, config)]
+
+
+async def _ask(
+    links: Sequence[LinkSettings], question: Callable[[LinkSettings], Coroutine[Any, Any, T]]
+) -> list[tuple[str, T | ClusterError]]:
+    """Ask all links side by side; a cluster that does not answer is an answer (R8)."""
+
+    async def one(link: LinkSettings) -> tuple[str, T | ClusterError]:
+        try:
+            return link.name, await question(link)
+        except ClusterError as error:
+            return link.name, error
+
+    return list(await asyncio.gather(*(one(link) for link in links)))
+
+
+def _as_json(link: str, answer: TopicExplanation | GroupExplanation | ClusterError) -> dict[str, Any]:
+    if isinstance(answer, ClusterError):
+        return {"link": link, "trouble": str(answer), "remedy": answer.way_out()}
+    return dataclasses.asdict(
+        answer, dict_factory=lambda items: {key: v.value if isinstance(v, Enum) else v for key, v in items}
+    )
+
+
+def _print_trouble(console: Console, link: str, error: ClusterError) -> None:
+    console.print(Text(f"{link}  ", "bold").append(str(error), "red"))
+    console.print(Text(f"  try: {error.way_out()}"))
+
+
+def _print_topic(console: Console, answer: TopicExplanation) -> None:
+    verdict = Text(f"mirrored into {answer.remote}", "green") if answer.mirrored else Text("not mirrored", "red")
+    console.print(Text(f"{answer.link}  ", "bold").append_text(verdict).append(f": {answer.why}"))
+    for fact in answer.facts:
+        console.print(Text(f"  {fact}"))
+    rows = [config for config in answer.configs if _worth_showing(config)]
+    if rows:
+        table = Table()
+        for title in ("config", "source", "target", "what becomes of it"):
+            table.add_column(title, overflow="fold")
+        for config in rows:
+            told = f"not copied: {config.why}" if config.fate is Fate.NOT_COPIED else config.fate.value
+            source = config.in_force if config.fate is Fate.NOT_COPIED else config.wish
+            table.add_row(Text(config.name), Text(shown(source)), Text(shown(config.have)), Text(told))
+        console.print(table)
+        console.print(Text("  all other configs are at their defaults on both ends", "dim"))
+
+
+def _worth_showing(config: ConfigVerdict) -> bool:
+    """All that somebody set, or that a rule keeps back; not the dozens that nobody ever touched."""
+    return config.fate is not Fate.IN_STEP or config.wish is not None
+
+
+def _print_group(console: Console, answer: GroupExplanation) -> None:
+    verdict = Text("translated", "green") if answer.translated else Text("not translated", "red")
+    console.print(Text(f"{answer.link}  ", "bold").append_text(verdict).append(f": {answer.why}"))
+    for fact in answer.facts:
+        console.print(Text(f"  {fact}"))

@@ -1,0 +1,206 @@
+"""What differs between both ends of a link now: the answer of `twinlog diff`. Needs no running engine, changes nothing.
+
+Looks with the eyes of the chores (topics, configs, deletions, ACLs) and decides by the same rules, so that it can
+neither miss nor invent what they would do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import AuthorizerMissing, ClusterRightMissing, ClusterUnreachable, TopicUnknown
+from twinlog.ledger.view import LedgerView
+from twinlog.model.acls import AclBinding
+from twinlog.model.ledger import ROSTER_PARTITION, RosterTopic, ledger_topic
+from twinlog.model.link_diff import (
+    Difference,
+    Habits,
+    LinkDiff,
+    config_difference,
+    soon,
+    topic_differences,
+)
+from twinlog.model.selection import replicates
+from twinlog.model.topic_findings import TargetConfigsUnreadable, TargetKeepsLess, TopicFinding
+from twinlog.model.topics import TopicFacts
+from twinlog.sync import acls, configs, deletions
+from twinlog.sync.ends import LinkEnds
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+
+_LEDGER_WITHIN_S = 30.0
+
+Wanted = Callable[[str], bool]
+
+
+async def read_roster(link: LinkSettings) -> LedgerView | None:
+    """What the ledger says beside offsets: topics, notes and memos. None when no engine has ever run the link."""
+    target = Cluster(link.target_consumer, f"twinlog|{link.name}|look")
+    topic = ledger_topic(link.source)
+    view = LedgerView({ROSTER_PARTITION: 0})
+    try:
+        metadata = (await target.refresh([topic]))[topic]
+        if metadata.error or not metadata.leaders:
+            return None
+        async with asyncio.timeout(_LEDGER_WITHIN_S):
+            await view.catch_up(target, link.source)
+    except (TimeoutError, *ConnectionTrouble) as error:
+        problem = str(error) or f"no answer within {_LEDGER_WITHIN_S:.0f} s"
+        raise ClusterUnreachable(link.target, f"reading {topic}: {problem}") from error
+    finally:
+        await target.close()
+    return view
+
+
+def habits_of(link: LinkSettings) -> Habits:
+    """What the link sees to by itself."""
+    return Habits(
+        topics_seconds=link.refresh_topics_seconds if link.refresh_topics_enabled else None,
+        configs_seconds=link.sync_topic_configs_seconds if link.sync_topic_configs else None,
+        acls_seconds=link.sync_topic_acls_seconds if link.sync_topic_acls_enabled else None,
+        keeps_silently=link.config_conflict == "keep",
+    )
+
+
+async def differences(ends: LinkEnds, wanted: Wanted = lambda _: True) -> LinkDiff:
+    """Compare both ends, for the source topics that are wanted."""
+    view = await read_roster(ends.link)
+    look = _Look(ends, wanted, view or LedgerView({}))
+    if view is None:
+        look.remarks.append(f"{ends.link.name}: no engine has ever run this link; start it with `twinlog run`")
+    await asyncio.to_thread(look.at_topics)
+    await look.at_acls()
+    return LinkDiff(ends.link.name, tuple(look.found), tuple(look.remarks))
+
+
+@dataclass
+class _Look:
+    """One look, gathering."""
+
+    ends: LinkEnds
+    wanted: Wanted
+    view: LedgerView
+    found: list[Difference] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def at_topics(self) -> None:
+        """Topics, partitions, configs, deletions. Blocking."""
+        facts = self._selected()
+        remotes = {name: self.ends.link.naming.remote(self.ends.link.source, name) for name in facts}
+        copies = self.ends.target.describe_topics(remotes.values())
+        habits = habits_of(self.ends.link)
+        both: list[RosterTopic] = []
+        for name, fact in sorted(facts.items()):
+            entry, answer = self.view.roster.get(name), copies[remotes[name]]
+            target = answer if isinstance(answer, TopicFacts) else None
+            told = target if target is not None or isinstance(answer, TopicUnknown) else str(answer)
+            self.found += topic_differences(fact, remotes[name], told, entry, habits)
+            if target is not None:
+                both.append(_entry_for(fact, target, entry))
+        self._compare_configs(both, habits)
+        self._see_what_is_gone()
+
+    def _selected(self) -> dict[str, TopicFacts]:
+        link = self.ends.link
+        names = [
+            name
+            for name in self.ends.source.list_topics()
+            if self.wanted(name) and replicates(name, link.source, link.target, link.topics, link.naming)
+        ]
+        facts: dict[str, TopicFacts] = {}
+        for name, answer in self.ends.source.describe_topics(names).items():
+            if isinstance(answer, TopicFacts):
+                facts[name] = answer
+            elif not isinstance(answer, TopicUnknown):
+                self.found.append(Difference("topic", name, name, "not to be seen", "unknown", str(answer)))
+        return facts
+
+    def _compare_configs(self, entries: Iterable[RosterTopic], habits: Habits) -> None:
+        note = self.view.notes.get(configs.CHORE)
+        for part in configs.judged_topics(self.ends, entries, self.view.memos.get(configs.CHORE, {})):
+            for topic in part:
+                refusals = _refusals(note.findings if note else (), topic.entry)
+                told = [config_difference(topic.entry, verdict, refusals, habits) for verdict in topic.verdicts]
+                self.found += [difference for difference in told if difference is not None]
+                self.found += [_finding_difference(finding) for finding in topic.findings]
+
+    def _see_what_is_gone(self) -> None:
+        entries = [entry for entry in self.view.roster.values() if self.wanted(entry.topic)]
+        if not entries:
+            return
+        # All of them: whether the source can be believed is seen from what is left.
+        plan = deletions.planned_deletions(
+            self.ends, self.view.roster.values(), self.view.memos.get(deletions.CHORE, {})
+        )
+        gone = {*plan.absences, *plan.sentences}
+        for entry in sorted(entries, key=lambda entry: entry.topic):
+            if entry.topic in gone:
+                side = "deleted" if entry.topic in plan.absences else "not to be seen"
+                why = plan.sentences.get(
+                    entry.topic, f"its copy stays: topic.deletion = {self.ends.link.topic_deletion}"
+                )
+                self.found.append(Difference("deletion", entry.topic, entry.remote, side, "kept", why))
+        if plan.refused:
+            self.remarks.append(plan.refused)
+
+    async def at_acls(self) -> None:
+        """ACLs, unless they are none of the link's business."""
+        link = self.ends.link
+        if not link.sync_topic_acls_enabled:
+            self.remarks.append("ACLs are not compared: sync.topic.acls.enabled = false")
+            return
+        try:
+            plan = await acls.planned_acls(self.ends, set(self.view.roster), self.view.memos.get(acls.CHORE, {}))
+        except AuthorizerMissing as missing:
+            self.remarks.append(f"{missing.cluster}: has no authorizer, so there are no ACLs to compare")
+            return
+        except ClusterRightMissing as denied:
+            self.found.append(Difference("acl", "all ACLs", "all ACLs", "unknown", "unknown", f"{denied}"))
+            return
+        later = soon(link.sync_topic_acls_seconds, "sync.topic.acls.enabled")
+        remotes = {entry.remote for entry in self.view.roster.values() if self.wanted(entry.topic)}
+        everything = all(self.wanted(entry.topic) for entry in self.view.roster.values())
+
+        def of_interest(bindings: Iterable[AclBinding]) -> list[AclBinding]:
+            return sorted(b for b in bindings if everything or (b.resource == "topic" and b.name in remotes))
+
+        for binding in of_interest(plan.diff.create):
+            self.found.append(Difference("acl", binding.name, str(binding), "granted", "missing", later))
+        for binding in of_interest(plan.diff.remove):
+            self.found.append(Difference("acl", binding.name, str(binding), "dropped", "still there", later))
+        for sentence in plan.unknown:
+            self.found.append(Difference("acl", sentence.split(":", 1)[0], sentence, "granted", "missing", "by hand"))
+        if plan.diff.refused:
+            self.remarks.append(plan.diff.refused)
+        if plan.held_back:
+            self.remarks.append(f"{len(plan.held_back)} rights to write wait for a failover")
+
+
+def _entry_for(source: TopicFacts, target: TopicFacts, known: RosterTopic | None) -> RosterTopic:
+    """The roster's entry while it is about these two topics; otherwise one that remembers nothing."""
+    if known is not None and (known.source_id, known.target_id) == (source.topic_id, target.topic_id):
+        return known
+    return RosterTopic(
+        topic=source.name, source_id=source.topic_id, remote=target.name, target_id=target.topic_id, origins=[]
+    )
+
+
+def _finding_difference(finding: TopicFinding) -> Difference:
+    match finding:
+        case TargetKeepsLess():
+            what = f"{finding.remote} {finding.config}"
+            why = "in force, but not a config of the topic itself; set it on the source topic to copy it"
+            return Difference("config", finding.topic, what, str(finding.source_value), str(finding.target_value), why)
+        case TargetConfigsUnreadable():
+            return Difference("config", finding.topic, "all configs", "known", "unreadable", str(finding))
+        case _:
+            return Difference("config", finding.topic, "all configs", "unreadable", "known", str(finding))
+
+
+def _refusals(findings: Iterable[str], entry: RosterTopic) -> dict[str, str]:
+    """What the target answered when the engine last tried, by config."""
+    begins = f"{entry.topic}: {entry.remote} refuses "
+    told = (finding.removeprefix(begins) for finding in findings if finding.startswith(begins))
+    return {sentence.split("=", 1)[0].split(" ", 1)[0]: f"refused: {sentence}" for sentence in told}
