@@ -86,7 +86,7 @@ def judge_absences(
         case DeleteAfter():
             doubt = _doubt(sight, pinned)
             waits = policy.seconds * 1000
-            # The first look (or the first after a break) only notes: a deletion needs two answers, with the delay between.
+            # The first look, or the first after a break, only notes: a deletion needs two answers, a delay apart.
             due = tuple(
                 topic
                 for topic, absence in absences.items()
