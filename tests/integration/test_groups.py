@@ -18,8 +18,10 @@ from tests.load.waiting import wait_until
 from tests.threads import ThreadedEngine, engine_running
 from typer.testing import CliRunner, Result
 
+from twinlog.config.resolve import resolve
 from twinlog.errors import GroupUnknown, PositionUnknown
 from twinlog.kafka.admin import TopicOrder
+from twinlog.local.cluster import LocalCluster
 from twinlog.model.ledger import ChoreNote
 from twinlog.model.mirrormaker import Checkpoint, OffsetSync
 from twinlog.surface.cli.main import app
@@ -207,6 +209,30 @@ def test_a_group_that_commits_while_the_link_changes_hands_misses_and_repeats_no
     assert pairs
     assert all(by_offset[pair.downstream] == pair.upstream for pair in pairs)
     assert [pair.upstream for pair in pairs] == sorted({pair.upstream for pair in pairs})
+
+
+@pytest.mark.proves("R5")
+def test_a_group_that_reads_the_copy_goes_on_in_the_original_by_the_opposite_ledger(
+    source_cluster: LocalCluster, target_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    ends = Ends(target_cluster, source_cluster)
+    name, group = ends.create("orders"), ends.name("app")
+    load = ends.load(name)
+    load.transaction(30, Ending.ABORTED)
+    load.transaction(20, Ending.COMMITTED)
+    load.produce(30)
+    with engine_running(ends.link, tmp_path / "there"):
+        ends.await_copied()
+    read = read_on(ends.target_logs, group, ends.remote(name), 25, reset="earliest")
+    back = f"T->{ends.alias}"
+    wishes = {"enabled": "true", "groups": f"{ends.prefix}.*", "topics": f"{ends.prefix}.*", "tasks.max": "1"}
+    lines = "".join(f"{back}.{key} = {value}\n" for key, value in wishes.items())
+    links = resolve((ends.properties + lines).encode("latin-1"), "test.properties", (), {}).links
+    (home,) = [link for link in links if link.name == back]
+    with engine_running(home, tmp_path / "back", with_chores=True) as engine:
+        await_note(engine, lambda note: note.counts.get("written") == 1, "a position in the original")
+    rest = read_on(ends.source_logs, group, name, ALL)
+    assert numbers(read) + numbers(rest) == load.acknowledged[0]
 
 
 def offset_syncs(ends: Ends, topic: str) -> list[OffsetSync]:
