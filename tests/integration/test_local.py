@@ -18,8 +18,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner
 
 from twinlog.errors import BrokerNotReady, UsageError
-from twinlog.local.blueprint import HOST
 from twinlog.local.cluster import LocalCluster
+from twinlog.local.security import HOST
 from twinlog.surface.cli.local import app
 
 MakeCluster = Callable[..., LocalCluster]

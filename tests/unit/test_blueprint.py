@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.errors import LocalClusterUnknown, UsageError
-from twinlog.local.blueprint import HOST, Blueprint, broker_properties, draw_blueprint, draw_id, free_ports
+from twinlog.local.blueprint import Blueprint, broker_properties, draw_blueprint, draw_id, free_ports
 from twinlog.local.certificates import write_certificates
 from twinlog.local.cluster import LocalCluster
 from twinlog.local.links import links_properties
+from twinlog.local.security import HOST, SecureFiles
 from twinlog.local.storage import scram_argument
 
 
 def _properties(blueprint: Blueprint, index: int = 0) -> dict[str, str]:
-    return broker_properties(blueprint, blueprint.nodes[index], Path("data"), Path("ca.pem"), Path("broker.pem"))
+    return broker_properties(blueprint, blueprint.nodes[index], Path("data"), SecureFiles(Path("/cluster")))
 
 
 @given(
@@ -53,8 +54,9 @@ def test_any_one_of_three_nodes_may_be_lost(brokers: int, controllers: int) -> N
 
 def test_ports_are_different_and_below_those_of_outgoing_connections() -> None:
     blueprint = draw_blueprint("east", 3, secure=True)
-    ports = [port for node in blueprint.nodes for port in (node.client_port, node.internal_port, node.controller_port)]
-    assert len(set(ports)) == 9
+    kinds = ("client_port", "internal_port", "controller_port", "tls_port")
+    ports = [getattr(node, kind) for node in blueprint.nodes for kind in kinds]
+    assert len(set(ports)) == 12
     assert all(port is not None and 1024 < port < 32768 for port in ports)
 
 
@@ -105,10 +107,11 @@ def test_links_go_from_each_cluster_to_the_next(tmp_path: Path) -> None:
 
 
 def test_certificates_name_the_loopback_and_are_made_once(tmp_path: Path) -> None:
-    authority, broker = tmp_path / "ca.pem", tmp_path / "broker.pem"
-    write_certificates(tmp_path, "broker", authority, broker)
+    files = SecureFiles(tmp_path)
+    authority, broker = files.authority, files.broker
+    write_certificates(files)
     made = broker.read_bytes()
-    write_certificates(tmp_path, "broker", authority, broker)
+    write_certificates(files)
     assert broker.read_bytes() == made
     assert b"BEGIN PRIVATE KEY" in made  # PKCS#8, the only form Kafka reads
     assert broker.stat().st_mode & 0o777 == 0o600

@@ -93,7 +93,9 @@ def test_a_key_without_meaning_says_why(tmp_path: Path):
 def test_every_key_of_the_catalogue_can_be_explained(tmp_path: Path, key):
     it = explained(tmp_path, key.name)
     assert it.meaning
-    assert bool(it.outcomes) or key not in SUPPORTED or key.name.startswith("ssl.")
+    # Not of this file: TLS, tokens, tickets, and families of which it has no member.
+    absent = key.name.startswith(("ssl.", "sasl.")) or key.name.endswith("*")
+    assert bool(it.outcomes) or key not in SUPPORTED or absent
 
 
 def test_an_unknown_key_names_its_neighbours(tmp_path: Path):

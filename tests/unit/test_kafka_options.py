@@ -105,6 +105,10 @@ def test_a_timeout_tells_the_true_cause() -> None:
     assert denies_access(wrong_password)
     assert str(translated("A", timeout, wrong_password)) == "A: access denied: wrong password"
     assert str(translated("A", timeout, no_dns)) == "A: no broker answers: no such host"
+    no_token = KafkaError(KafkaError._AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: refused")
+    assert denies_access(no_token)
+    assert str(translated("A", timeout, no_token)) == "A: no token: refused"
+    assert isinstance(translated("A", no_token), ClusterUnreachable), "we wait for it as for a broker"
 
 
 def test_a_complaint_in_the_background_does_not_cover_a_real_answer() -> None:

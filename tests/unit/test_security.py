@@ -8,11 +8,12 @@ from tests.unit.keymaterial import KeyMaterial
 
 from twinlog.config.jaas import read_login
 from twinlog.config.resolve import resolve
-from twinlog.config.settings import Security
+from twinlog.config.settings import Kerberos, Security
 from twinlog.config.values import ValueRefusedError
 from twinlog.errors import SettingsInvalid
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
@@ -89,17 +90,61 @@ def test_a_jaas_text_that_is_wrong_is_refused(text, told):
         read_login(text, "PLAIN")
 
 
-def test_sasl_needs_mechanism_and_login():
+@pytest.mark.parametrize(
+    ("mechanism", "missing"),
+    [
+        (None, {"sasl.mechanism"}),
+        ("PLAIN", {"sasl.jaas.config"}),
+        ("GSSAPI", {"sasl.kerberos.service.name"}),
+        ("OAUTHBEARER", {"sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.credentials.client.id",
+                         "sasl.oauthbearer.client.credentials.client.secret"}),
+    ],
+)  # fmt: skip
+def test_what_a_mechanism_needs_is_told(mechanism: str | None, missing: set[str]):
     with pytest.raises(SettingsInvalid) as invalid:
-        security({"security.protocol": "SASL_SSL"})
-    missing = {one.key for one in invalid.value.findings if one.level == "error"}
-    assert missing == {"B.sasl.mechanism", "B.sasl.jaas.config"}
+        security({"security.protocol": "SASL_SSL"} | ({"sasl.mechanism": mechanism} if mechanism else {}))
+    told = {one.key for one in invalid.value.findings if one.level == "error"}
+    assert told == {f"B.{key}" for key in missing}
 
 
-def test_mechanisms_that_are_not_supported_yet_are_errors():
+def test_a_mechanism_of_nobody_is_an_error():
     jaas = f'{PLAIN} required username="u" password="p";'
-    keys = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI", "sasl.jaas.config": jaas}
-    assert "one of PLAIN" in problem(keys)
+    keys = {"security.protocol": "SASL_SSL", "sasl.mechanism": "AWS_MSK_IAM", "sasl.jaas.config": jaas}
+    with pytest.raises(SettingsInvalid, match="one of PLAIN"):
+        security(keys)
+
+
+URL = "https://login.example/token"
+TOKENS = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.token.endpoint.url": URL}
+
+
+def test_client_credentials_stand_in_jaas_or_in_keys_of_their_own():
+    options = 'clientId="me" clientSecret="s3" scope="kafka" extension_tenant="t1"'
+    by_jaas = security(TOKENS | {"sasl.jaas.config": f"{OAUTH} required {options};"}).tokens
+    assert by_jaas is not None
+    assert (by_jaas.token_url, by_jaas.client_id, by_jaas.client_secret.reveal()) == (URL, "me", "s3")
+    assert (by_jaas.scope, by_jaas.extensions) == ("kafka", (("tenant", "t1"),))
+    own = {"client.credentials.client.id": "me2", "client.credentials.client.secret": "s4", "scope": "other"}
+    keys = TOKENS | {f"sasl.oauthbearer.{name}": value for name, value in own.items()}
+    for more in ({}, {"sasl.jaas.config": f"{OAUTH} required {options};"}):
+        found = security(keys | more).tokens
+        assert found is not None
+        assert (found.client_id, found.client_secret.reveal(), found.scope) == ("me2", "s4", "other")
+
+
+def test_a_token_endpoint_is_an_address():
+    keys = TOKENS | {"sasl.jaas.config": f'{OAUTH} required clientId="me" clientSecret="s";'}
+    assert "https:// or http://" in problem(keys | {"sasl.oauthbearer.token.endpoint.url": "file:///token"})
+
+
+def test_kerberos_is_read_from_its_login_module():
+    module = "com.sun.security.auth.module.Krb5LoginModule required"
+    keys = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"}
+    jaas = f'{module} useKeyTab=true keyTab="/etc/me.keytab" principal="me@EXAMPLE" serviceName=kafka;'
+    found = security(keys | {"sasl.jaas.config": jaas}).kerberos
+    assert found == Kerberos(service="kafka", principal="me@EXAMPLE", keytab="/etc/me.keytab")
+    found = security(keys | {"sasl.kerberos.service.name": "k"}).kerberos
+    assert found == Kerberos(service="k")
 
 
 @pytest.mark.parametrize("kind", [None, "JKS", "PKCS12"])
@@ -168,6 +213,7 @@ def test_without_tls_no_store_is_opened():
 def test_what_is_wrong_with_a_store_is_told(tmp_path: Path, material: KeyMaterial):
     (tmp_path / "p12").write_bytes(material.truststore("tp"))
     (tmp_path / "jks").write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
+    (tmp_path / "jceks").write_bytes(b"\xce\xce\xce\xce\x00\x00\x00\x02")
     (tmp_path / "pem").write_text(material.chain_pem())
     (tmp_path / "junk").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 
@@ -176,7 +222,9 @@ def test_what_is_wrong_with_a_store_is_told(tmp_path: Path, material: KeyMateria
         return problem(keys | {f"ssl.truststore.{key}": value for key, value in more.items()})
 
     assert "password is wrong" in trust("p12", password="no")
-    assert "keytool -importkeystore" in trust("jks", password="x")
+    assert "password is wrong, or the file is damaged" in trust("jks", password="x")
+    assert "cut off" in trust("jks")
+    assert "keytool -importkeystore" in trust("jceks", password="x")
     assert "the file is PEM" in trust("pem")
     assert "cannot be read (No such file" in trust("none")
     assert "certificate 1 of 1 cannot be read" in trust("junk", type="PEM")

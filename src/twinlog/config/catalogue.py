@@ -25,6 +25,7 @@ from twinlog.config.values import (
     T_co,
     Text,
     TopicCharacters,
+    Url,
     Whole,
     Words,
 )
@@ -278,8 +279,10 @@ REDIRECT_KEYS = Key(
 # --- every client -----------------------------------------------------------------------------------------------------
 
 
-def _shared(name: str, kind: Kind[T_co], default: str | None, meaning: str, *, secret: bool = False) -> Key[T_co]:
-    return Key(name, (Scope.SHARED,), kind, default, meaning, secret=secret)
+def _shared(
+    name: str, kind: Kind[T_co], default: str | None, meaning: str, *, secret: bool = False, mm2: str | None = None
+) -> Key[T_co]:
+    return Key(name, (Scope.SHARED,), kind, default, meaning, secret=secret, mm2_default=mm2)
 
 
 _STORES = OneOf(("JKS", "PKCS12", "PEM"))
@@ -288,18 +291,41 @@ SECURITY_PROTOCOL = _shared(
     "security.protocol", OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")), "PLAINTEXT", "TLS and login or not."
 )
 SASL_MECHANISM = _shared(
-    "sasl.mechanism", OneOf(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")), None,
-    "How to log in. Required with SASL: Kafka's default, GSSAPI, is not supported yet.",
+    "sasl.mechanism", OneOf(("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")), None,
+    "How to log in. Required with SASL; Kafka's default, GSSAPI, has to be written too.", mm2="GSSAPI",
 )  # fmt: skip
-SASL_JAAS_CONFIG = _shared("sasl.jaas.config", Text(), None, "PlainLoginModule or ScramLoginModule.", secret=True)
+SASL_JAAS_CONFIG = _shared(
+    "sasl.jaas.config", Text(), None,
+    "The login module and what it needs: PlainLoginModule and ScramLoginModule (username, password), "
+    "OAuthBearerLoginModule (clientId, clientSecret, scope, extension_...), Krb5LoginModule (principal, keyTab).",
+    secret=True,
+)  # fmt: skip
+SASL_TOKEN_URL = _shared(
+    "sasl.oauthbearer.token.endpoint.url", Url(), None, "Where tokens are got. Required with OAUTHBEARER."
+)
+SASL_TOKEN_CLIENT_ID = _shared(
+    "sasl.oauthbearer.client.credentials.client.id", Text(), None, "Wins over clientId of sasl.jaas.config."
+)
+SASL_TOKEN_CLIENT_SECRET = _shared(
+    "sasl.oauthbearer.client.credentials.client.secret", Text(), None,
+    "Wins over clientSecret of sasl.jaas.config.", secret=True,
+)  # fmt: skip
+SASL_TOKEN_SCOPE = _shared("sasl.oauthbearer.scope", Text(), None, "Wins over scope of sasl.jaas.config.")
+SASL_KERBEROS_SERVICE = _shared(
+    "sasl.kerberos.service.name", Text(), None, "The name under which brokers are known to Kerberos, mostly kafka."
+)
 SSL_ENDPOINT = _shared(
     "ssl.endpoint.identification.algorithm", OneOf(("https", "")), "https", "Check host names; empty does not."
 )
-SSL_TRUSTSTORE_TYPE = _shared("ssl.truststore.type", _STORES, "JKS", "JKS means PKCS12 here, as in Java.")
+SSL_TRUSTSTORE_TYPE = _shared(
+    "ssl.truststore.type", _STORES, "JKS", "JKS and PKCS12 are told apart by what is in the file, as in Java."
+)
 SSL_TRUSTSTORE_LOCATION = _shared("ssl.truststore.location", Text(), None, "File. Absent: the system's CAs.")
 SSL_TRUSTSTORE_PASSWORD = _shared("ssl.truststore.password", Text(), None, "Password of that file.", secret=True)
 SSL_TRUSTSTORE_CERTIFICATES = _shared("ssl.truststore.certificates", Text(), None, "PEM text instead of a file.")
-SSL_KEYSTORE_TYPE = _shared("ssl.keystore.type", _STORES, "JKS", "JKS means PKCS12 here, as in Java.")
+SSL_KEYSTORE_TYPE = _shared(
+    "ssl.keystore.type", _STORES, "JKS", "JKS and PKCS12 are told apart by what is in the file, as in Java."
+)
 SSL_KEYSTORE_LOCATION = _shared("ssl.keystore.location", Text(), None, "File with our certificate and key.")
 SSL_KEYSTORE_PASSWORD = _shared("ssl.keystore.password", Text(), None, "Password of that file.", secret=True)
 SSL_KEYSTORE_KEY = _shared("ssl.keystore.key", Text(), None, "PEM text of our key instead of a file.", secret=True)
@@ -345,7 +371,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, RPO_SECONDS, RTO_SECONDS,
     OBJECTIVES, OBJECTIVE_KEYS, SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
     SWITCH_TIMEOUT, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
-    SASL_MECHANISM, SASL_JAAS_CONFIG, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
+    SASL_MECHANISM, SASL_JAAS_CONFIG, SASL_TOKEN_URL, SASL_TOKEN_CLIENT_ID, SASL_TOKEN_CLIENT_SECRET, SASL_TOKEN_SCOPE,
+    SASL_KERBEROS_SERVICE, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,
     SSL_KEYSTORE_PASSWORD, SSL_KEYSTORE_KEY, SSL_KEYSTORE_CHAIN, SSL_KEY_PASSWORD, CLIENT_ID, REQUEST_TIMEOUT_MS,
     AUTO_OFFSET_RESET, ISOLATION_LEVEL, FETCH_MAX_BYTES, PARTITION_FETCH_BYTES, FETCH_MAX_WAIT_MS, FETCH_MIN_BYTES,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, assert_never, cast
 
 from twinlog.config import catalogue as keys
-from twinlog.config.jaas import read_login
+from twinlog.config.jaas import read_login, read_options
 from twinlog.config.keys import Key
 from twinlog.config.lookup import LinkLookup
 from twinlog.config.precedence import Role
-from twinlog.config.settings import ClientSettings, Mechanism, Protocol, Security
+from twinlog.config.secrets import Secret
+from twinlog.config.settings import ClientCredentials, ClientSettings, Kerberos, Mechanism, Protocol, Security
 from twinlog.config.stores import Identity, identity_from_file, identity_from_pem, trust_from_file, trust_from_pem
 from twinlog.config.values import ValueRefusedError
 
 T = TypeVar("T")
+_EXTENSION = "extension_"
 
 
 def resolve_client(lookup: LinkLookup, role: Role) -> ClientSettings:
@@ -54,16 +56,66 @@ class _Credentials:
     def _login(self, protocol: Protocol) -> dict[str, Any]:
         mechanism = cast("Mechanism | None", self._get(keys.SASL_MECHANISM))
         text = self._get(keys.SASL_JAAS_CONFIG)
-        for key in (keys.SASL_MECHANISM, keys.SASL_JAAS_CONFIG):
-            if self.lookup.entry(key, self.role) is None:
-                missing = f"{self.role.cluster(self.lookup.link)}.{key.name}"
-                self.lookup.lookup.note("error", None, f"missing; security.protocol = {protocol} needs it", missing)
-        if mechanism is None or text is None:
+        if mechanism is None:
+            self._missing(keys.SASL_MECHANISM, f"security.protocol = {protocol}")
+            return {}
+        match mechanism:
+            case "OAUTHBEARER":
+                found: dict[str, Any] = {"tokens": self._tokens(self._options(text, mechanism))}
+            case "GSSAPI":
+                found = {"kerberos": self._kerberos(self._options(text, mechanism))}
+            case "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512":
+                found = self._password(text, mechanism)
+            case _ as never:
+                assert_never(never)
+        return {"sasl_mechanism": mechanism, **found}
+
+    def _password(self, text: str | None, mechanism: str) -> dict[str, Any]:
+        if text is None:
+            self._missing(keys.SASL_JAAS_CONFIG, f"sasl.mechanism = {mechanism}")
             return {}
         login = self._try(keys.SASL_JAAS_CONFIG, lambda: read_login(text, mechanism))
-        if login is None:
+        return {} if login is None else {"username": login.username, "password": login.password}
+
+    def _options(self, text: str | None, mechanism: str) -> dict[str, str]:
+        """Return the options of the login module; what it holds may stand in keys of their own, so it may be absent."""
+        if text is None:
             return {}
-        return {"sasl_mechanism": mechanism, "username": login.username, "password": login.password}
+        return self._try(keys.SASL_JAAS_CONFIG, lambda: read_options(text, mechanism)) or {}
+
+    def _tokens(self, options: dict[str, str]) -> ClientCredentials | None:
+        url = self._get(keys.SASL_TOKEN_URL)
+        client_id = self._get(keys.SASL_TOKEN_CLIENT_ID) or options.get("clientId")
+        secret = self._get(keys.SASL_TOKEN_CLIENT_SECRET) or options.get("clientSecret")
+        wanted = {keys.SASL_TOKEN_URL: url, keys.SASL_TOKEN_CLIENT_ID: client_id, keys.SASL_TOKEN_CLIENT_SECRET: secret}
+        for key, value in wanted.items():
+            if value is None and self.lookup.entry(key, self.role) is None:
+                self._missing(key, "sasl.mechanism = OAUTHBEARER")
+        if url is None or client_id is None or secret is None:
+            return None
+        extensions = {
+            name.removeprefix(_EXTENSION): value for name, value in options.items() if name.startswith(_EXTENSION)
+        }
+        return ClientCredentials(
+            token_url=url,
+            client_id=client_id,
+            client_secret=Secret(secret),
+            scope=self._get(keys.SASL_TOKEN_SCOPE) or options.get("scope"),
+            extensions=tuple(extensions.items()),
+        )
+
+    def _kerberos(self, options: dict[str, str]) -> Kerberos | None:
+        service = self._get(keys.SASL_KERBEROS_SERVICE) or options.get("serviceName")
+        if service is None:
+            self._missing(keys.SASL_KERBEROS_SERVICE, "sasl.mechanism = GSSAPI")
+            return None
+        keytab = options.get("keyTab") if options.get("useKeyTab", "false").lower() == "true" else None
+        return Kerberos(service=service, principal=options.get("principal"), keytab=keytab)
+
+    def _missing(self, key: Key[str], because: str) -> None:
+        name = f"{self.role.cluster(self.lookup.link)}.{key.name}"
+        if self.lookup.entry(key, self.role) is None:
+            self.lookup.lookup.note("error", None, f"missing; {because} needs it", name)
 
     def _tls(self) -> dict[str, Any]:
         update: dict[str, Any] = {

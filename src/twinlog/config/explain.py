@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from twinlog.config import catalogue
-from twinlog.config.keys import Key, Meaningless, Refused, Scope, Soon, Supported
+from twinlog.config.keys import Key, Meaningless, Refused, Scope, Supported
 from twinlog.config.lookup import Lookup, shown, spellings
 from twinlog.config.precedence import Role
 from twinlog.config.resolve import examine, read_file
@@ -164,8 +164,6 @@ def _support(key: Key[Any]) -> str:
     match key.support:
         case Supported():
             return "supported"
-        case Soon():
-            return "not supported yet; a link runs without it"
         case Meaningless(reason):
             return f"no effect here: {reason}"
         case Refused(reason):

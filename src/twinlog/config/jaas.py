@@ -14,7 +14,12 @@ from twinlog.config.values import ValueRefusedError
 _TOKEN = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([=;])|([^\s=;"']+))""", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _FLAGS = {"required", "requisite", "sufficient", "optional"}
-_MECHANISMS = {"PlainLoginModule": {"PLAIN"}, "ScramLoginModule": {"SCRAM-SHA-256", "SCRAM-SHA-512"}}
+_MECHANISMS = {
+    "PlainLoginModule": {"PLAIN"},
+    "ScramLoginModule": {"SCRAM-SHA-256", "SCRAM-SHA-512"},
+    "OAuthBearerLoginModule": {"OAUTHBEARER"},
+    "Krb5LoginModule": {"GSSAPI"},
+}
 
 
 @dataclass(frozen=True)
@@ -26,25 +31,30 @@ class Login:
 
 
 def read_login(text: str, mechanism: str) -> Login:
-    """Read one login module that fits the mechanism; raises ValueRefusedError."""
-    tokens = _tokens(text)
-    if len(tokens) < 3 or tokens[-1] != ("mark", ";"):
-        raise ValueRefusedError('expected `<module> required username="..." password="...";`, with the semicolon')
-    (_, module), (_, flag), *options = tokens[:-1]
-    name = module.rpartition(".")[2]
-    if name not in _MECHANISMS:
-        raise ValueRefusedError("allowed are PlainLoginModule and ScramLoginModule")
-    if mechanism not in _MECHANISMS[name]:
-        raise ValueRefusedError(f"{name} does not fit sasl.mechanism = {mechanism}")
-    if flag.lower() not in _FLAGS:
-        raise ValueRefusedError("the module must be followed by the word required")
-    given = _options(options)
+    """Read the name and password of PLAIN or SCRAM; raises ValueRefusedError."""
+    given = read_options(text, mechanism)
     if given.get("tokenauth", "false").lower() == "true":
-        raise ValueRefusedError("delegation tokens (tokenauth) are not supported yet")
+        raise ValueRefusedError("delegation tokens (tokenauth) are not supported")
     missing = [option for option in ("username", "password") if option not in given]
     if missing:
         raise ValueRefusedError(f"the module has no {' and no '.join(missing)}")
     return Login(given["username"], Secret(given["password"]))
+
+
+def read_options(text: str, mechanism: str) -> dict[str, str]:
+    """Read the options of one login module that fits the mechanism; raises ValueRefusedError."""
+    tokens = _tokens(text)
+    if len(tokens) < 3 or tokens[-1] != ("mark", ";"):
+        raise ValueRefusedError('expected `<module> required name="value" ...;`, with the semicolon')
+    (_, module), (_, flag), *options = tokens[:-1]
+    name = module.rpartition(".")[2]
+    if name not in _MECHANISMS:
+        raise ValueRefusedError(f"allowed are {', '.join(_MECHANISMS)}")
+    if mechanism not in _MECHANISMS[name]:
+        raise ValueRefusedError(f"{name} does not fit sasl.mechanism = {mechanism}")
+    if flag.lower() not in _FLAGS:
+        raise ValueRefusedError("the module must be followed by the word required")
+    return _options(options)
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:

@@ -30,11 +30,6 @@ class Supported:
 
 
 @dataclass(frozen=True)
-class Soon:
-    """MirrorMaker 2 has it, Twinlog not yet."""
-
-
-@dataclass(frozen=True)
 class Meaningless:
     """There is nothing here that the key could set; `reason` says why that is so."""
 
@@ -48,7 +43,7 @@ class Refused:
     reason: str
 
 
-Support: TypeAlias = Supported | Soon | Meaningless | Refused
+Support: TypeAlias = Supported | Meaningless | Refused
 
 
 @dataclass(frozen=True)

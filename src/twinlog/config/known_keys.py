@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from twinlog.config.keys import Key, Meaningless, Scope, Soon
+from twinlog.config.keys import Key, Meaningless, Scope
 from twinlog.config.values import Text
-
-
-def _soon(scope: Scope, text: str, *, secret: bool = False) -> tuple[Key[Any], ...]:
-    return tuple(Key(n, (scope,), Text(), None, "Comes with a later release.", Soon(), secret) for n in text.split())
 
 
 def _never(scopes: Scope | tuple[Scope, ...], reason: str, text: str) -> tuple[Key[Any], ...]:
@@ -77,11 +73,25 @@ KNOWN: tuple[Key[Any], ...] = (
         "session.timeout.ms heartbeat.interval.ms topic.creation.enable inter.worker.* metrics.* "
         "connector.client.config.override.policy request.timeout.ms retry.backoff.ms plugin.discovery listeners",
     ),
-    *_soon(
+    *_never(
         Scope.SHARED,
-        "ssl.cipher.suites ssl.enabled.protocols ssl.protocol sasl.kerberos.* sasl.login.* client.dns.lookup",
+        "TLS 1.2 and newer are spoken, with the ciphers that OpenSSL allows",
+        "ssl.cipher.suites ssl.enabled.protocols ssl.protocol",
     ),
-    *_soon(Scope.SHARED, "sasl.oauthbearer.*", secret=True),
+    *_never(
+        Scope.SHARED, "tickets and their renewal are the matter of the machine's Kerberos library", "sasl.kerberos.*"
+    ),
+    *_never(
+        Scope.SHARED,
+        "passwords and tokens are used as they are; a token is renewed after four fifths of its life",
+        "sasl.login.*",
+    ),
+    *_never(
+        Scope.SHARED,
+        "tokens are got with client credentials; the other keys concern Java classes, or brokers",
+        "sasl.oauthbearer.*",
+    ),
+    *_never(Scope.SHARED, "every address of a name is tried", "client.dns.lookup"),
     *_never(
         Scope.SHARED,
         "Java classes and providers cannot be loaded here",

@@ -6,6 +6,7 @@ that one pass finds all errors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -50,6 +51,8 @@ class Lookup:
     ) -> None:
         """Add a finding about an entry, or about a key that is missing."""
         line = None if entry is None else entry.line
+        if entry is not None and entry.provided:
+            sentence = _without(entry.value, sentence)
         self.findings[Finding(level, self.file, line, key if entry is None else entry.key, sentence)] = None
 
     def find(self, ways: tuple[str, ...]) -> Entry | None:
@@ -99,6 +102,13 @@ class LinkLookup:
             msg = f"{key.name} has no default in the catalogue"
             raise LookupError(msg)
         return value
+
+
+def _without(provided: str, sentence: str) -> str:
+    """Mask what a provider filled in, and each word of it: names in a list are quoted by those who read it (R12)."""
+    for word in sorted({provided.strip(), *re.split(r"\s*,\s*", provided.strip())} - {""}, key=len, reverse=True):
+        sentence = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, sentence)
+    return sentence
 
 
 def spellings(key: Key[Any], link: LinkName, role: Role | None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from twinlog.config.catalogue import CATALOGUE
-from twinlog.config.keys import Key, Meaningless, Refused, Scope, Soon, Supported
+from twinlog.config.keys import Key, Meaningless, Refused, Scope, Supported
 from twinlog.config.precedence import (
     SOURCE_ADMIN,
     SOURCE_CONSUMER,
@@ -107,15 +107,9 @@ def _row(key: Key[Any]) -> str:
 def _without_meaning() -> Iterator[str]:
     together: dict[tuple[str, str], list[str]] = {}
     for key in CATALOGUE:
-        match key.support:
-            case Meaningless(reason):
-                why = reason
-            case Soon():
-                why = "not supported yet"
-            case _:
-                continue
-        where = " or ".join(scope.value for scope in key.scopes)
-        together.setdefault((where, why), []).append(f"`{key.name}`")
+        if isinstance(key.support, Meaningless):
+            where = " or ".join(scope.value for scope in key.scopes)
+            together.setdefault((where, key.support.reason), []).append(f"`{key.name}`")
     for (where, why), names in together.items():
         yield f"| {where} | {', '.join(sorted(names))} | {_sentence(why)} |\n"
 

@@ -1,4 +1,4 @@
-"""What became of a key that nothing read: not yet, never, misplaced, or unknown. Pure.
+"""What became of a key that nothing read: without meaning, misplaced, or unknown. Pure.
 
 MirrorMaker 2 drops such keys without a word, which is how links run for months with half of their settings. Values are
 not quoted here: of a key that is unknown nobody can say whether it is a secret (R12).
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from twinlog.config.catalogue import CATALOGUE
-from twinlog.config.keys import Key, Meaningless, Refused, Scope, Soon, Supported
+from twinlog.config.keys import Key, Meaningless, Refused, Scope, Supported
 from twinlog.config.properties import Entry
 from twinlog.errors import Finding
 from twinlog.model.names import LinkName
@@ -60,10 +60,10 @@ def _remark(entry: Entry, clusters: tuple[str, ...]) -> _Remark | None:
         if source not in clusters or target is None or source == target:
             known = ", ".join(clusters) or "none"
             return _Remark("warning", f"ignored: it names no pair of clusters; `clusters` has {known}")
-        return _of_link(entry, LinkName(source, target), rest[len(target) + 1 :])
+        return _of_link(LinkName(source, target), rest[len(target) + 1 :])
     alias = _alias(entry.key, clusters)
     if alias is not None:
-        return _of_cluster(entry, alias, entry.key[len(alias) + 1 :])
+        return _of_cluster(alias, entry.key[len(alias) + 1 :])
     return _of_file(entry, clusters)
 
 
@@ -75,7 +75,7 @@ def _of_file(entry: Entry, clusters: tuple[str, ...]) -> _Remark | None:
     name = entry.key
     found = _known(name, Scope.FILE, Scope.LINK, Scope.SHARED)
     if found is not None:
-        return _by_support(found, entry)
+        return _by_support(found)
     client, dot, rest = name.partition(".")
     if dot and client in _CLIENTS:
         example = clusters[0] if clusters else "A"
@@ -91,13 +91,13 @@ def _of_file(entry: Entry, clusters: tuple[str, ...]) -> _Remark | None:
     return _unknown(name, "", Scope.FILE, Scope.LINK, Scope.SHARED)
 
 
-def _of_cluster(entry: Entry, alias: str, name: str) -> _Remark | None:
+def _of_cluster(alias: str, name: str) -> _Remark | None:
     found = _known(name, Scope.SHARED, Scope.WORKER)
     if found is not None:
-        return _by_support(found, entry)
+        return _by_support(found)
     client, dot, rest = name.partition(".")
     if dot and client in _CLIENTS:
-        return _of_client(entry, f"{alias}.{client}.", rest, _CLIENTS[client])
+        return _of_client(f"{alias}.{client}.", rest, _CLIENTS[client])
     elsewhere = _known(name)
     if elsewhere is None:
         return _unknown(name, f"{alias}.", Scope.SHARED)
@@ -108,13 +108,13 @@ def _of_cluster(entry: Entry, alias: str, name: str) -> _Remark | None:
     return _Remark("warning", f"ignored, by MirrorMaker 2 too: {hint}")
 
 
-def _of_link(entry: Entry, link: LinkName, name: str) -> _Remark | None:
+def _of_link(link: LinkName, name: str) -> _Remark | None:
     found = _known(name, Scope.LINK, Scope.LINK_ONLY)
     if found is not None:
-        return _by_support(found, entry)
+        return _by_support(found)
     for prefix, scope in _LINK_CLIENTS.items():
         if name.startswith(prefix):
-            return _of_client(entry, f"{link}.{prefix}", name[len(prefix) :], scope)
+            return _of_client(f"{link}.{prefix}", name[len(prefix) :], scope)
     for prefix in _SYNC_CLIENTS:
         if name.startswith(prefix):
             rest = name[len(prefix) :]
@@ -129,10 +129,10 @@ def _of_link(entry: Entry, link: LinkName, name: str) -> _Remark | None:
     return _Remark("warning", f"ignored, by MirrorMaker 2 too: it counts only after {places}")
 
 
-def _of_client(entry: Entry, prefix: str, name: str, scope: Scope) -> _Remark | None:
+def _of_client(prefix: str, name: str, scope: Scope) -> _Remark | None:
     found = _known(name, scope, Scope.SHARED)
     if found is not None:
-        return _by_support(found, entry)
+        return _by_support(found)
     elsewhere = _known(name)
     if elsewhere is not None:
         places = " or ".join(one.value for one in elsewhere.scopes)
@@ -148,14 +148,10 @@ def _names(*scopes: Scope) -> list[str]:
     return [key.name for key in CATALOGUE if not key.name.endswith("*") and set(scopes) & set(key.scopes)]
 
 
-def _by_support(key: Key[Any], entry: Entry) -> _Remark | None:
+def _by_support(key: Key[Any]) -> _Remark | None:
     match key.support:
         case Supported() | Refused():
             return None
-        case Soon():
-            # Switching off what does not exist yet is what happens anyway.
-            level = "info" if entry.value.strip().lower() == "false" else "warning"
-            return _Remark(level, "not supported yet; the link runs without it")
         case Meaningless(reason):
             return _Remark("info", f"no effect: {reason}")
         case _ as never:

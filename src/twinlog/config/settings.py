@@ -21,7 +21,7 @@ from twinlog.model.selection import Patterns, Selection
 from twinlog.model.start import StartFrom
 
 Protocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
 Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
 OnGap: TypeAlias = Literal["fault", "skip"]
 End: TypeAlias = Literal["source", "target"]
@@ -36,6 +36,25 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
 
+class ClientCredentials(_Frozen):
+    """How a client gets its tokens (OAUTHBEARER): it shows id and secret at the token endpoint."""
+
+    token_url: str
+    client_id: str
+    client_secret: Secret
+    scope: str | None = None
+    # Sent to the broker along with each token.
+    extensions: tuple[tuple[str, str], ...] = ()
+
+
+class Kerberos(_Frozen):
+    """How a client gets its tickets (GSSAPI). Without a key tab it takes those of the user's own ticket cache."""
+
+    service: str
+    principal: str | None = None
+    keytab: str | None = None
+
+
 class Security(_Frozen):
     """How one client proves who it is and whom it believes. Key material is PEM text, whatever it was in the file."""
 
@@ -43,6 +62,8 @@ class Security(_Frozen):
     sasl_mechanism: Mechanism | None = None
     username: str | None = None
     password: Secret | None = None
+    tokens: ClientCredentials | None = None
+    kerberos: Kerberos | None = None
     ca_pem: str | None = None
     client_chain_pem: str | None = None
     client_key_pem: Secret | None = None

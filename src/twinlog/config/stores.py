@@ -14,11 +14,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.serialization import pkcs12
 
+from twinlog.config import jks
 from twinlog.config.secrets import Secret
 from twinlog.config.values import ValueRefusedError
 
 _BLOCK = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+\s(.*?)-+END \1-+", re.DOTALL)
-_JKS_MAGIC = b"\xfe\xed\xfe\xed"
+_JCEKS_MAGIC = b"\xce\xce\xce\xce"
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,13 @@ def trust_from_file(path: Path, kind: str, password: str | None) -> str:
     data = _read(path)
     if kind == "PEM":
         return trust_from_pem(_text(data))
-    store = _pkcs12(data, password)
-    certificates = [store.cert, *store.additional_certs]
-    found = [one.certificate for one in certificates if one is not None]
+    if data.startswith(jks.MAGIC):
+        java = jks.read_jks(data, password)
+        # Java trusts the certificate of a key of ours as well.
+        found = [_certificate(one) for one in (*java.trusted, *(key.chain[0] for key in java.keys if key.chain))]
+    else:
+        store = _pkcs12(data, password)
+        found = [one.certificate for one in (store.cert, *store.additional_certs) if one is not None]
     if not found:
         raise ValueRefusedError("the file holds no certificate")
     return "".join(_pem(one) for one in found)
@@ -62,6 +67,8 @@ def identity_from_file(path: Path, kind: str, password: str | None, key_password
     if kind == "PEM":
         text = _text(data)
         return identity_from_pem(text, text, key_password)
+    if data.startswith(jks.MAGIC):
+        return _identity_from_jks(data, password, key_password)
     store = _pkcs12(data, password)
     if store.key is None or store.cert is None:
         raise ValueRefusedError("the file holds no private key with its certificate")
@@ -70,6 +77,30 @@ def identity_from_file(path: Path, kind: str, password: str | None, key_password
     )
     chain = [store.cert, *store.additional_certs]
     return Identity("".join(_pem(one.certificate) for one in chain), Secret(key.decode()))
+
+
+def _identity_from_jks(data: bytes, password: str | None, key_password: str | None) -> Identity:
+    found = jks.read_jks(data, password).keys
+    if len(found) != 1:
+        raise ValueRefusedError(f"expected one private key with its certificate, found {len(found)}")
+    # A key has a password of its own, which by habit is the store's.
+    opened_by = key_password if key_password is not None else password
+    if opened_by is None:
+        raise ValueRefusedError("the private key is encrypted and the store's password is not set")
+    opened = jks.open_key(found[0], opened_by)
+    try:
+        key = serialization.load_der_private_key(opened, None)
+    except (TypeError, ValueError):
+        raise ValueRefusedError("the private key cannot be read") from None
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return Identity("".join(_pem(_certificate(one)) for one in found[0].chain), Secret(pem.decode()))
+
+
+def _certificate(der: bytes) -> x509.Certificate:
+    try:
+        return x509.load_der_x509_certificate(der)
+    except ValueError:
+        raise ValueRefusedError("a certificate in the file cannot be read") from None
 
 
 def _read(path: Path) -> bytes:
@@ -126,9 +157,9 @@ def _opened_by(key: str, password: str | None) -> Secret | None:
 
 
 def _pkcs12(data: bytes, password: str | None) -> pkcs12.PKCS12KeyAndCertificates:
-    if data.startswith(_JKS_MAGIC):
+    if data.startswith(_JCEKS_MAGIC):
         raise ValueRefusedError(
-            "the file has Java's old JKS format; convert it with "
+            "the file has Java's JCEKS format; convert it with "
             "`keytool -importkeystore -srckeystore OLD -destkeystore NEW -deststoretype PKCS12`"
         )
     if b"-----BEGIN" in data[:4096]:

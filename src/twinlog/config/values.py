@@ -149,6 +149,20 @@ class Servers:
 
 
 @dataclass(frozen=True)
+class Url:
+    """The address of an endpoint."""
+
+    allowed: str = "an address that begins with https:// or http://"
+
+    def read(self, text: str) -> str:
+        """Return the address; nothing is looked up here."""
+        word = text.strip()
+        if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", word):
+            raise ValueRefusedError(f"allowed is {self.allowed}")
+        return word
+
+
+@dataclass(frozen=True)
 class Regexes:
     """A list of Java regular expressions."""
 

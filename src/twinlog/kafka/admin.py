@@ -31,7 +31,7 @@ from confluent_kafka.admin import (
 )
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import ClusterError, ClusterUnreachable
+from twinlog.errors import ClusterError, ClusterUnreachable, LoginUnavailable
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import denies_access, translated
 from twinlog.model.names import NextOffset, TopicPartition
@@ -78,7 +78,11 @@ class ClusterAdmin:
         self._complaint: KafkaError | None = None
         self._greeted = False
         options: dict[str, Any] = {**client_options(settings), "error_cb": self._note_complaint}
-        self._client = AdminClient(options)
+        try:
+            self._client = AdminClient(options)
+        except KafkaException as error:
+            # Nothing was sent: the client itself cannot do what the settings ask, which is GSSAPI in most builds.
+            raise LoginUnavailable(self.cluster, error.args[0].str()) from error
 
     # --- asking ---------------------------------------------------------------------------------------------------
 

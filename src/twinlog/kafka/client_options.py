@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from twinlog.config.settings import ClientSettings, Security
+from twinlog.config.settings import ClientCredentials, ClientSettings, Kerberos, Security
 
 OptionValue: TypeAlias = str | int | bool
 
@@ -44,6 +44,10 @@ def _security_options(security: Security) -> dict[str, OptionValue]:
             options["sasl.username"] = security.username
         if security.password is not None:
             options["sasl.password"] = security.password.reveal()
+        if security.tokens is not None:
+            options.update(_token_options(security.tokens, security.ca_pem))
+        if security.kerberos is not None:
+            options.update(_kerberos_options(security.kerberos))
     if security.encrypted:
         options["ssl.endpoint.identification.algorithm"] = "https" if security.verify_hostname else "none"
         if security.ca_pem is not None:
@@ -54,4 +58,33 @@ def _security_options(security: Security) -> dict[str, OptionValue]:
             options["ssl.key.pem"] = security.client_key_pem.reveal()
         if security.client_key_password is not None:
             options["ssl.key.password"] = security.client_key_password.reveal()
+    return options
+
+
+def _token_options(tokens: ClientCredentials, ca_pem: str | None) -> dict[str, OptionValue]:
+    """Let librdkafka get and renew its tokens itself."""
+    options: dict[str, OptionValue] = {
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": tokens.token_url,
+        "sasl.oauthbearer.client.id": tokens.client_id,
+        "sasl.oauthbearer.client.secret": tokens.client_secret.reveal(),
+    }
+    if tokens.scope:
+        options["sasl.oauthbearer.scope"] = tokens.scope
+    if tokens.extensions:
+        options["sasl.oauthbearer.extensions"] = ",".join(f"{name}={value}" for name, value in tokens.extensions)
+    if ca_pem is not None and tokens.token_url.startswith("https:"):
+        options["https.ca.pem"] = ca_pem
+    return options
+
+
+def _kerberos_options(kerberos: Kerberos) -> dict[str, OptionValue]:
+    options: dict[str, OptionValue] = {"sasl.kerberos.service.name": kerberos.service}
+    if kerberos.principal is not None:
+        options["sasl.kerberos.principal"] = kerberos.principal
+    if kerberos.keytab is not None:
+        options["sasl.kerberos.keytab"] = kerberos.keytab
+    else:
+        # Tickets of the user's own cache: nothing to run before logging in.
+        options["sasl.kerberos.kinit.cmd"] = ""
     return options

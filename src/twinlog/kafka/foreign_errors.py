@@ -12,9 +12,9 @@ from twinlog.errors import (
     ClusterUnreachable,
     ConfigRefused,
     PartitionsExist,
+    TokenUnavailable,
     TopicExists,
     TopicNameInvalid,
-    TokenUnavailable,
     TopicUnknown,
 )
 
@@ -60,14 +60,18 @@ def translated(cluster: str, error: KafkaError, cause: KafkaError | None = None)
     librdkafka answers a call to a cluster that refuses the password with "timed out": the true cause (R14) arrives
     apart, so a time-out takes meaning and sentence from `cause`.
     """
-    meaning = _MEANS.get(error.code(), BrokerRefused)
+    meaning = _meaning(error, BrokerRefused)
     if meaning is ClusterUnreachable and cause is not None:
-        return _MEANS.get(cause.code(), ClusterUnreachable)(cluster, cause.str())
+        return _meaning(cause, ClusterUnreachable)(cluster, cause.str().removeprefix(_NO_TOKEN))
     if meaning is BrokerRefused:
         return BrokerRefused(cluster, f"{error.name()}: {error.str()}")
-    return meaning(cluster, error.str())
+    return meaning(cluster, error.str().removeprefix(_NO_TOKEN))
 
 
 def denies_access(error: KafkaError) -> bool:
-    """Tell whether waiting is in vain because the cluster rejects who we are."""
-    return _MEANS.get(error.code()) is AccessDenied
+    """Tell whether waiting is in vain: the cluster rejects who we are, or we cannot say who we are."""
+    return _meaning(error, BrokerRefused) in {AccessDenied, TokenUnavailable}
+
+
+def _meaning(error: KafkaError, otherwise: type[ClusterError]) -> type[ClusterError]:
+    return TokenUnavailable if error.str().startswith(_NO_TOKEN) else _MEANS.get(error.code(), otherwise)

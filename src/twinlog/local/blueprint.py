@@ -21,11 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HOST = "127.0.0.1"
-ADMIN, APPLICATION = "admin", "twinlog"
-"""The users of a secure cluster: the super user, and one that may do only what an ACL grants."""
+from twinlog.local.security import HOST, SecureFiles, broker_security
 
-BROKER_NAME = "broker"
 # Below the range from which the kernel takes ports of outgoing connections: nobody's connection can be in the way of
 # a broker that comes back to its old port.
 _PORTS = range(20000, 32000)
@@ -39,6 +36,8 @@ class Node:
     client_port: int
     internal_port: int
     controller_port: int | None
+    # Where clients show a certificate; secure clusters only.
+    tls_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,11 @@ class Blueprint:
         """Return the addresses for clients; those of the proxies where there are any."""
         return ",".join(f"{HOST}:{self.advertised_port(node)}" for node in self.nodes)
 
+    @property
+    def tls_servers(self) -> str:
+        """Return the addresses for clients that show a certificate."""
+        return ",".join(f"{HOST}:{node.tls_port}" for node in self.nodes)
+
     def advertised_port(self, node: Node) -> int:
         """Return the port that clients are told to use for this node."""
         return self.advertised_ports.get(node.node_id, node.client_port)
@@ -79,13 +83,14 @@ class Blueprint:
 def draw_blueprint(name: str, brokers: int, *, secure: bool) -> Blueprint:
     """Draw ids and free ports for a new cluster."""
     controllers = 3 if brokers >= 3 else 1
-    ports = iter(free_ports(2 * brokers + controllers))
+    ports = iter(free_ports((3 if secure else 2) * brokers + controllers))
     nodes = tuple(
         Node(
             node_id=number,
             client_port=next(ports),
             internal_port=next(ports),
             controller_port=next(ports) if number <= controllers else None,
+            tls_port=next(ports) if secure else None,
         )
         for number in range(1, brokers + 1)
     )
@@ -121,7 +126,7 @@ def free_ports(count: int) -> list[int]:
             holder.close()
 
 
-def broker_properties(blueprint: Blueprint, node: Node, data: Path, authority: Path, keystore: Path) -> dict[str, str]:
+def broker_properties(blueprint: Blueprint, node: Node, data: Path, files: SecureFiles) -> dict[str, str]:
     """Return the `server.properties` of one node; the cluster's own settings have the last word."""
     replicas = min(3, len(blueprint.nodes))
     safe_isr = 2 if replicas == 3 else 1
@@ -130,6 +135,8 @@ def broker_properties(blueprint: Blueprint, node: Node, data: Path, authority: P
     advertised = {"CLIENT": blueprint.advertised_port(node), "INTERNAL": node.internal_port}
     if node.controller_port is not None:
         listeners["CONTROLLER"] = node.controller_port
+    if node.tls_port is not None:
+        listeners["TLS"] = advertised["TLS"] = node.tls_port
     properties = {
         "process.roles": "broker" if node.controller_port is None else "broker,controller",
         "node.id": str(node.node_id),
@@ -139,7 +146,7 @@ def broker_properties(blueprint: Blueprint, node: Node, data: Path, authority: P
         "listeners": _addresses(listeners),
         "advertised.listeners": _addresses(advertised),
         "listener.security.protocol.map": (
-            "CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:SSL"
+            "CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:SSL,TLS:SSL"
             if blueprint.secure
             else "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
         ),
@@ -169,44 +176,9 @@ def broker_properties(blueprint: Blueprint, node: Node, data: Path, authority: P
         "share.coordinator.threads": "1",
     }
     if blueprint.secure:
-        properties |= _security(authority, keystore)
+        properties |= broker_security(files)
     return {**properties, **blueprint.settings}
-
-
-def client_properties(blueprint: Blueprint, user: str, password: str, authority: Path) -> dict[str, str]:
-    """Return what a Java client needs to reach the cluster as this user."""
-    properties = {"bootstrap.servers": blueprint.bootstrap_servers}
-    if not blueprint.secure:
-        return properties | {"security.protocol": "PLAINTEXT"}
-    return properties | {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.jaas.config": (
-            f'org.apache.kafka.common.security.scram.ScramLoginModule required username="{user}" password="{password}";'
-        ),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority),
-    }
 
 
 def _addresses(ports: Mapping[str, int]) -> str:
     return ",".join(f"{listener}://{HOST}:{port}" for listener, port in ports.items())
-
-
-def _security(authority: Path, keystore: Path) -> dict[str, str]:
-    return {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(keystore),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority),
-        # Brokers know each other by certificate: no open side door, and no password in this file.
-        "listener.name.internal.ssl.client.auth": "required",
-        "listener.name.controller.ssl.client.auth": "required",
-        "listener.name.client.sasl.enabled.mechanisms": "SCRAM-SHA-512",
-        "listener.name.client.scram-sha-512.sasl.jaas.config": (
-            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-        ),
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": f"User:{ADMIN};User:CN={BROKER_NAME}",
-        "allow.everyone.if.no.acl.found": "false",
-    }

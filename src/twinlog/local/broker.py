@@ -15,11 +15,12 @@ import javaproperties
 
 from twinlog.errors import BrokerNotReady
 from twinlog.local.archive import adopt_recording, archive_options, archive_path
-from twinlog.local.blueprint import HOST, Node
+from twinlog.local.blueprint import Node
 from twinlog.local.folders import write_atomically
 from twinlog.local.jars import KAFKA, class_path, resolve
 from twinlog.local.java import find_java
 from twinlog.local.process import command_line, lives
+from twinlog.local.security import HOST
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0

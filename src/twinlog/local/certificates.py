@@ -13,22 +13,23 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from twinlog.local.folders import write_atomically
+from twinlog.local.security import BROKER_NAME, USERS, SecureFiles
 
 _LIFETIME = dt.timedelta(days=3650)
 # A clock that is a little behind ours must not find the certificate "not yet valid".
 _BACKDATED = dt.timedelta(hours=1)
 
 
-def write_certificates(folder: Path, broker_name: str, authority: Path, broker: Path) -> None:
-    """Write the authority's certificate, and the brokers' key with its chain, into the folder unless they are there.
+def write_certificates(files: SecureFiles) -> None:
+    """Write the authority's certificate, and key and certificate of brokers and users, unless they are there.
 
     All brokers share one key: they live on one machine and are one thing to their clients. It serves both ways,
     because the brokers also show it to each other as clients.
     """
-    if authority.exists() and broker.exists():
+    if files.authority.exists() and files.broker.exists():
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    authority_key, broker_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    files.folder.mkdir(parents=True, exist_ok=True)
+    authority_key = ec.generate_private_key(ec.SECP256R1())
     issuer = _name("Twinlog local authority")
     root = (
         _unsigned(issuer, issuer, authority_key.public_key())
@@ -37,13 +38,22 @@ def write_certificates(folder: Path, broker_name: str, authority: Path, broker: 
         .add_extension(_usage(signs_certificates=True), critical=True)
         .sign(authority_key, hashes.SHA256())
     )
+    _write_signed(files.broker, BROKER_NAME, issuer, authority_key)
+    for user in USERS:
+        _write_signed(files.certificate(user), user, issuer, authority_key)
+    write_atomically(files.authority, root.public_bytes(Encoding.PEM).decode())
+
+
+def _write_signed(file: Path, name: str, issuer: x509.Name, authority_key: ec.EllipticCurvePrivateKey) -> None:
+    """Write a new key and its certificate into one file that only its owner can read."""
+    own_key = ec.generate_private_key(ec.SECP256R1())
     addresses = [
         x509.DNSName("localhost"),
         x509.IPAddress(ipaddress.IPv4Address("127.0.0.1")),
         x509.IPAddress(ipaddress.IPv6Address("::1")),
     ]
     leaf = (
-        _unsigned(issuer, _name(broker_name), broker_key.public_key())
+        _unsigned(issuer, _name(name), own_key.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName(addresses), critical=False)
         .add_extension(
@@ -58,9 +68,8 @@ def write_certificates(folder: Path, broker_name: str, authority: Path, broker: 
         .sign(authority_key, hashes.SHA256())
     )
     # Kafka reads PKCS#8 only; the older form for EC keys ends in "Private key could not be loaded".
-    key = broker_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    write_atomically(broker, (key + leaf.public_bytes(Encoding.PEM)).decode(), mode=0o600)
-    write_atomically(authority, root.public_bytes(Encoding.PEM).decode())
+    key = own_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    write_atomically(file, (key + leaf.public_bytes(Encoding.PEM)).decode(), mode=0o600)
 
 
 def _name(common_name: str) -> x509.Name:

@@ -3,7 +3,7 @@
     folder/cluster.json      what it is                      folder/broker-N/server.properties   made at each start
     folder/admin.properties  for Kafka's own tools           folder/broker-N/data/               the log
     folder/users.json        passwords, if it is secure      folder/broker-N/broker.log, pid
-    folder/ca.pem broker.pem certificates, if it is secure
+    folder/*.pem, jwks.json  keys, if it is secure (see security.py)
 
 Runs in the command line (`twinlog local`, `twinlog demo`) and in tests. Only addresses of the loopback interface.
 """
@@ -23,19 +23,13 @@ from typing import Self
 import javaproperties
 
 from twinlog.errors import LocalClusterUnknown, UsageError
-from twinlog.local.blueprint import (
-    ADMIN,
-    APPLICATION,
-    BROKER_NAME,
-    Blueprint,
-    broker_properties,
-    client_properties,
-    draw_blueprint,
-)
+from twinlog.local.blueprint import Blueprint, broker_properties, draw_blueprint
 from twinlog.local.broker import READY_SECONDS, STOP_SECONDS, Broker
 from twinlog.local.certificates import write_certificates
 from twinlog.local.folders import write_atomically
+from twinlog.local.security import ADMIN, USERS, SecureFiles, Way, broker_java_options, client_security
 from twinlog.local.storage import format_nodes
+from twinlog.local.tokens import write_token_key
 
 _STOP_WITHOUT_QUORUM_SECONDS = 4.0
 
@@ -76,13 +70,14 @@ class LocalCluster:
         self.name = name
         self.secure = secure
         self.cluster_id = blueprint.cluster_id
+        self.files = SecureFiles(self.folder)
         self.brokers = tuple(
             Broker(
                 name,
                 node,
                 self.folder / f"broker-{node.node_id}",
-                broker_properties(blueprint, node, self._data(node.node_id), self.authority, self._keystore),
-                blueprint.java_options,
+                broker_properties(blueprint, node, self._data(node.node_id), self.files),
+                (*blueprint.java_options, *(broker_java_options(self.files) if secure else ())),
                 detached=detached,
             )
             for node in blueprint.nodes
@@ -113,20 +108,22 @@ class LocalCluster:
     @property
     def authority(self) -> Path:
         """Return the file with the certificate that clients of a secure cluster trust."""
-        return self.folder / "ca.pem"
+        return self.files.authority
 
     @property
     def running(self) -> bool:
         """Tell whether all brokers live."""
         return all(broker.running for broker in self.brokers)
 
-    def client_properties(self, user: str = ADMIN) -> dict[str, str]:
-        """Return the Java-style properties with which a client reaches the cluster as this user.
+    def client_properties(self, user: str = ADMIN, way: Way = "SCRAM-SHA-512") -> dict[str, str]:
+        """Return the Java-style properties with which a client reaches the cluster as this user, by this way.
 
         A secure cluster knows `admin`, who may do everything, and `twinlog`, who may do what an ACL grants.
         """
-        password = self.password(user) if self.secure else ""
-        return client_properties(self._blueprint, user, password, self.authority)
+        if not self.secure:
+            return {"bootstrap.servers": self.bootstrap_servers, "security.protocol": "PLAINTEXT"}
+        servers = self._blueprint.tls_servers if way == "TLS" else self.bootstrap_servers
+        return {"bootstrap.servers": servers, **client_security(self.files, way, user, self.password(user))}
 
     def client_file(self, user: str = ADMIN) -> Path:
         """Return the file with the client properties, for `--command-config` of Kafka's tools; the start writes it."""
@@ -147,7 +144,9 @@ class LocalCluster:
         users: Mapping[str, str] = {}
         if self.secure:
             users = self._users()
-            write_certificates(self.folder, BROKER_NAME, self.authority, self._keystore)
+            write_certificates(self.files)
+            write_token_key(self.files)
+            write_atomically(self.files.users, javaproperties.dumps(users, timestamp=False), mode=0o600)
         for user in users or (ADMIN,):
             text = javaproperties.dumps(self.client_properties(user), timestamp=False)
             write_atomically(self.client_file(user), text, mode=0o600)
@@ -197,10 +196,6 @@ class LocalCluster:
     ) -> None:
         self.stop()
 
-    @property
-    def _keystore(self) -> Path:
-        return self.folder / "broker.pem"
-
     def _data(self, node_id: int) -> Path:
         return self.folder / f"broker-{node_id}" / "data"
 
@@ -208,7 +203,7 @@ class LocalCluster:
         """Return name and password of every user; drawn at the first call and kept from then on."""
         file = self.folder / "users.json"
         if not file.exists():
-            drawn = {user: secrets.token_urlsafe(18) for user in (ADMIN, APPLICATION)}
+            drawn = {user: secrets.token_urlsafe(18) for user in USERS}
             write_atomically(file, json.dumps(drawn, indent=2) + "\n", mode=0o600)
         users: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
         return users

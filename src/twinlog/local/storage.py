@@ -16,12 +16,14 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from twinlog.errors import BrokerNotReady
-from twinlog.local.blueprint import HOST, Blueprint, draw_id
+from twinlog.local.blueprint import Blueprint, draw_id
 from twinlog.local.folders import cache_folder, write_atomically
 from twinlog.local.jars import KAFKA, class_path, resolve
 from twinlog.local.java import find_java
+from twinlog.local.security import HOST
 
 _CHECKPOINT = "bootstrap.checkpoint"
 _ITERATIONS = 4096
@@ -44,12 +46,12 @@ def format_nodes(blueprint: Blueprint, data_folders: Mapping[int, Path], users: 
             )
 
 
-def scram_argument(user: str, password: str) -> str:
+def scram_argument(user: str, password: str, bits: Literal[256, 512] = 512) -> str:
     """Return StorageTool's spelling of a user; salted here, so that no process list ever shows the password."""
     salt = secrets.token_bytes(24)
-    salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, _ITERATIONS)
+    salted = hashlib.pbkdf2_hmac(f"sha{bits}", password.encode(), salt, _ITERATIONS)
     return (
-        f"SCRAM-SHA-512=[name={user},iterations={_ITERATIONS},"
+        f"SCRAM-SHA-{bits}=[name={user},iterations={_ITERATIONS},"
         f'salt="{base64.b64encode(salt).decode()}",saltedpassword="{base64.b64encode(salted).decode()}"]'
     )
 
@@ -79,7 +81,8 @@ def _run_storage_tool(blueprint: Blueprint, users: Mapping[str, str], workplace:
     command = [str(find_java().java), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path(resolve(KAFKA))]
     command += ["kafka.tools.StorageTool", "format", "-t", blueprint.cluster_id, "-c", str(settings)]
     for user, password in users.items():
-        command += ["--add-scram", scram_argument(user, password)]
+        command += ["--add-scram", scram_argument(user, password, 256)]
+        command += ["--add-scram", scram_argument(user, password, 512)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if ran.returncode != 0:
         raise BrokerNotReady(

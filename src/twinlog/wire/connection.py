@@ -21,8 +21,10 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.errors import KafkaTimeoutError as BrokerTimeout
 
 from twinlog.config.settings import ClientSettings, Security
-from twinlog.errors import AccessDenied, ClusterUnreachable
+from twinlog.errors import AccessDenied, ClusterUnreachable, TokenUnavailable
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
+from twinlog.wire.tickets import kerberos_options
+from twinlog.wire.tokens import TokenProvider, TokenTrouble
 
 _REQUEST = struct.Struct(">hhi")
 _METADATA, _METADATA_VERSION = 3, 12
@@ -127,6 +129,7 @@ class Cluster:
     _connections: dict[tuple[int, str], BrokerConnection] = field(default_factory=dict)
     _locks: dict[tuple[int, str], asyncio.Lock] = field(default_factory=dict)
     _ssl: ssl.SSLContext | None = None
+    _tokens: TokenProvider | None = None
 
     @property
     def alias(self) -> str:
@@ -155,6 +158,8 @@ class Cluster:
         security = self.settings.security
         if self._ssl is None and security.protocol in {"SSL", "SASL_SSL"}:
             self._ssl = ssl_context(security)
+        if self._tokens is None and security.tokens is not None:
+            self._tokens = TokenProvider(security.tokens, security.ca_pem)
         connection = BrokerConnection(
             host,
             port,
@@ -165,8 +170,19 @@ class Cluster:
             sasl_mechanism=security.sasl_mechanism,
             sasl_plain_username=security.username,
             sasl_plain_password=security.password.reveal() if security.password else None,
+            sasl_oauth_token_provider=self._tokens,
+            **(kerberos_options(self.alias, security.kerberos) if security.kerberos else {}),
         )
-        await connection.connect()
+        try:
+            await connection.connect()
+        except TokenTrouble:
+            connection.close()
+            raise
+        except KafkaError:
+            # Refused, perhaps because of a token that was withdrawn: the next attempt gets another one.
+            if self._tokens is not None:
+                self._tokens.forget()
+            raise
         return connection
 
     async def any_connection(self) -> BrokerConnection:
@@ -181,6 +197,8 @@ class Cluster:
             host, _, port = server.rpartition(":")
             try:
                 return await self._bootstrap(host.strip("[]"), int(port))
+            except TokenTrouble as error:
+                raise TokenUnavailable(self.alias, str(error)) from error
             except ConnectionTrouble as error:
                 problems.append(f"{server}: {error or type(error).__name__}")
             except KafkaError as error:
