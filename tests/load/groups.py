@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from tests.load.logs import Cluster, LogRecord, log_record
+from tests.load.waiting import wait_until
 
 Protocol: TypeAlias = Literal["classic", "consumer"]
 
@@ -77,8 +78,14 @@ def set_positions(cluster: Cluster, group: str, positions: Mapping[tuple[str, in
     """Set a group without members to these places, as the console tool does."""
     admin = AdminClient({**cluster.client, "bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
     places = [TopicPartition(*partition, offset) for partition, offset in positions.items()]
-    for future in admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)]).values():
-        future.result(30)
+
+    def refusals() -> list[str]:
+        # A fresh cluster still loads its coordinators; that is told per partition, not raised.
+        futures = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])
+        answers = [future.result(30) for future in futures.values()]
+        return [str(place.error) for answer in answers for place in answer.topic_partitions if place.error]
+
+    wait_until(refusals, lambda left: not left, within_s=30, what=f"positions of {group}")
 
 
 def position(cluster: Cluster, group: str, topic: str, partition: int = 0) -> int | None:
