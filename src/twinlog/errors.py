@@ -4,7 +4,6 @@
     ├── UsageError                 the command or the file is wrong; nothing was started (exit code 2)
     │   ├── SettingsInvalid        one or more keys of the file
     ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
-    ├── LinkNeverRan               a link without a ledger: there is nothing to look at
     ├── SettingUnknown             a command names a setting that nobody knows
     ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
     │   ├── JavaMissing
@@ -31,6 +30,8 @@
     │       └── ConfigRefused
     ├── LedgerMissing              no engine has ever run the link
     ├── GroupUnknown               no group of that name has a position
+    ├── GroupActive                a group has members: its positions are its own business
+    ├── OffsetsNotWritten          a cluster did not take positions that were to be written
     ├── PositionUnknown            a position has no counterpart on the other side
     ├── EngineNotStarted           Spark did not start
     ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
@@ -141,18 +142,6 @@ class SettingUnknown(TwinlogError):
 
     name: str
     near: str
-
-
-@dataclass(eq=False)
-class LinkNeverRan(TwinlogError):
-    """A command needs the link's ledger, which the first run creates."""
-
-    code = "LINK_NEVER_RAN"
-    says = "{link}: it has no ledger on {target}: no engine has ever run it"
-    remedy = "Start it with `twinlog run`."
-
-    link: str
-    target: str
 
 
 # --- the local brokers (demo, tests) ----------------------------------------------------------------------------------
@@ -410,6 +399,32 @@ class GroupUnknown(TwinlogError):
 
     group: str
     cluster: str
+
+
+@dataclass(eq=False)
+class GroupActive(TwinlogError):
+    """Positions of a group with members are not touched: a running consumer would overwrite them at once."""
+
+    code = "GROUP_ACTIVE"
+    says = "{group}: it is active on {cluster} ({state}); its members: {members}"
+    remedy = "Stop these consumers first; a crashed one is forgotten after its session.timeout.ms."
+
+    group: str
+    cluster: str
+    state: str
+    members: str
+
+
+@dataclass(eq=False)
+class OffsetsNotWritten(TwinlogError):
+    """Some of the positions were refused; the others are written."""
+
+    code = "OFFSETS_NOT_WRITTEN"
+    says = "{cluster}: these positions were not taken: {problem}"
+    remedy = "Mend the cause and run the same command again: what is written already stays as it is."
+
+    cluster: str
+    problem: str
 
 
 @dataclass(eq=False)

@@ -43,6 +43,7 @@ from twinlog.sync.heartbeat_pairs import HeartbeatPairs
 from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_diff import differences
 from twinlog.sync.link_topics import LinkTopics
+from twinlog.sync.offset_reset import OffsetResets
 from twinlog.sync.settings_file import SettingsFile
 
 
@@ -156,6 +157,14 @@ def verify_link(
         _stop_session(session)
 
 
+def offset_resets(links: Sequence[LinkSettings], cluster: str) -> OffsetResets:
+    """The consumer groups of one cluster of the file, by its alias."""
+    admins = {link.target: link.target_admin for link in links} | {link.source: link.source_admin for link in links}
+    if cluster not in admins:
+        raise UsageError(f"{cluster}: no enabled link has that cluster; there are {', '.join(sorted(admins))}")
+    return OffsetResets(admins[cluster], ClusterAdmin(admins[cluster]))
+
+
 def observer(link: LinkSettings) -> Observer:
     """Eyes on a link, from anywhere."""
     admin = ClusterAdmin(link.source_admin)
@@ -219,6 +228,7 @@ __all__ = [
     "group_report",
     "link_differences",
     "observer",
+    "offset_resets",
     "scratch_folder",
     "topic_explanation",
     "translate_position",

@@ -29,7 +29,7 @@ def test_verify_on_spark_finds_what_differs_and_lets_compaction_be(make_ends: Ma
     ends = make_ends()
     file, page = ends.write_file(tmp_path), tmp_path / "report.md"
     answer = twinlog("verify", ends.link.name, "-c", str(file))
-    assert (answer.returncode, "no engine has ever run it" in answer.stderr) == (1, True)
+    assert (answer.returncode, "no engine has ever run this link" in answer.stderr) == (1, True)
 
     good = sown(300)
     field = Field(ends)

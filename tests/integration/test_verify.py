@@ -13,7 +13,7 @@ from tests.threads import engine_running
 
 from twinlog.audit.verify_chunk import compare_all
 from twinlog.audit.verify_plan import AtOffset, Planner, VerifyWish
-from twinlog.errors import LinkNeverRan
+from twinlog.errors import LedgerMissing
 from twinlog.model.differences import Kind
 from twinlog.model.runs import Run
 from twinlog.model.start import AtTime
@@ -41,7 +41,7 @@ def test_what_the_engine_copied_is_proven_equal_and_a_stranger_among_it_is_found
     make_ends: MakeEnds, tmp_path: Path
 ) -> None:
     ends = make_ends()
-    with pytest.raises(LinkNeverRan):
+    with pytest.raises(LedgerMissing):
         Planner(ends.link, ends.source, ends.target).plan(VerifyWish())
     tiny = ends.create("tiny", 2)
     ends.load(tiny, 2, batch_records=1, linger_ms=0, max_record_bytes=100).produce(600)

@@ -13,18 +13,17 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, LinkNeverRan
+from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger import RosterTopic, ledger_topic
-from twinlog.model.names import TopicPartition
+from twinlog.model.ledger import RosterTopic
+from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.start import AtTime
 from twinlog.model.topics import TopicFacts
 from twinlog.model.verification import Chunk
 from twinlog.model.verify_plan import CHUNK_BYTES, SAMPLE_BYTES, Excluded, PartitionFacts, chunks_of, sampled
 from twinlog.wire.connection import Cluster
-
-_LEDGER_WITHIN_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -68,17 +67,10 @@ class VerifyPlan:
 async def fetch_ledger(link: LinkSettings) -> LedgerView:
     """The whole ledger with its maps, as it is now."""
     target = Cluster(link.target_producer, f"twinlog|{link.name}|verify")
-    topic = ledger_topic(link.source)
     try:
-        metadata = (await target.refresh([topic]))[topic]
-        if not metadata.leaders:
-            raise LinkNeverRan(link.name, link.target)
-        view = LedgerView(dict.fromkeys(metadata.leaders, 0), keep_maps=True)
-        async with asyncio.timeout(_LEDGER_WITHIN_S):
-            await view.catch_up(target, link.source)
+        return await read_ledger(target, LinkName(link.source, link.target))
     finally:
         await target.close()
-    return view
 
 
 @dataclass

@@ -20,6 +20,7 @@ from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.link import app as link_app
 from twinlog.surface.cli.output import print_error, print_findings
 from twinlog.surface.cli.rpo import rpo
+from twinlog.surface.cli.reset_offsets import reset_offsets
 from twinlog.surface.cli.run import run
 from twinlog.surface.cli.status import status
 from twinlog.surface.cli.translate import translate
@@ -41,6 +42,7 @@ app.command()(rpo)
 app.command()(groups)
 app.command()(translate)
 app.command()(verify)
+app.command("reset-offsets")(reset_offsets)
 app.command()(demo)
 app.add_typer(link_app, name="link")
 app.add_typer(explain_app, name="explain")

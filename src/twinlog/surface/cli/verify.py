@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from twinlog.audit.verify_plan import AtOffset, Bound, VerifyWish
-from twinlog.config.resolve import load_file
-from twinlog.errors import LinkUnknown, UsageError
+from twinlog.errors import UsageError
 from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.start import AtTime, parse_start
 from twinlog.model.verify_report import VerifyReport
 from twinlog.service import SparkPlace, scratch_folder, verify_link
+from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.output import Output
 
 _SHOWN = 20
@@ -47,9 +47,7 @@ def verify(
     the target are found too. The link may run meanwhile: what is copied when the command starts is compared. Exit
     code 1 when anything differs or could not be compared.
     """
-    wanted = {one.name: one for one in load_file(config).links}
-    if link not in wanted:
-        raise LinkUnknown(link, str(config), ", ".join(wanted) or "none")
+    settings = chosen_link(link, config)
     wish = VerifyWish(*_topics(topics), _bound("--from", first), _bound("--to", after), _share(sample))
     if report is not None and not report.absolute().parent.is_dir():
         raise UsageError(f"{report.parent}: no such folder for the report")
@@ -66,7 +64,7 @@ def verify(
             def show(what: str, done: int, total: int) -> None:
                 bar.update(task, description=what, completed=done, total=total or None)
 
-            found = verify_link(wanted[link], wish, SparkPlace(master, options), scratch, show)
+            found = verify_link(settings, wish, SparkPlace(master, options), scratch, show)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if report is not None:

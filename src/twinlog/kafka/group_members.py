@@ -1,0 +1,37 @@
+"""Who is in a consumer group now. Blocking; runs in worker threads and in commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from confluent_kafka.admin import AdminClient
+
+from twinlog.errors import ClusterError
+from twinlog.kafka.admin import ClusterAdmin
+
+
+class GroupMembers(NamedTuple):
+    """The state of a group, and its members as people know them."""
+
+    state: str
+    members: tuple[str, ...]
+
+
+def fetch_members(admin: ClusterAdmin, groups: Iterable[str]) -> dict[str, GroupMembers | ClusterError]:
+    """Ask about each group; one that does not exist is dead and has no members."""
+    wanted = list(dict.fromkeys(groups))
+
+    def describe(client: AdminClient, timeout_s: float) -> dict[str, Future[Any]]:
+        return client.describe_consumer_groups(wanted, request_timeout=timeout_s)
+
+    return {
+        group: answer if isinstance(answer, ClusterError) else _members(answer)
+        for group, answer in (admin.ask(describe) if wanted else {}).items()
+    }
+
+
+def _members(description: Any) -> GroupMembers:
+    members = tuple(f"{member.client_id} on {member.host.lstrip('/')}" for member in description.members)
+    return GroupMembers(description.state.name.lower(), members)
