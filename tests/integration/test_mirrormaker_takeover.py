@@ -73,30 +73,34 @@ class StandIn:
 def test_every_record_is_on_the_target_once_after_a_take_over(make_ends: Callable[..., Ends], tmp_path: Path):
     ends = make_ends()
     mm2 = StandIn(ends)
-    names = {short: ends.create(short, parts) for short, parts in (("taken", 3), ("spoiled", 1), ("new", 1))}
-    loads = [ends.load(name, 3 if short == "taken" else 1) for short, name in names.items()]
+    names = {short: ends.create(short, parts) for short, parts in (("taken", 4), ("spoiled", 1), ("new", 1))}
+    loads = [ends.load(name, 4 if short == "taken" else 1) for short, name in names.items()]
     for load in loads:
         load.produce(600)
     taken, spoiled = names["taken"], TopicPartition(names["spoiled"], 0)
-    mm2.create_remote("taken", 3)
+    mm2.create_remote("taken", 4)
     mm2.create_remote("spoiled", 1)
-    # Partition 0 was stopped cleanly, 1 was killed: it noted less than it copied; 2 had copied nothing yet.
+    # Partition 0 was stopped cleanly, 1 was killed: it noted less than it copied; 2 had copied nothing yet; 3 was
+    # killed before it noted anything.
     mm2.copy(TopicPartition(taken, 0), 0, 120, at=0)
     mm2.note(TopicPartition(taken, 0), 119)
     mm2.copy(TopicPartition(taken, 1), 0, 150, at=0)
     mm2.note(TopicPartition(taken, 1), 70)
+    mm2.copy(TopicPartition(taken, 3), 0, 77, at=0)
     mm2.copy(spoiled, 0, 50, at=0)
     mm2.disturb(spoiled)
     mm2.note(spoiled, 49)
 
     link = ends.link
     takeover = MirrorMakerTakeover(link, ends.source, ends.target)
-    asked = [*(TopicPartition(taken, number) for number in range(3)), spoiled]
-    clean, killed, untouched, other = takeover.decide(asked, wait=True).values()
+    asked = [*(TopicPartition(taken, number) for number in range(4)), spoiled]
+    clean, killed, untouched, unnoted, other = takeover.decide(asked, wait=True).values()
     assert clean == Inherited(119, 120, checked=True)
     assert isinstance(killed, Inherited)
     assert (killed.resume, killed.checked) == (150, True)
     assert untouched == Fresh()
+    assert isinstance(unnoted, Inherited)
+    assert (unnoted.resume, unnoted.checked) == (77, True)
     assert isinstance(other, Refused)
 
     with engine_running(link, tmp_path):

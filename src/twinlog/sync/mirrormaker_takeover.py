@@ -150,6 +150,11 @@ class MirrorMakerTakeover:
         }
         noted = self.fetch_noted() if self._link.mm2_takeover != "off" else {}
         ends = self._target.fetch_end_offsets(remotes.values(), committed=True)
+        pairs = self._fetch_syncs(partitions) if self._unnoted(remotes, ends, noted) else {}
+        for partition, found in pairs.items():
+            # It was ended before it noted anything; a sync says as well that a record was copied.
+            if found and partition not in noted:
+                noted[partition] = found[-1][0]
         decisions: dict[TopicPartition, Decision] = {}
         doubtful: list[TopicPartition] = []
         for partition, remote in remotes.items():
@@ -174,11 +179,23 @@ class MirrorMakerTakeover:
         if self._link.mm2_takeover == "trust":
             trusted = {p: Inherited(noted[p], noted[p] + 1, checked=False) for p in doubtful}
             return decisions | trusted
-        pairs = self._fetch_syncs(doubtful)
+        pairs = pairs or self._fetch_syncs(doubtful)
         for begin in range(0, len(doubtful), _PARTITIONS_AT_ONCE):
             part = doubtful[begin : begin + _PARTITIONS_AT_ONCE]
             decisions |= self._compare({p: remotes[p] for p in part}, noted, pairs)
         return decisions
+
+    def _unnoted(
+        self,
+        remotes: Mapping[TopicPartition, TopicPartition],
+        ends: Mapping[TopicPartition, int | ClusterError],
+        noted: Mapping[TopicPartition, int],
+    ) -> bool:
+        """Whether a target holds records that no note speaks of."""
+        return self._link.mm2_takeover == "check" and any(
+            partition not in noted and isinstance(end := ends.get(remote), int) and end > 0
+            for partition, remote in remotes.items()
+        )
 
     def _fetch_syncs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[Pair]]:
         """Read the offset syncs in the order in which they were written; none is no trouble."""
