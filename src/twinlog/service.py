@@ -22,6 +22,9 @@ from twinlog.audit.verify import OnProgress, Verification
 from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.changes import Change
 from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.doctor.answers import Diagnosis
+from twinlog.doctor.gather import gather
+from twinlog.doctor.registry import examine
 from twinlog.errors import EngineNotStarted, UsageError
 from twinlog.flow.engine import LinkEngine
 from twinlog.flow.fleet import Engine, Fleet
@@ -30,7 +33,9 @@ from twinlog.flow.observe import Observer
 from twinlog.flow.query import SparkRuntime, start_query, start_session
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.view import LedgerView
 from twinlog.local.java import spark_java_home
+from twinlog.model.health import LinkStatus
 from twinlog.model.link_diff import LinkDiff
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics import TopicFacts
@@ -201,6 +206,16 @@ async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
     return await explain_group(LinkEnds.of(link), group)
 
 
+async def examine_link(link: LinkSettings) -> list[Diagnosis]:
+    """Ask both clusters everything that a disaster would test, and judge it."""
+    eyes = observer(link)
+
+    async def look() -> tuple[LinkStatus, LedgerView]:
+        return await eyes.look(), eyes.view
+
+    return examine(await gather(link, look))
+
+
 def _tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
@@ -223,6 +238,7 @@ def scratch_folder() -> Path:
 __all__ = [
     "Service",
     "SparkPlace",
+    "examine_link",
     "forget_topic",
     "group_explanation",
     "group_report",

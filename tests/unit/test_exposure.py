@@ -17,7 +17,8 @@ NOW = 10_000_000
 
 def part(topic: str, lag: int | None, *, copied: int = 100, newest_ms: int = NOW - 1000) -> PartitionStatus:
     end = None if lag is None else copied + lag
-    return PartitionStatus(TopicPartition(topic, 0), topic, copied, end, copied, copied, copied * 50, 0, newest_ms)
+    place = TopicPartition(topic, 0)
+    return PartitionStatus(place, topic, copied, end, copied, records=copied, bytes=copied * 50, newest_ms=newest_ms)
 
 
 def known(lag: int, *, covered_ago_s: int = 5, rate: float = 0.0, keeps: tuple[int, int] = (-1, -1)) -> KnownEnd:

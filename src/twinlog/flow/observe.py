@@ -43,6 +43,11 @@ class Observer:
             await target.close()
         return await asyncio.to_thread(self._judge, view)
 
+    @property
+    def view(self) -> LedgerView:
+        """The ledger as of the last look."""
+        return self._view or LedgerView({})
+
     async def _read(self, target: Cluster) -> LedgerView:
         topic = ledger_topic(self.link.source)
         metadata = (await target.refresh([topic]))[topic]

@@ -14,6 +14,7 @@ import typer
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
 from twinlog.surface.cli.demo import demo
+from twinlog.surface.cli.doctor import doctor
 from twinlog.surface.cli.diff import diff
 from twinlog.surface.cli.explain import app as explain_app
 from twinlog.surface.cli.groups import groups
@@ -39,6 +40,7 @@ app.command()(validate)
 app.command()(status)
 app.command()(diff)
 app.command()(rpo)
+app.command()(doctor)
 app.command()(groups)
 app.command()(translate)
 app.command()(verify)

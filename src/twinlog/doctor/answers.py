@@ -1,0 +1,99 @@
+"""What a check is and what it answers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, TypeVar
+
+from twinlog.doctor.facts import Facts
+from twinlog.errors import ClusterError
+from twinlog.model.inspection import Known, Unknown
+
+T = TypeVar("T")
+Verdict: TypeAlias = Literal["ok", "warn", "fail", "unknown"]
+WORST_FIRST: Final[tuple[Verdict, ...]] = ("fail", "warn", "unknown", "ok")
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict, what was seen, and the command that mends it."""
+
+    verdict: Verdict
+    seen: str
+    mend: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question. `why` says what happens to whom when the answer is bad."""
+
+    name: str
+    theme: str
+    why: str
+    look: Callable[[Facts], Answer]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One question, answered."""
+
+    name: str
+    theme: str
+    verdict: Verdict
+    seen: str
+    why: str
+    mend: str
+
+
+class CannotTell(Exception):
+    """A check needs what could not be learnt."""
+
+
+def known(value: Known[T]) -> T:
+    """The value, or the end of this check."""
+    if isinstance(value, Unknown):
+        raise CannotTell(value.why)
+    return value
+
+
+def readable(values: Mapping[str, T | ClusterError]) -> dict[str, T]:
+    """What was answered; what was refused is the business of the checks of rights."""
+    return {name: value for name, value in values.items() if not isinstance(value, ClusterError)}
+
+
+def diagnose(checks: Iterable[Check], facts: Facts) -> list[Diagnosis]:
+    """Ask everything. A check that cannot tell says so; none ever raises."""
+    found = []
+    for check in checks:
+        try:
+            answer = check.look(facts)
+        except CannotTell as reason:
+            answer = Answer("unknown", str(reason))
+        except Exception as error:  # noqa: BLE001  a mistake in one check must not hide the others
+            answer = Answer("unknown", f"the check itself failed: {error!r}")
+        found.append(Diagnosis(check.name, check.theme, answer.verdict, answer.seen, check.why, answer.mend))
+    return found
+
+
+def ok(seen: str) -> Answer:
+    """All is well."""
+    return Answer("ok", seen)
+
+
+def warn(seen: str, mend: str) -> Answer:
+    """It works now and may not on the day it matters."""
+    return Answer("warn", seen, mend)
+
+
+def fail(seen: str, mend: str) -> Answer:
+    """It does not work."""
+    return Answer("fail", seen, mend)
+
+
+def named(names: Iterable[object]) -> str:
+    """The first few, and how many more there are."""
+    listed = [str(name) for name in names]
+    more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

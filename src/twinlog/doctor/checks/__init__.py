@@ -1,0 +1,1 @@
+"""The checks, one file per theme. Each is pure over facts."""

@@ -1,0 +1,114 @@
+"""Whether everything is mirrored that should be, each into a place of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
+from twinlog.doctor.facts import Facts
+from twinlog.errors import ClusterError
+
+_THEME = "names"
+_LONGEST: Final = 249
+_SCHEMAS: Final = "_schemas"
+
+
+def _collisions(facts: Facts) -> Answer:
+    # Kafka's metrics spell `.` and `_` alike, and brokers refuse the second of two such names.
+    spelt = Counter(facts.remote(topic).replace(".", "_") for topic in facts.selected)
+    twice = [topic for topic in facts.selected if spelt[facts.remote(topic).replace(".", "_")] > 1]
+    if twice:
+        return fail(
+            f"copies that get in each other's way: {named(f'{t} as {facts.remote(t)}' for t in twice)}",
+            f"{facts.link.name}.topics.exclude = {twice[-1]}   # or rename one of them",
+        )
+    return ok(f"{len(facts.selected):,} topics, each with a name of its own on the target")
+
+
+def _lengths(facts: Facts) -> Answer:
+    long = [topic for topic in facts.selected if len(facts.remote(topic)) > _LONGEST]
+    if long:
+        return fail(
+            f"with the alias before it longer than {_LONGEST} characters: {named(long)}",
+            f"{facts.link.name}.replication.policy.class = IdentityReplicationPolicy   # or exclude them",
+        )
+    return ok("every name fits")
+
+
+def _schemas(facts: Facts) -> Answer:
+    if _SCHEMAS not in known(facts.source_topics):
+        return ok(f"the source has no {_SCHEMAS}: no schema registry keeps its schemas there")
+    if _SCHEMAS not in facts.selected:
+        return warn(
+            f"{_SCHEMAS} is not mirrored",
+            f"add {_SCHEMAS} to {facts.link.name}.topics, or carry schemas by the registry's own means",
+        )
+    remote = facts.remote(_SCHEMAS)
+    if remote != _SCHEMAS:
+        return warn(
+            f"{_SCHEMAS} becomes {remote}: a registry on the target must be told so",
+            f"kafkastore.topic={remote} in the target's registry, or keep names (IdentityReplicationPolicy)",
+        )
+    return ok(f"{_SCHEMAS} is mirrored under its own name")
+
+
+def _coverage(facts: Facts) -> Answer:
+    if not facts.roster:
+        return Answer("unknown", "the link has never run: nothing is mirrored yet")
+    missing = [topic for topic in facts.selected if topic not in facts.roster]
+    if missing:
+        return fail(
+            f"selected and not mirrored: {named(missing)}", "twinlog status -c FILE   # it says what stands in the way"
+        )
+    return ok(f"all {len(facts.selected):,} selected topics are mirrored")
+
+
+def _selection(facts: Facts) -> Answer:
+    everything = known(facts.source_topics)
+    naming = facts.link.naming
+    left = [
+        t
+        for t in everything
+        if t not in facts.selected and not naming.is_internal(t) and naming.topic_source(t) != facts.link.target
+    ]
+    if not facts.selected:
+        return fail("the settings select no topic at all", f"{facts.link.name}.topics = .*")
+    if left:
+        return warn(f"not selected: {named(left)}", f"twinlog validate -c FILE --explain '{facts.link.name}.topics'")
+    return ok("every topic of the source is selected")
+
+
+def _partitions(facts: Facts) -> Answer:
+    theirs, ours = known(facts.source.topics), known(facts.target.topics)
+    fewer, more = [], []
+    for topic in facts.selected:
+        source, target = theirs.get(topic), ours.get(facts.remote(topic))
+        if source is None or target is None or isinstance(source, ClusterError) or isinstance(target, ClusterError):
+            continue
+        if target.partitions < source.partitions:
+            fewer.append((target.name, source.partitions))
+        elif target.partitions > source.partitions:
+            more.append(target.name)
+    if fewer:
+        name, count = fewer[0]
+        return fail(
+            f"fewer partitions than the source: {named(n for n, _ in fewer)}",
+            f"{facts.target.command('kafka-topics')} --alter --topic '{name}' --partitions {count}",
+        )
+    if more:
+        return warn(
+            f"more partitions than the source: {named(more)}; producers with keys go elsewhere after the switch",
+            f"{facts.source.command('kafka-topics')} --alter --topic <its source> --partitions <as many>",
+        )
+    return ok("as many partitions as on the source")
+
+
+CHECKS: Final = (
+    Check("names-collide", _THEME, "Two sources in one copy, or a copy that cannot be created.", _collisions),
+    Check("names-fit", _THEME, "A copy whose name is too long cannot be created.", _lengths),
+    Check("partitions", _THEME, "Keys find their partition by the number of them.", _partitions),
+    Check("schemas", _THEME, "Records without their schemas cannot be read.", _schemas),
+    Check("all-mirrored", _THEME, "What is not mirrored is lost with the source.", _coverage),
+    Check("selection", _THEME, "What nobody selected is lost with the source.", _selection),
+)

@@ -1,0 +1,154 @@
+"""Whether we may do what the link needs, on both sides. The clusters tell what we may; nothing is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
+from twinlog.doctor.facts import EndFacts, Facts
+from twinlog.errors import ClusterError
+from twinlog.model.inspection import TopicLook, Unknown
+
+_THEME = "rights"
+_TOOL_WORDS: Final = {
+    "DESCRIBE_CONFIGS": "DescribeConfigs",
+    "ALTER_CONFIGS": "AlterConfigs",
+    "CLUSTER_ACTION": "ClusterAction",
+}
+
+
+def _word(operation: str) -> str:
+    return _TOOL_WORDS.get(operation, operation.title())
+
+
+def _grant(end: EndFacts, operations: Iterable[str], what: str) -> str:
+    wanted = " ".join(f"--operation {_word(operation)}" for operation in operations)
+    return f"{end.command('kafka-acls')} --add --allow-principal User:{end.user or '<ours>'} {wanted} {what}"
+
+
+def _topics(end: EndFacts, names: Iterable[str], needed: tuple[str, ...]) -> Answer:
+    looks = known(end.topics)
+    asked = [(name, looks[name]) for name in names if name in looks]
+    hidden = [name for name, look in asked if isinstance(look, ClusterError)]
+    missing: dict[str, set[str]] = {}
+    silent = 0
+    for name, look in asked:
+        if not isinstance(look, TopicLook):
+            continue
+        if look.operations is None:
+            silent += 1
+        elif lacking := set(needed) - look.operations:
+            missing[name] = lacking
+    if missing or hidden:
+        first = next(iter(missing), None) or hidden[0]
+        needs = sorted(set().union(*missing.values())) if missing else list(needed)
+        seen = f"{', '.join(map(_word, needs))} is missing on {named([*missing, *hidden])}"
+        return fail(seen, _grant(end, needs, f"--topic '{first}'"))
+    if not asked:
+        return ok("there are no topics to ask about yet")
+    if silent:
+        return Answer("unknown", f"{end.alias} does not say what we may do with {silent:,} topics")
+    return ok(f"{', '.join(map(_word, needed))} on {len(asked):,} topics")
+
+
+def _cluster(end: EndFacts, operation: str) -> bool | None:
+    operations = known(end.cluster).operations
+    return None if operations is None else operation in operations
+
+
+def _create(facts: Facts) -> Answer:
+    answer = _cluster(facts.target, "CREATE")
+    if answer is None:
+        return Answer("unknown", f"{facts.target.alias} does not say what we may do with the cluster")
+    if answer:
+        return ok("Create on the cluster")
+    existing = {name for name, look in known(facts.target.topics).items() if isinstance(look, TopicLook)}
+    lacking = [topic for topic in facts.selected if facts.remote(topic) not in existing]
+    prefix = f"{facts.link.source}." if facts.link.naming.policy == "default" else ""
+    mend = _grant(facts.target, ["CREATE"], "--cluster")
+    if prefix:
+        mend = _grant(facts.target, ["CREATE"], f"--topic {prefix} --resource-pattern-type prefixed")
+    if lacking:
+        return fail(f"Create on the cluster is missing, and {named(lacking)} have no copy yet", mend)
+    return warn("Create on the cluster is missing: new topics are mirrored only where a prefix allows it", mend)
+
+
+def _acls(facts: Facts) -> Answer:
+    if not facts.link.sync_topic_acls_enabled:
+        return ok("ACLs are not synced: sync.topic.acls.enabled = false")
+    read, change = _cluster(facts.source, "DESCRIBE"), _cluster(facts.target, "ALTER")
+    if read is None or change is None:
+        return Answer("unknown", "a cluster does not say what we may do with it")
+    if not read:
+        return warn("Describe on the source cluster is missing", _grant(facts.source, ["DESCRIBE"], "--cluster"))
+    if not change:
+        return warn("Alter on the target cluster is missing", _grant(facts.target, ["ALTER"], "--cluster"))
+    return ok("Describe on the source, Alter on the target")
+
+
+def _groups(end: EndFacts, operation: str) -> Answer:
+    if isinstance(end.groups, Unknown) and not isinstance(end.cluster, Unknown):
+        mend = _grant(end, ["DESCRIBE"], "--group '*'")
+        return fail(f"groups cannot be listed: {end.groups.why}", mend)
+    rights = known(end.group_rights)
+    refused = [name for name, found in rights.items() if isinstance(found, ClusterError)]
+    lacking = [name for name, found in rights.items() if isinstance(found, frozenset) and operation not in found]
+    if lacking or refused:
+        bad = [*lacking, *refused]
+        return fail(f"{_word(operation)} is missing on {named(bad)}", _grant(end, [operation], f"--group '{bad[0]}'"))
+    if not rights:
+        return ok("there are no groups to ask about yet")
+    return ok(f"{_word(operation)} on {len(rights):,} groups")
+
+
+def _remotes(facts: Facts) -> list[str]:
+    return [facts.remote(topic) for topic in facts.selected]
+
+
+CHECKS: Final = (
+    Check(
+        "source-topic-rights",
+        _THEME,
+        "A topic that we may not read is not copied.",
+        lambda f: _topics(f.source, f.selected, ("DESCRIBE", "READ")),
+    ),
+    Check(
+        "source-config-rights",
+        _THEME,
+        "Without a topic's configs its copy cannot be created: retention would eat old records.",
+        lambda f: _topics(f.source, f.selected, ("DESCRIBE_CONFIGS",)),
+    ),
+    Check(
+        "target-topic-rights",
+        _THEME,
+        "A topic that we may not write is faulted.",
+        lambda f: _topics(f.target, _remotes(f), ("DESCRIBE", "WRITE")),
+    ),
+    Check(
+        "target-config-rights",
+        _THEME,
+        "Configs and partitions that change on the source stay behind on the target.",
+        lambda f: _topics(f.target, _remotes(f), ("ALTER_CONFIGS", "DESCRIBE_CONFIGS", "ALTER")),
+    ),
+    Check("target-create-right", _THEME, "A new topic of the source gets no copy.", _create),
+    Check(
+        "source-group-rights",
+        _THEME,
+        "Positions that we may not read are not on the target on the day of the switch.",
+        lambda f: _groups(f.source, "DESCRIBE"),
+    ),
+    Check(
+        "target-group-rights",
+        _THEME,
+        "Positions that we may not write make consumers start anywhere.",
+        lambda f: _groups(f.target, "READ"),
+    ),
+    Check("acl-rights", _THEME, "After the switch applications are denied what they may do today.", _acls),
+    Check(
+        "ledger-rights",
+        _THEME,
+        "The ledger is the truth about the link: without it nothing goes on.",
+        lambda f: _topics(f.target, (f.ledger,), ("DESCRIBE", "READ", "WRITE")),
+    ),
+)

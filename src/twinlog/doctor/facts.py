@@ -1,0 +1,81 @@
+"""Everything that the checks judge. Pure: whatever could not be learnt is Unknown, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import ClusterError
+from twinlog.model.groups import ListedGroup
+from twinlog.model.health import LinkStatus
+from twinlog.model.inspection import (
+    CertificateLook,
+    ClockLook,
+    ClusterLook,
+    DiskLook,
+    Known,
+    NameLook,
+    QuotaLook,
+    TopicLook,
+    Unknown,
+)
+from twinlog.model.ledger import ChoreNote, Memo, RosterTopic
+
+NOT_ASKED = Unknown("it was not asked")
+
+
+@dataclass(frozen=True)
+class EndFacts:
+    """One cluster, as seen with the link's own credentials."""
+
+    alias: str
+    servers: tuple[str, ...] = ()
+    client_ids: tuple[str, ...] = ()
+    user: str | None = None
+    encrypted: bool = False
+    cluster: Known[ClusterLook] = NOT_ASKED
+    topics: Known[Mapping[str, TopicLook | ClusterError]] = NOT_ASKED
+    configs: Known[Mapping[str, Mapping[str, str | None] | ClusterError]] = NOT_ASKED
+    broker_configs: Known[Mapping[int, Mapping[str, str | None]]] = NOT_ASKED
+    groups: Known[Mapping[str, ListedGroup]] = NOT_ASKED
+    group_rights: Known[Mapping[str, frozenset[str] | ClusterError | None]] = NOT_ASKED
+    clock: Known[ClockLook] = NOT_ASKED
+    quotas: Known[tuple[QuotaLook, ...]] = NOT_ASKED
+    disks: Known[tuple[DiskLook, ...]] = NOT_ASKED
+    versions: Known[Mapping[int, int]] = NOT_ASKED
+    certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED
+    names: Known[tuple[NameLook, ...]] = NOT_ASKED
+
+    def command(self, tool: str) -> str:
+        """The beginning of a command of Kafka's own tools for this cluster."""
+        return f"{tool}.sh --bootstrap-server {self.servers[0] if self.servers else f'<{self.alias}>'}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One link, both ends, at one moment."""
+
+    link: LinkSettings
+    source: EndFacts
+    target: EndFacts
+    now_ms: int
+    status: Known[LinkStatus] = NOT_ASKED
+    roster: Mapping[str, RosterTopic] = field(default_factory=dict)
+    notes: Mapping[str, ChoreNote] = field(default_factory=dict)
+    drill: Memo | None = None  # what the last drill measured
+    source_topics: Known[tuple[str, ...]] = NOT_ASKED  # all there are
+    selected: tuple[str, ...] = ()  # those the settings want
+    ledger: str = ""
+    coordinator: Known[int] = NOT_ASKED
+    own_certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED
+
+    @property
+    def ends(self) -> tuple[EndFacts, EndFacts]:
+        """Source, target."""
+        return self.source, self.target
+
+    def remote(self, topic: str) -> str:
+        """Its name on the target."""
+        entry = self.roster.get(topic)
+        return entry.remote if entry else self.link.naming.remote(self.link.source, topic)

@@ -1,0 +1,26 @@
+"""The one list of checks, in the order in which an operator wants to read them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from twinlog.doctor.answers import Check, Diagnosis, diagnose
+from twinlog.doctor.checks import clocks, durability, groups, health, keeping, limits, names, reach, rights
+from twinlog.doctor.facts import Facts
+
+CHECKS: Final[tuple[Check, ...]] = (
+    *reach.CHECKS,
+    *health.CHECKS,
+    *rights.CHECKS,
+    *names.CHECKS,
+    *limits.CHECKS,
+    *keeping.CHECKS,
+    *durability.CHECKS,
+    *clocks.CHECKS,
+    *groups.CHECKS,
+)
+
+
+def examine(facts: Facts) -> list[Diagnosis]:
+    """Ask everything about one link."""
+    return diagnose(CHECKS, facts)
