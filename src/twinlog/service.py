@@ -50,6 +50,7 @@ from twinlog.sync.link_diff import differences
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.offset_reset import OffsetResets
 from twinlog.sync.settings_file import SettingsFile
+from twinlog.sync.takeover_preview import TakeoverRow, preview_takeover
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,13 @@ async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
     return await explain_group(LinkEnds.of(link), group)
 
 
+async def takeover_preview(
+    link: LinkSettings, *, offsets_topic: str | None, connector: str | None
+) -> list[TakeoverRow]:
+    """Where a link would go on behind MirrorMaker 2."""
+    return await preview_takeover(LinkEnds.of(link), offsets_topic=offsets_topic, connector=connector)
+
+
 async def examine_link(link: LinkSettings) -> list[Diagnosis]:
     """Ask both clusters everything that a disaster would test, and judge it."""
     eyes = observer(link)
@@ -246,6 +254,7 @@ __all__ = [
     "observer",
     "offset_resets",
     "scratch_folder",
+    "takeover_preview",
     "topic_explanation",
     "translate_position",
     "verify_link",

@@ -14,14 +14,15 @@ import typer
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
 from twinlog.surface.cli.demo import demo
-from twinlog.surface.cli.doctor import doctor
 from twinlog.surface.cli.diff import diff
+from twinlog.surface.cli.doctor import doctor
 from twinlog.surface.cli.explain import app as explain_app
 from twinlog.surface.cli.groups import groups
+from twinlog.surface.cli.imports import app as import_app
 from twinlog.surface.cli.link import app as link_app
 from twinlog.surface.cli.output import print_error, print_findings
-from twinlog.surface.cli.rpo import rpo
 from twinlog.surface.cli.reset_offsets import reset_offsets
+from twinlog.surface.cli.rpo import rpo
 from twinlog.surface.cli.run import run
 from twinlog.surface.cli.status import status
 from twinlog.surface.cli.translate import translate
@@ -47,6 +48,7 @@ app.command()(verify)
 app.command("reset-offsets")(reset_offsets)
 app.command()(demo)
 app.add_typer(link_app, name="link")
+app.add_typer(import_app, name="import")
 app.add_typer(explain_app, name="explain")
 app.add_typer(local.app, name="local")
 
