@@ -10,6 +10,7 @@ from collections.abc import Callable
 import bench.latency.run
 import bench.partitions.run
 import bench.throughput.run
+import bench.translation.run
 from bench.machine import machine_facts
 from bench.options import Options
 from bench.report import append, listed
@@ -18,6 +19,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "throughput": bench.throughput.run.answer,
     "latency": bench.latency.run.answer,
     "partitions": bench.partitions.run.answer,
+    "translation": bench.translation.run.answer,
 }
 
 
