@@ -54,6 +54,8 @@ class Field:
         both = LinkEnds.of(ends.link)
         self.shards = LinkTopics(ends.link, both.source, both.target).ensure_ledger()
         self._entries: list[tuple[int, Entry]] = []
+        self._source = _Sower(ends.source_logs, ends.source)
+        self._target = _Sower(ends.target_logs, ends.target)
 
     def sow(
         self,
@@ -69,8 +71,10 @@ class Field:
         assert ends.target.create_topics([order]) == {remote: None}
         there, here = ends.await_topic(ends.target, remote, len(partitions)), ends.await_topic(ends.source, name)
         for number, (source, target, _) in enumerate(partitions):
-            _produce(ends.source_logs, ends.source, name, number, source)
-            _produce(ends.target_logs, ends.target, remote, number, target)
+            self._source.sow(name, number, source)
+            self._target.sow(remote, number, target)
+        self._source.finish()
+        self._target.finish()
         roster = RosterTopic(
             topic=name, source_id=here.topic_id, remote=remote, target_id=there.topic_id, origins=[0] * len(partitions)
         )
@@ -100,7 +104,8 @@ class Field:
 
     def trespass(self, remote: str, record: Sown) -> None:
         """Write into the copy behind the mirror's back."""
-        _produce(self.ends.target_logs, self.ends.target, remote, 0, [record])
+        self._target.sow(remote, 0, [record])
+        self._target.finish()
 
     def write_ledger(self) -> None:
         """Write down what was sown since the last time."""
@@ -117,24 +122,35 @@ class Field:
         self._entries.clear()
 
 
-def _produce(cluster: Logs, admin: ClusterAdmin, topic: str, partition: int, records: Sequence[Sown]) -> None:
-    options = {**cluster.client, "bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5, "log_level": 0}
-    plain = Producer({**options, "enable.idempotence": True})
-    offset = -1
-    for record in records:
-        offset += 1
-        if record.marked:
-            plain.flush(30)
-            producer = Producer({**options, "transactional.id": f"planted-{topic}-{partition}"})
-            producer.init_transactions(30)
-            producer.begin_transaction()
-            _send(producer, topic, partition, record)
-            producer.commit_transaction(30)
+class _Sower:
+    """A producer to one cluster."""
+
+    def __init__(self, cluster: Logs, admin: ClusterAdmin) -> None:
+        self._admin = admin
+        self._options = {**cluster.client, "bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+        self._plain = Producer({**self._options, "enable.idempotence": True, "linger.ms": 5})
+
+    def sow(self, topic: str, partition: int, records: Sequence[Sown]) -> None:
+        offset = -1
+        for record in records:
             offset += 1
-            _await_marker(admin, TopicPartition(topic, partition), offset + 1)
-        else:
-            _send(plain, topic, partition, record)
-    assert plain.flush(30) == 0
+            if record.marked:
+                self.finish()
+                offset += 1
+                self._sow_marked(topic, partition, record)
+                _await_marker(self._admin, TopicPartition(topic, partition), offset + 1)
+            else:
+                _send(self._plain, topic, partition, record)
+
+    def _sow_marked(self, topic: str, partition: int, record: Sown) -> None:
+        producer = Producer({**self._options, "transactional.id": f"planted-{topic}-{partition}"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        _send(producer, topic, partition, record)
+        producer.commit_transaction(30)
+
+    def finish(self) -> None:
+        assert self._plain.flush(30) == 0
 
 
 def _await_marker(admin: ClusterAdmin, place: TopicPartition, end: int) -> None:

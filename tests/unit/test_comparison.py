@@ -13,8 +13,9 @@ from tests.unit.batches import LZ4, NONE, Made, at, logs, make_batch, rewritten
 from twinlog.audit.comparison import Comparison, Side
 from twinlog.model.differences import Kind
 from twinlog.model.names import TopicPartition
+from twinlog.model.provenance import HEADER, ClusterIds, Hop, Provenance
 from twinlog.model.runs import Run, RunMap
-from twinlog.model.verification import Chunk, ChunkResult, stretches_between
+from twinlog.model.verification import Chunk, ChunkResult, Lineage, stretches_between
 from twinlog.wire.batch import walk
 from twinlog.wire.codec import PlainRecord
 from twinlog.wire.ranges import RawBatch
@@ -36,7 +37,7 @@ def chunk_for(runs: Sequence[Run], first: int, after: int, target_first: int, ta
         target_first,
         target_next,
         stretches_between([ledger], first, after),
-        producer_id=OURS,
+        lineage=Lineage(own=frozenset({OURS})),
     )
 
 
@@ -251,3 +252,46 @@ def test_much_more_damage_than_can_be_listed_is_counted() -> None:
     assert result.differing == 5_000
     assert 0 < len(result.differences) <= 20
     assert ChunkResult.from_json(result.to_json()) == result
+
+
+# --- on purpose -------------------------------------------------------------------------------------------------------
+
+
+def test_what_came_from_the_target_is_rightly_not_copied() -> None:
+    records = ten()
+    chunk = chunk_for([Run(0, 100, 4), Run(6, 104, 4)], 0, 10, 100, 108)
+    theirs = rewritten(batch(records[4:6]), producer_id=77)
+    source = [batch(records[:4]), theirs, batch(records[6:])]
+    target = [batch(copied(records[:4] + records[6:], 100))]
+    assert compared(chunk, source, target).differing == 2
+    result = compared(replace(chunk, lineage=Lineage(left_out=frozenset({77}))), source, target)
+    assert (result.equal, result.returned, result.differing) == (8, 2, 0)
+
+
+def test_hops_in_headers_are_added_on_purpose_and_keep_records_from_coming_home() -> None:
+    clusters = ClusterIds("east-id", "west-id")
+    lineage = Lineage(Provenance("header"), clusters)
+    records = ten()
+    records[2] = records[2]._replace(headers=[(HEADER, Hop("west-id", "A.orders", 5).encode())])
+    hop = (HEADER, Hop("east-id", "orders", 9).encode())
+    kept = records[:2] + records[3:]
+    marked = [record._replace(headers=[*record.headers, hop]) for record in copied(kept, 100)]
+    chunk = replace(chunk_for([Run(0, 100, 2), Run(3, 102, 7)], 0, 10, 100, 109), lineage=lineage)
+    result = compared(chunk, [batch(records)], [batch(marked)])
+    assert (result.equal, result.returned, result.differing) == (9, 1, 0)
+    marked[5] = marked[5]._replace(headers=[hop])
+    result = compared(chunk, [batch(records)], [batch(marked)])
+    assert [(d.kind, d.source) for d in result.differences] == [(Kind.CHANGED, 6)]
+    assert compared(replace(chunk, lineage=Lineage()), [batch(records)], [batch(marked)]).differing == 10
+
+
+def test_records_of_others_in_a_shared_topic_are_set_aside_but_not_those_of_this_link() -> None:
+    records = ten()
+    lineage = Lineage(own=frozenset({OURS}), shared=True)
+    chunk = replace(chunk_for([Run(0, 100, 4), Run(4, 106, 6)], 0, 10, 100, 112), lineage=lineage)
+    others = rewritten(batch([at(104, b"local")]), producer_id=5)
+    again = rewritten(batch([records[3]._replace(offset=105)]), producer_id=OURS)
+    target = [batch(copied(records[:4], 100)), others, again, batch(copied(records[4:], 106))]
+    result = compared(chunk, [batch(records)], target)
+    assert (result.equal, result.foreign) == (10, 1)
+    assert [(d.kind, d.target) for d in result.differences] == [(Kind.EXTRA, 105)]

@@ -166,7 +166,7 @@ class Comparison:
             while run is not None and offset >= run.source_end:
                 run = next(runs, None)
             if run is None or offset < run.source:
-                self._never_copied(record)
+                self._never_copied(record, fed.header.producer_id)
                 continue
             add((run.target + offset - run.source, (record.timestamp, record.key, record.value, record.headers)))
             note(offset)
@@ -174,10 +174,17 @@ class Comparison:
     def _open_target(self, batch: RawBatch) -> None:
         first, after = self.chunk.target_first, self.chunk.target_next
         self._writers.append((batch.header.base_offset, batch.header.producer_id))
+        records = self._opened(batch.header, batch.data, Side.TARGET)
+        kept = [record for record in records if first <= record.offset < after]
+        lineage, topic = self.chunk.lineage, self.chunk.partition.topic
+        if lineage.provenance.mode == "header":
+            self._target_items += [
+                (record.offset, (record.timestamp, record.key, record.value, lineage.unmarked(record.headers, topic)))
+                for record in kept
+            ]
+            return
         self._target_items += [
-            (record.offset, (record.timestamp, record.key, record.value, record.headers))
-            for record in self._opened(batch.header, batch.data, Side.TARGET)
-            if first <= record.offset < after
+            (record.offset, (record.timestamp, record.key, record.value, record.headers)) for record in kept
         ]
 
     def _opened(self, header: BatchHeader, data: bytes, side: Side) -> Sequence[OpenRecord]:
@@ -189,9 +196,13 @@ class Comparison:
             self._odd(Oddity(at, None, None, None, what) if side is Side.SOURCE else Oddity(None, at, None, None, what))
             return ()
 
-    def _never_copied(self, record: OpenRecord) -> None:
-        if any(first <= record.offset < after for first, after in self.chunk.gaps):
+    def _never_copied(self, record: OpenRecord, producer_id: int) -> None:
+        chunk = self.chunk
+        if any(first <= record.offset < after for first, after in chunk.gaps):
             self.result.skipped += 1
+            return
+        if chunk.lineage.comes_home(producer_id, record.headers, chunk.remote.topic):
+            self.result.returned += 1
             return
         content = (record.timestamp, record.key, record.value, record.headers)
         self._odd(Oddity(record.offset, None, _print(content), None, "it was never copied: the ledger has no place"))
@@ -244,7 +255,13 @@ class Comparison:
     def _not_on_source(self, place: int, content: Content, source: list[_Item], origins: list[int]) -> None:
         run = self._lookup.first_at_or_behind(place, by_target=True)
         if run is None or place < run.target:
-            self._odd(Oddity(None, place, None, _print(content), self._stranger(place, content, source, origins)))
+            producer = self._writer(place)
+            lineage = self.chunk.lineage
+            if lineage.shared and producer not in lineage.own:
+                self.result.foreign += 1
+                return
+            what = self._stranger(producer, content, source, origins)
+            self._odd(Oddity(None, place, None, _print(content), what))
             return
         origin = run.source + place - run.target
         if origin < self.source_start:
@@ -255,12 +272,14 @@ class Comparison:
             what = "the source no longer has the record that was copied here"
             self._odd(Oddity(origin, place, None, _print(content), what))
 
-    def _stranger(self, place: int, content: Content, source: list[_Item], origins: list[int]) -> str:
+    def _writer(self, place: int) -> int:
+        at = bisect_right(self._writers, place, key=lambda writer: writer[0]) - 1
+        return self._writers[at][1] if at >= 0 else -1
+
+    def _stranger(self, producer: int, content: Content, source: list[_Item], origins: list[int]) -> str:
         if len(self._oddities) >= KEPT:
             return ""
-        at = bisect_right(self._writers, place, key=lambda writer: writer[0]) - 1
-        producer = self._writers[at][1] if at >= 0 else -1
-        by = "this link" if producer == self.chunk.producer_id != -1 else f"producer {producer}, not by this link"
+        by = "this link" if producer in self.chunk.lineage.own else f"producer {producer}, not by this link"
         twin = next((o for (_, one), o in zip(source, origins, strict=True) if one == content), None)
         if twin is not None:
             return f"the record of source offset {twin} a second time, written by {by}"

@@ -9,21 +9,25 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError
+from twinlog.config.settings import ClientSettings, LinkSettings
+from twinlog.errors import ClusterError, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.spans import read_topic
 from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger import RosterTopic
 from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds, WriterNote, read_writer
 from twinlog.model.start import AtTime
 from twinlog.model.topics import TopicFacts
-from twinlog.model.verification import Chunk
+from twinlog.model.verification import Chunk, Lineage
 from twinlog.model.verify_plan import CHUNK_BYTES, SAMPLE_BYTES, Excluded, PartitionFacts, chunks_of, sampled
 from twinlog.wire.connection import Cluster
+
+_WRITERS_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,7 @@ class Planner:
         target_starts = self.target.fetch_start_offsets([TopicPartition(t.remote, w.partition) for t, _, w in started])
         source_compacted = _compacted(self.source, known, excluded)
         target_compacted = _compacted(self.target, [topic.remote for topic in known.values()], excluded)
+        lineage = self._lineage(known) if started else {}
         facts = []
         for topic, state, where in started:
             starts = (source_starts[where], target_starts[TopicPartition(topic.remote, where.partition)])
@@ -139,9 +144,23 @@ class Planner:
                     target_start=int(starts[1]),  # type: ignore[arg-type]
                     source_compacted=where.topic in source_compacted,
                     target_compacted=topic.remote in target_compacted,
+                    lineage=_with_producer(lineage[where.topic], state.producer_id),
                 )
             )
         return facts
+
+    def _lineage(self, roster: Mapping[str, RosterTopic]) -> dict[str, Lineage]:
+        """Who writes where on purpose, as both clusters note it; read after the ledger, so nobody is too new."""
+        rules, link = self.link.provenance, self.link
+        clusters = ClusterIds(self.source.fetch_cluster_id(), self.target.fetch_cluster_id())
+        here, there = _writers(self.source, link.source_consumer), _writers(self.target, link.target_consumer)
+        own = frozenset(w.producer_id for w in there if w.link == link.name and w.source_cluster == clusters.source)
+        found = {}
+        for name, topic in roster.items():
+            exempt = rules.exempts(clusters, topic.remote)
+            left_out = frozenset(w.producer_id for w in here if rules.leaves_out(w, clusters, exempt=exempt))
+            found[name] = Lineage(rules, clusters, left_out, own, shared=topic.remote == name)
+        return found
 
     def _known(self, roster: Mapping[str, RosterTopic], excluded: list[Excluded]) -> dict[str, RosterTopic]:
         """The topics that are on both sides what the ledger speaks of."""
@@ -169,6 +188,19 @@ class Planner:
             case AtTime():
                 found = self.source.fetch_offsets_at([one.partition for one in facts], bound.ms)
                 return {where: int(offset) for where, offset in found.items() if not isinstance(offset, ClusterError)}
+
+
+def _writers(admin: ClusterAdmin, settings: ClientSettings) -> list[WriterNote]:
+    try:
+        logs = read_topic(admin, settings, WRITERS_TOPIC, within_s=_WRITERS_WITHIN_S)
+    except TopicUnknown:
+        return []  # no link of ours writes there
+    return [note for log in logs.values() for record in log if (note := read_writer(record.key, record.value))]
+
+
+def _with_producer(lineage: Lineage, producer_id: int) -> Lineage:
+    """A ledger from before the notes of writers knows its producer all the same."""
+    return replace(lineage, own=lineage.own | {producer_id} if producer_id >= 0 else lineage.own)
 
 
 def _problem(alias: str, found: TopicFacts | ClusterError, wanted: str) -> str | None:

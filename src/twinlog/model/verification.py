@@ -12,12 +12,39 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
-from twinlog.model.differences import Difference, Kind
+from twinlog.model.differences import Difference, Headers, Kind
 from twinlog.model.names import TopicPartition
+from twinlog.model.provenance import HEADER, ClusterIds, Provenance, read_hops
 from twinlog.model.runs import Run, RunMap, Stretch
 
 LISTED: Final = 20
 """Differences that one chunk lists; more are counted."""
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """What of a topic is left out, added or written by others on purpose: no difference (model.provenance)."""
+
+    provenance: Provenance = field(default_factory=Provenance)
+    clusters: ClusterIds = field(default_factory=lambda: ClusterIds("", ""))
+    left_out: frozenset[int] = frozenset()  # producers of the source whose batches are not copied
+    own: frozenset[int] = frozenset()  # this link's producers on the target
+    shared: bool = False  # both sides use one name: applications write into the target topic, too
+
+    def comes_home(self, producer_id: int, headers: Headers, remote: str) -> bool:
+        """Whether a record of the source is rightly not copied, because it came from the target."""
+        if producer_id in self.left_out:
+            return True
+        rules = self.provenance
+        return rules.mode == "header" and rules.comes_home(read_hops(headers), self.clusters, remote)
+
+    def unmarked(self, headers: Headers, topic: str) -> Headers:
+        """The headers of a copy without the hop that this link added."""
+        if self.provenance.mode != "header" or not headers or headers[-1][0] != HEADER:
+            return headers
+        hops = read_hops(headers[-1:])
+        ours = bool(hops) and (hops[0].cluster, hops[0].topic) == (self.clusters.source, topic)
+        return headers[:-1] if ours else headers
 
 
 @dataclass(frozen=True)
@@ -34,7 +61,7 @@ class Chunk:
     target_next: int
     stretches: tuple[Stretch, ...]
     gaps: tuple[tuple[int, int], ...] = ()  # (first, next): skipped on purpose, named in the ledger
-    producer_id: int = -1  # this link's own on the target
+    lineage: Lineage = field(default_factory=Lineage)
     source_compacted: bool = False
     target_compacted: bool = False
     bytes: int = 0  # estimated, of one side
@@ -62,6 +89,8 @@ class ChunkResult:
     compacted_target: int = 0  # compaction took them on the target, and may
     unsettled: int = 0  # gone from a compacted target: right only if the key has a later record
     skipped: int = 0  # records in gaps that the ledger names
+    returned: int = 0  # not copied because they came from the target
+    foreign: int = 0  # of others, in a target topic that shares its name with the source's
     source_digest: int = 0
     target_digest: int = 0
     took_ms: int = 0

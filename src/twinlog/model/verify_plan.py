@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from twinlog.model.ledger import Gap, PartitionState, RosterTopic, SealedRuns
 from twinlog.model.names import TopicPartition
 from twinlog.model.runs import RunMap
 from twinlog.model.translation import Exact, Span, to_source, to_target
-from twinlog.model.verification import Chunk, stretches_between
+from twinlog.model.verification import Chunk, Lineage, stretches_between
 
 CHUNK_BYTES: Final = 64 << 20
 SAMPLE_BYTES: Final = 1 << 20
@@ -50,6 +50,7 @@ class PartitionFacts:
     target_start: int
     source_compacted: bool
     target_compacted: bool
+    lineage: Lineage = field(default_factory=Lineage)
 
     @property
     def partition(self) -> TopicPartition:
@@ -142,7 +143,7 @@ def _chunk(facts: PartitionFacts, ledger: _Map, first: int, after: int, weight: 
         target_next=ledger.target_of(after),
         stretches=stretches_between(ledger.between(first, after), first, after),
         gaps=tuple((gap.first, gap.next) for gap in facts.gaps if gap.first < after and gap.next > first),
-        producer_id=state.producer_id,
+        lineage=facts.lineage,
         source_compacted=facts.source_compacted,
         target_compacted=facts.target_compacted,
         bytes=weight,

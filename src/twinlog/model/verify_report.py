@@ -22,6 +22,8 @@ _ASIDE: Final = (
     ("compacted_target", "copied, and rightly taken by compaction on the target"),
     ("unsettled", "gone from a compacted target topic; whether rightly was not looked at"),
     ("skipped", "skipped on purpose: the ledger names the gap"),
+    ("returned", "not copied, because they came from the target"),
+    ("foreign", "written by others into a target topic that shares its name with the source's"),
 )
 
 
