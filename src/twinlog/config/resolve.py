@@ -1,6 +1,7 @@
 """From a file to links: the door of this room. Runs once per start or validation, in the calling process.
 
-    bytes -> entries (properties) -> values filled in (providers) -> links (here, clients) -> remarks (review)
+    bytes -> entries (properties) -> values filled in (providers) -> links (here, routes, clients) -> remarks (review)
+             └─ a connector of Replicator's is translated (replicator) ─┘
 
 All errors of a file are found in one pass; then nothing is returned and nothing was started.
 """
@@ -25,10 +26,10 @@ from twinlog.config.precedence import (
     TARGET_CONSUMER,
     TARGET_PRODUCER,
 )
-from twinlog.config.properties import parse_properties
 from twinlog.config.providers import expand
 from twinlog.config.redirects import resolve_switch
 from twinlog.config.remarks import remark
+from twinlog.config.replicator import is_connector, parse_settings, translate
 from twinlog.config.review import review
 from twinlog.config.routes import resolve_routes
 from twinlog.config.settings import (
@@ -100,8 +101,12 @@ def conclude(found: Examined) -> Resolved:
 
 def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Examined:
     """Read the text of a file as far as it can be read."""
-    entries, findings = parse_properties(data, file)
+    entries, findings = parse_settings(data, file)
     entries, unresolved, files = expand(entries, file, environment)
+    connector = translate(entries, file) if is_connector(entries) else None
+    if connector is not None:
+        entries = connector.entries
+        findings += connector.findings
     lookup = Lookup(file, entries)
     lookup.files |= files
     aliases = _aliases(lookup)
@@ -111,7 +116,11 @@ def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapp
     links = tuple(_link(LinkLookup(lookup, link), routes[link]) for link in chosen)
     heartbeats = tuple(_heartbeats(lookup, aliases, clusters))
     remarks = review(entries.values(), lookup.asked, aliases, file) if aliases else []
-    everything = sorted([*findings, *unresolved, *lookup.findings, *remarks], key=lambda one: one.line or 0)
+    found = [*lookup.findings, *remarks]
+    if connector is not None:
+        found = connector.retold(found)
+        connector.origins(lookup.origins)
+    everything = sorted([*findings, *unresolved, *found], key=lambda one: one.line or 0)
     return Examined(lookup, links, heartbeats, tuple(everything))
 
 
