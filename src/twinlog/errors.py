@@ -40,6 +40,7 @@
     │   └── SwitchRunning          another one is under way
     ├── SwitchStopped              a switch stands at a step; it can be resumed
     │   └── SwitchTakenOver        somebody else goes on with it
+    ├── RedirectFailed             a hook did not send clients on
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
@@ -519,6 +520,18 @@ class SwitchTakenOver(SwitchStopped):
     code = "SWITCH_TAKEN_OVER"
     says = "{link}: at the step {step} somebody else took the switch over: {reason}"
     remedy = "Nothing to do here; `twinlog switch status {link}` shows how it goes on."
+
+
+@dataclass(eq=False)
+class RedirectFailed(TwinlogError):
+    """A hook did not do its work, or what it wrote was not read back."""
+
+    code = "REDIRECT_FAILED"
+    says = "hook {hook}: {reason}"
+    remedy = "Mend what it talks to, or its settings (redirects.{hook}.*)."
+
+    hook: str
+    reason: str
 
 
 # --- one partition cannot keep the promise ----------------------------------------------------------------------------
