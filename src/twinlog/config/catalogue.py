@@ -238,6 +238,13 @@ MM2_CONNECTOR = _own(
     "mm2.takeover.connector", Text(), "MirrorSourceConnector",
     "Name of its source connector; on a Connect cluster the operator chose one.",
 )  # fmt: skip
+AUDIT = _own(
+    "audit.enabled", Flag(), "true",
+    "Compare the newest copied records of each partition with their originals, while the link runs.",
+)  # fmt: skip
+AUDIT_SECONDS = _own(
+    "audit.interval.seconds", Whole(1, 86_400), "60", "How often. At most 32 MB of each side are read."
+)
 FAULT_RETRY_SECONDS = _own("fault.retry.seconds", Whole(1, 86_400), "15", "How often a faulted partition is tried.")
 
 RPO_SECONDS = _own("rpo.seconds", Whole(1), None, "Objective: at most so much may be lost. Absent: none was set.")
@@ -368,7 +375,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX, ERRORS_TOLERANCE, TRANSFORMS,
     ADMIN_TIMEOUT_MS, START_FROM, MM2_TAKEOVER, MM2_OFFSETS_TOPIC, MM2_CONNECTOR, ON_GAP,
     MERGE_TARGET_BYTES, MERGE_LINGER_MS,
-    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, RPO_SECONDS, RTO_SECONDS,
+    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, AUDIT, AUDIT_SECONDS,
+    RPO_SECONDS, RTO_SECONDS,
     OBJECTIVES, OBJECTIVE_KEYS, SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
     SWITCH_TIMEOUT, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SASL_TOKEN_URL, SASL_TOKEN_CLIENT_ID, SASL_TOKEN_CLIENT_SECRET, SASL_TOKEN_SCOPE,

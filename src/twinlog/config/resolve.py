@@ -240,6 +240,8 @@ def _link(at: LinkLookup, route: Route) -> LinkSettings:
         ledger_shards=at.value(keys.LEDGER_SHARDS),
         max_bytes_in_flight=at.value(keys.MAX_BYTES_IN_FLIGHT),
         fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
+        audit_enabled=at.value(keys.AUDIT),
+        audit_seconds=at.value(keys.AUDIT_SECONDS),
         objectives=resolve_objectives(at),
         switch=resolve_switch(at),
         admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),

@@ -165,6 +165,8 @@ class LinkSettings(_Frozen):
     # Per task.
     max_bytes_in_flight: int
     fault_retry_seconds: int
+    audit_enabled: bool
+    audit_seconds: int
     objectives: Objectives
     switch: SwitchSettings
     admin_timeout_ms: int
