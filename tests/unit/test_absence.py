@@ -97,7 +97,13 @@ def test_a_topic_that_comes_back_begins_anew() -> None:
 
 def test_an_emptied_source_or_another_one_is_said_so() -> None:
     emptied = dict.fromkeys(TOPICS, "gone") | {"t0": "same"}
-    assert "as if it had been emptied" in (watch(emptied, DeleteAfter(0), 0, 1).refused or "")
+    plan = watch(emptied, DeleteAfter(0), 0, 1)
+    assert "as if it had been emptied" in (plan.refused or "")
+    assert plan.due == ()
+
+    last = watch({"orders": "gone", "payments": "other"}, DeleteAfter(0), 0, 1)
+    assert "1 mirrored topics are gone on the source and 0 are left" in (last.refused or "")
+    assert last.due == ()
 
     elsewhere = judge_absences(sight({"a": "gone", "b": "same"}, "elsewhere"), {}, "here", DeleteAfter(0), 1)
     assert "here -> elsewhere" in (elsewhere.refused or "")

@@ -63,7 +63,8 @@ def _topic(ends: LinkEnds, topic: str, view: LedgerView | None) -> TopicExplanat
     if not isinstance(answer, TopicFacts):
         unknown = isinstance(answer, TopicUnknown)
         fact = f"there is no such topic on {link.source}" if unknown else str(answer)
-        facts = (fact, *_name_hints(ends, topic), *_history(view, topic))
+        known = view is not None and topic in view.roster
+        facts = (fact, *_name_hints(ends, topic), *(_history(view, topic) if known else ()))
         return TopicExplanation(link.name, topic, False if unknown else None, False, str(why), remote, facts)
     copy = ends.target.describe_topics([remote])[remote]
     if not selected:

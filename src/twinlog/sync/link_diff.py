@@ -134,14 +134,13 @@ class _Look:
         plan = deletions.planned_deletions(
             self.ends, self.view.roster.values(), self.view.memos.get(deletions.CHORE, {})
         )
-        gone = {*plan.absences, *plan.sentences}
         for entry in sorted(entries, key=lambda entry: entry.topic):
-            if entry.topic in gone:
-                side = "deleted" if entry.topic in plan.absences else "not to be seen"
-                why = plan.sentences.get(
-                    entry.topic, f"its copy stays: topic.deletion = {self.ends.link.topic_deletion}"
-                )
+            side = "deleted" if entry.topic in plan.absences else "not to be seen"
+            if entry.topic in plan.sentences:
+                why = plan.sentences[entry.topic].removeprefix(f"{entry.topic}: ")
                 self.found.append(Difference("deletion", entry.topic, entry.remote, side, "kept", why))
+            elif entry.topic in plan.absences:
+                self.remarks.append(f"{entry.topic}: {side} on the source, its copy stays: topic.deletion = ignore")
         if plan.refused:
             self.remarks.append(plan.refused)
 
@@ -175,7 +174,7 @@ class _Look:
         if plan.diff.refused:
             self.remarks.append(plan.diff.refused)
         if plan.held_back:
-            self.remarks.append(f"{len(plan.held_back)} rights to write wait for a failover")
+            self.remarks.append(f"rights to write that wait for a failover: {len(plan.held_back)}")
 
 
 def _entry_for(source: TopicFacts, target: TopicFacts, known: RosterTopic | None) -> RosterTopic:

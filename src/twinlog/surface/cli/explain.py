@@ -116,9 +116,7 @@ def _print_trouble(console: Console, link: str, error: ClusterError) -> None:
 
 def _print_topic(console: Console, answer: TopicExplanation) -> None:
     verdict = Text(f"mirrored into {answer.remote}", "green") if answer.mirrored else Text("not mirrored", "red")
-    console.print(Text(f"{answer.link}  ", "bold").append_text(verdict).append(f": {answer.why}"))
-    for fact in answer.facts:
-        console.print(Text(f"  {fact}"))
+    _print_facts(console, answer, verdict)
     rows = [config for config in answer.configs if _worth_showing(config)]
     if rows:
         table = Table()
@@ -134,11 +132,21 @@ def _print_topic(console: Console, answer: TopicExplanation) -> None:
 
 def _worth_showing(config: ConfigVerdict) -> bool:
     """All that somebody set, or that a rule keeps back; not the dozens that nobody ever touched."""
+    if config.fate is Fate.NOT_COPIED:
+        return bool(config.in_force or config.have)
     return config.fate is not Fate.IN_STEP or config.wish is not None
 
 
 def _print_group(console: Console, answer: GroupExplanation) -> None:
     verdict = Text("translated", "green") if answer.translated else Text("not translated", "red")
-    console.print(Text(f"{answer.link}  ", "bold").append_text(verdict).append(f": {answer.why}"))
-    for fact in answer.facts:
+    _print_facts(console, answer, verdict)
+
+
+def _print_facts(console: Console, answer: TopicExplanation | GroupExplanation, verdict: Text) -> None:
+    first, *others = [answer.why, *answer.facts]
+    if not answer.exists and others:
+        # That nobody knows it comes before the question whether it would be selected.
+        first, others = others[0], [*others[1:], f"by its name: {first}"]
+    console.print(Text(f"{answer.link}  ", "bold").append_text(verdict).append(f": {first}"))
+    for fact in others:
         console.print(Text(f"  {fact}"))
