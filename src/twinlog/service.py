@@ -99,10 +99,12 @@ class Service:
 
     async def run(self) -> None:
         """Run all links until each has ended. One link's end does not end another's (R8)."""
+        # Before Spark, which is slow: settings that cannot work on this machine are told at once.
+        engines = [self._engine(link) for link in self._links]
         await asyncio.to_thread(self._start_spark)
         try:
             await self._heartbeat_pairs.become(self._heartbeats)
-            await self._fleet.run(self._links)
+            await self._fleet.run(engines)
         finally:
             await self._heartbeat_pairs.become(())
             await asyncio.to_thread(self._stop_spark)

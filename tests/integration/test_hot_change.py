@@ -35,7 +35,7 @@ def test_a_changed_link_goes_on_with_its_new_settings_and_the_other_is_not_touch
 
     async def story() -> None:
         fleet = Fleet(engine)
-        running = asyncio.create_task(fleet.run([changing.link, other.link]))
+        running = asyncio.create_task(fleet.run([engine(changing.link), engine(other.link)]))
         await asyncio.to_thread(changing.await_copied, changing.name("orders"))
         await asyncio.to_thread(other.await_copied)
         untouched = fleet.engines[1]

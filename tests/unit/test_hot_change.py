@@ -130,7 +130,7 @@ def made(fleet: Fleet) -> list[Actor]:
 def test_a_new_file_replaces_only_what_it_changes():
     async def story() -> None:
         fleet = Fleet(Actor)
-        running = asyncio.create_task(fleet.run(links("A->C.enabled = true")))
+        running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
         first, second = fleet.engines
         changes = await fleet.apply(links("A->C.enabled = true\nB->C.enabled = true\nA->B.tasks.max = 3"))
@@ -154,7 +154,7 @@ def test_a_new_file_replaces_only_what_it_changes():
 def test_a_link_that_another_engine_has_is_not_taken_back():
     async def story() -> None:
         fleet = Fleet(Actor)
-        running = asyncio.create_task(fleet.run(links("A->C.enabled = true")))
+        running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
         lost = made(fleet)[0]
         lost.stop()
@@ -173,7 +173,7 @@ def test_a_link_that_another_engine_has_is_not_taken_back():
 def test_what_ends_an_engine_is_raised_when_all_have_ended():
     async def story() -> None:
         fleet = Fleet(Actor)
-        running = asyncio.create_task(fleet.run(links("A->C.enabled = true")))
+        running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
         bad, good = made(fleet)
         bad.failure = ValueError("gone")
@@ -195,7 +195,7 @@ def test_when_one_engine_cannot_be_built_all_stay_as_they_are():
 
     async def story() -> None:
         fleet = Fleet(make)
-        running = asyncio.create_task(fleet.run(links("A->C.enabled = true")))
+        running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
         before = fleet.engines
         with pytest.raises(ValueError, match="no such engine"):
@@ -214,7 +214,7 @@ def test_stopping_before_the_start_starts_nothing():
     async def story() -> None:
         fleet = Fleet(Actor)
         fleet.stop()
-        await fleet.run(links())
+        await fleet.run([Actor(link) for link in links()])
         assert fleet.engines == []
 
     asyncio.run(story())

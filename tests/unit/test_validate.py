@@ -40,6 +40,7 @@ def test_a_good_file_shows_each_link_with_the_lines_and_its_remarks(file: Path):
     assert topics == "│topics│[a-z]+│line5:topics│"
     assert "A->B" in output
     assert "A->C" in output
+    assert "B->A is not mirrored; a heartbeat is written to A every 1 s" in output
 
 
 @pytest.mark.parametrize("arguments", [("--clusters", "C"), ("--clusters", "C,C"), ("--clusters", " C ,")])
@@ -56,6 +57,7 @@ def test_json_tells_the_same(file: Path):
     assert answer["valid"] is True
     assert [(one["level"], one["line"], one["key"]) for one in answer["findings"]] == [("warning", 6, "on.gpa")]
     chosen = [one for one in answer["links"][0]["settings"] if one["setting"] == "topics"]
+    assert answer["heartbeats_only"] == ["B->A", "B->C", "C->A", "C->B"]
     assert chosen == [{"setting": "topics", "value": "[a-z]+", "key": "topics", "line": 5}]
 
 

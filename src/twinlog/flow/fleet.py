@@ -61,11 +61,11 @@ class Fleet:
         """The engines that run or have ended by themselves, not those that were replaced."""
         return [life.engine for life in self._lives.values()]
 
-    async def run(self, links: Iterable[LinkSettings]) -> None:
-        """Run these links and what `apply` makes of them, until every engine has ended. Raises what one raised."""
+    async def run(self, engines: Iterable[Engine]) -> None:
+        """Run these engines and what `apply` makes of them, until every engine has ended. Raises what one raised."""
         if self._stopping:
             return
-        for engine in [self._make_engine(link) for link in links]:
+        for engine in engines:
             self._begin(engine)
         self._begun.set()
         self._see_end()

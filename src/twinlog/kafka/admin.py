@@ -33,7 +33,7 @@ from confluent_kafka.admin import (
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterError, ClusterUnreachable, LoginUnavailable
 from twinlog.kafka.client_options import client_options
-from twinlog.kafka.foreign_errors import denies_access, translated
+from twinlog.kafka.foreign_errors import denies_access, lacks_token, translated
 from twinlog.model.names import NextOffset, TopicPartition
 from twinlog.model.topic_configs import ConfigOrigin, TopicConfig
 from twinlog.model.topics import TopicFacts
@@ -46,6 +46,8 @@ _TOPICS_PER_REQUEST = 500
 _PARTITIONS_PER_REQUEST = 10_000
 # How often a waiting call looks whether the client has meanwhile been refused.
 _GLANCE_S = 0.1
+# A client that had no token tries again by itself; a call after that gives it this long.
+_TOKEN_PATIENCE_S = 2.0
 # The client's own timer answers first; this only keeps a bug in it from hanging a loop for ever.
 _GRACE_S = 5.0
 
@@ -76,6 +78,7 @@ class ClusterAdmin:
         self.cluster = settings.cluster
         self._timeout_s = settings.request_timeout_ms / 1000
         self._complaint: KafkaError | None = None
+        self._no_token: KafkaError | None = None
         self._greeted = False
         options: dict[str, Any] = {**client_options(settings), "error_cb": self._note_complaint}
         try:
@@ -236,7 +239,8 @@ class ClusterAdmin:
     def _gathered(self, futures: Mapping[K, Future[Any]]) -> dict[K, Any]:
         """Wait for all, then give the answer or our error for each key."""
         pending = set(futures.values())
-        deadline = time.monotonic() + self._timeout_s + _GRACE_S
+        began = time.monotonic()
+        deadline = began + self._timeout_s + _GRACE_S
         while pending:
             _, pending = wait(pending, timeout=_GLANCE_S)
             if not pending:
@@ -244,12 +248,15 @@ class ClusterAdmin:
             self._client.poll(0)
             if self._complaint is not None and denies_access(self._complaint):
                 raise translated(self.cluster, self._complaint)
+            if self._no_token is not None and time.monotonic() > began + _TOKEN_PATIENCE_S:
+                raise translated(self.cluster, self._no_token)
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(self.cluster, f"no answer within {self._timeout_s + _GRACE_S:.0f} s")
         answers: dict[K, Any] = {}
         for key, future in futures.items():
             try:
                 answers[key] = future.result()
+                self._no_token = None
             except KafkaException as error:
                 answer = self._ours(error)
                 if isinstance(answer, ClusterUnreachable):
@@ -259,12 +266,15 @@ class ClusterAdmin:
 
     def _ours(self, error: KafkaException) -> ClusterError:
         self._client.poll(0)
-        return translated(self.cluster, error.args[0], self._complaint)
+        return translated(self.cluster, error.args[0], self._complaint or self._no_token)
 
     def _note_complaint(self, error: KafkaError) -> None:
         # "All brokers are down" follows every real reason and would cover it.
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 (its own codes are spelled like this)
             self._complaint = error
+        if lacks_token(error):
+            # Said only once for as long as the reason is the same: it holds until something is answered.
+            self._no_token = error
 
     def _forget_complaints(self) -> None:
         """Serve what the background threads reported since the last call: it explains nothing that comes now."""

@@ -73,5 +73,10 @@ def denies_access(error: KafkaError) -> bool:
     return _meaning(error, BrokerRefused) in {AccessDenied, TokenUnavailable}
 
 
+def lacks_token(error: KafkaError) -> bool:
+    """Tell whether the client complains that the token endpoint gave it nothing."""
+    return error.str().startswith(_NO_TOKEN)
+
+
 def _meaning(error: KafkaError, otherwise: type[ClusterError]) -> type[ClusterError]:
-    return TokenUnavailable if error.str().startswith(_NO_TOKEN) else _MEANS.get(error.code(), otherwise)
+    return TokenUnavailable if lacks_token(error) else _MEANS.get(error.code(), otherwise)

@@ -23,7 +23,7 @@ from aiokafka.errors import KafkaTimeoutError as BrokerTimeout
 from twinlog.config.settings import ClientSettings, Security
 from twinlog.errors import AccessDenied, ClusterUnreachable, TokenUnavailable
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
-from twinlog.wire.tickets import kerberos_options
+from twinlog.wire.tickets import kerberos_options, ticket_trouble
 from twinlog.wire.tokens import TokenProvider, TokenTrouble
 
 _REQUEST = struct.Struct(">hhi")
@@ -178,6 +178,9 @@ class Cluster:
         except TokenTrouble:
             connection.close()
             raise
+        except ticket_trouble() as error:
+            connection.close()
+            raise KafkaConnectionError(f"{host}:{port}: Kerberos: {error}") from error
         except KafkaError:
             # Refused, perhaps because of a token that was withdrawn: the next attempt gets another one.
             if self._tokens is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 
@@ -17,3 +18,10 @@ def kerberos_options(cluster: str, kerberos: Kerberos) -> dict[str, str]:
         # The Kerberos library takes the client's key tab from here and from nowhere else.
         os.environ.setdefault("KRB5_CLIENT_KTNAME", kerberos.keytab)
     return {"sasl_kerberos_service_name": kerberos.service}
+
+
+def ticket_trouble() -> tuple[type[Exception], ...]:
+    """Return what the Kerberos library raises: no ticket, no server of that name, a clock that is wrong."""
+    if importlib.util.find_spec("gssapi") is None:
+        return ()
+    return (importlib.import_module("gssapi.exceptions").GSSError,)

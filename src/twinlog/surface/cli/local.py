@@ -36,7 +36,7 @@ class Output(StrEnum):
 def up(
     names: Annotated[list[str], typer.Argument(help="One or more clusters, e.g. `east west`.")],
     brokers: Annotated[int | None, typer.Option(min=1, max=9, help="Brokers of a new one.", show_default="1")] = None,
-    secure: Annotated[bool | None, typer.Option(help="SASL_SSL with SCRAM users and ACLs, or plain text.")] = None,
+    secure: Annotated[bool | None, typer.Option(help="TLS, users and ACLs, or plain text.")] = None,
     folder: Folder = None,
 ) -> None:
     """Start clusters, new ones or those that were there before, and print how to reach them."""

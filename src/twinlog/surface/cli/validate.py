@@ -62,6 +62,8 @@ def validate(
     _print_findings(resolved.findings)
     for link, origins in resolved.origins.items():
         Console().print(_table(link, origins.items()))
+    for pair in resolved.heartbeats:
+        typer.echo(f"{pair.name} is not mirrored; a heartbeat is written to {pair.target} every {pair.seconds} s")
 
 
 def _explain(config: Path, wanted: tuple[str, ...], name: str, output: Output) -> None:
@@ -127,5 +129,6 @@ def _as_json(file: str, findings: Iterable[Finding], resolved: Resolved | None) 
         "valid": resolved is not None,
         "findings": [finding._asdict() for finding in findings],
         "links": links,
+        "heartbeats_only": [pair.name for pair in resolved.heartbeats] if resolved else [],
     }
     return json.dumps(answer, indent=2)
