@@ -39,7 +39,7 @@ class EndFacts:
     configs: Known[Mapping[str, Mapping[str, str | None] | ClusterError]] = NOT_ASKED
     broker_configs: Known[Mapping[int, Mapping[str, str | None]]] = NOT_ASKED
     groups: Known[Mapping[str, ListedGroup]] = NOT_ASKED
-    group_rights: Known[Mapping[str, frozenset[str] | ClusterError | None]] = NOT_ASKED
+    group_rights: Known[Mapping[str, frozenset[str] | ClusterError]] = NOT_ASKED
     clock: Known[ClockLook] = NOT_ASKED
     quotas: Known[tuple[QuotaLook, ...]] = NOT_ASKED
     disks: Known[tuple[DiskLook, ...]] = NOT_ASKED

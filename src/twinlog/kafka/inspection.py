@@ -59,7 +59,7 @@ def fetch_broker_configs(admin: ClusterAdmin, nodes: Iterable[int]) -> dict[int,
     return configs
 
 
-def look_at_groups(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, frozenset[str] | ClusterError | None]:
+def look_at_groups(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, frozenset[str] | ClusterError]:
     """Ask what we may do with each group."""
     wanted = list(names)
     if not wanted:
@@ -87,5 +87,6 @@ def _topic(answer: TopicDescription) -> TopicLook:
     )
 
 
-def _operations(found: list[Any] | None) -> frozenset[str] | None:
-    return None if found is None else frozenset(operation.name for operation in found)
+def _operations(found: list[Any] | None) -> frozenset[str]:
+    # The client says None where the broker said "nothing at all".
+    return frozenset(operation.name for operation in found or ())

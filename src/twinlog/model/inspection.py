@@ -29,23 +29,23 @@ class BrokerLook(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterLook:
-    """A cluster as a whole. `operations` are what we may do with it; None when it does not say."""
+    """A cluster as a whole. `operations` are what we may do with it."""
 
     cluster_id: str
     brokers: tuple[BrokerLook, ...]
-    operations: frozenset[str] | None
+    operations: frozenset[str]
 
 
 @dataclass(frozen=True)
 class TopicLook:
-    """A topic with its replicas. `operations` are what we may do with it; None when the cluster does not say."""
+    """A topic with its replicas. `operations` are what we may do with it."""
 
     name: str
     partitions: int
     replication_factor: int
     under_replicated: tuple[int, ...] = ()
     offline: tuple[int, ...] = ()
-    operations: frozenset[str] | None = None
+    operations: frozenset[str] = frozenset()
 
 
 class ClockLook(NamedTuple):

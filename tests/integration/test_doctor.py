@@ -1,0 +1,97 @@
+"""The doctor on real clusters: what is planted there is found there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.ends import Ends
+from tests.load.links import link_between
+from typer.testing import CliRunner
+
+from twinlog.config.settings import LinkSettings
+from twinlog.doctor.answers import Diagnosis
+from twinlog.kafka.admin import TopicOrder
+from twinlog.local.cluster import LocalCluster
+from twinlog.service import examine_link
+from twinlog.surface.cli.main import app
+
+
+def examined(link: LinkSettings) -> dict[str, Diagnosis]:
+    return {one.name: one for one in asyncio.run(examine_link(link))}
+
+
+def test_faults_of_topics_are_found_where_they_are(make_ends: Callable[..., Ends], tmp_path: Path) -> None:
+    ends = make_ends()
+    orders, events = ends.create("orders", 3, cleanup_policy="compact"), ends.create("events", retention_ms="-1")
+    wrong = {
+        "message.timestamp.type": "LogAppendTime",
+        "max.message.bytes": "1000",
+        "cleanup.policy": "delete",
+        "unclean.leader.election.enable": "true",
+        "message.timestamp.before.max.ms": "60000",
+    }
+    copies = [TopicOrder(ends.remote(orders), 2, -1, wrong), TopicOrder(ends.remote(events), 1, -1, {})]
+    assert set(ends.target.create_topics(copies).values()) == {None}
+    for name, partitions in ((orders, 2), (events, 1)):
+        ends.await_topic(ends.target, ends.remote(name), partitions)
+
+    answer = CliRunner().invoke(app, ["doctor", ends.link.name, "-c", str(ends.write_file(tmp_path)), "-o", "json"])
+
+    assert answer.exit_code == 1
+    found = {one["name"]: one for one in json.loads(answer.stdout)["checks"]}
+    for name, verdict, topic in (
+        ("time-type", "fail", orders),
+        ("message-size", "fail", orders),
+        ("cleanup-policy", "fail", orders),
+        ("partitions", "fail", orders),
+        ("time-limits", "fail", orders),
+        ("unclean-election", "warn", orders),
+        ("retention", "fail", events),
+    ):
+        assert (found[name]["verdict"], ends.remote(topic) in found[name]["seen"]) == (verdict, True), found[name]
+        assert found[name]["mend"].startswith("kafka-")
+    assert "no engine has ever run" in found["engine"]["seen"]
+    for name in ("two-clusters", "source-clock", "target-clock", "source-quotas", "target-disk", "source-version"):
+        assert found[name]["verdict"] in {"ok", "warn"}, found[name]
+    assert not [one for one in found.values() if "the check itself failed" in one["seen"]]
+
+
+@pytest.mark.proves("R12", "R14")
+def test_missing_rights_and_certificates_of_a_secure_target_are_told(
+    source_cluster: LocalCluster, make_cluster: Callable[..., LocalCluster]
+) -> None:
+    target = make_cluster("guarded", secure=True)
+    own = Ends(source_cluster, target)
+    orders = own.create("orders")
+    assert own.target.create_topics([TopicOrder(f"A.{orders}", 1, -1, {})]) == {f"A.{orders}": None}
+    own.await_topic(own.target, f"A.{orders}")
+
+    found = examined(link_between(source_cluster, target, {"topics": orders}, user="twinlog"))
+
+    assert found["target-answers"].verdict == "ok"
+    assert found["target-certificates"].verdict in {"ok", "warn"}
+    assert "CN=" in found["target-certificates"].seen or "O=" in found["target-certificates"].seen
+    assert (found["target-topic-rights"].verdict, found["source-topic-rights"].verdict) == ("fail", "ok")
+    assert "--allow-principal User:twinlog --operation Describe --operation Write" in found["target-topic-rights"].mend
+    assert found["target-create-right"].verdict == "fail"
+    assert found["acl-rights"].seen == "Alter on the target cluster is missing"
+    assert found["transaction-coordinator"].verdict == "fail"
+    assert (found["target-disk"].verdict, found["target-clock"].verdict) == ("unknown", "unknown")
+    assert "Describe on the cluster is needed" in found["target-clock"].seen
+    password = target.password("twinlog")
+    assert not [one for one in found.values() if password in f"{one.seen}{one.mend}"]
+
+
+@pytest.mark.proves("R14")
+def test_a_cluster_that_does_not_answer_leaves_the_checks_of_the_other(
+    target_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    dead = LocalCluster("dead", tmp_path / "dead")
+    found = examined(link_between(dead, target_cluster, {"source.admin.request.timeout.ms": "1000"}))
+    assert found["source-answers"].verdict == "fail"
+    assert found["target-answers"].verdict == "ok"
+    assert (found["source-clock"].verdict, found["target-clock"].verdict) == ("unknown", "ok")
