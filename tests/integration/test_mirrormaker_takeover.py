@@ -5,6 +5,7 @@ What a real MirrorMaker 2 leaves, stopped or killed, is tried in `tests/compat`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from confluent_kafka import Producer
 from tests.ends import Ends
 from tests.load.logs import read_logs
 from tests.threads import engine_running
+from typer.testing import CliRunner
 
 from twinlog.kafka.admin import TopicOrder
 from twinlog.kafka.client_options import client_options
 from twinlog.model.mirrormaker import OffsetSync, SourceOffset, connect_offsets_topic
 from twinlog.model.names import TopicPartition
+from twinlog.surface.cli.main import app
 from twinlog.sync.mirrormaker_takeover import Fresh, Inherited, MirrorMakerTakeover, Refused
 
 
@@ -102,6 +105,22 @@ def test_every_record_is_on_the_target_once_after_a_take_over(make_ends: Callabl
     assert isinstance(unnoted, Inherited)
     assert (unnoted.resume, unnoted.checked) == (77, True)
     assert isinstance(other, Refused)
+
+    shown = CliRunner().invoke(
+        app, ["import", "mm2", link.name, "--dry-run", "-c", str(ends.write_file(tmp_path)), "-o", "json"]
+    )
+    assert shown.exit_code == 1  # one is refused
+    rows = {(row["topic"], row["partition"]): row for row in json.loads(shown.stdout)}
+    assert rows[taken, 0] | {"remote": ""} == {
+        "topic": taken,
+        "partition": 0,
+        "remote": "",
+        "mirrormaker_noted": 119,
+        "starts_at": 120,
+        "how": "compared",
+        "why": "",
+    }
+    assert (rows[taken, 2]["how"], rows[spoiled]["how"]) == ("begins", "refused")
 
     with engine_running(link, tmp_path):
         ends.await_copied(taken, names["new"])
