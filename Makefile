@@ -20,7 +20,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos bench proofs reference clean
+.PHONY: help setup check test demo chaos compat bench proofs reference clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -53,13 +53,16 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 
 test: $(READY) ## unit tests, then real brokers and real Spark
 	$(PY) -m pytest tests/unit
-	$(PY) -m pytest tests/integration $(wildcard tests/e2e) -m 'not chaos' -n 2 --dist loadfile
+	$(PY) -m pytest tests/integration $(wildcard tests/e2e) tests/compat -m 'not chaos' -n 2 --dist loadfile
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo
 
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
 	$(PY) -m pytest tests/chaos tests/e2e -m chaos
+
+compat: $(READY) ## MirrorMaker 2 itself as oracle: take-over from it, positions beside it
+	$(PY) -m pytest tests/compat
 
 bench: $(READY) ## measure, with MirrorMaker 2 beside
 	$(PY) -m bench

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinlog.client import MirrorClient
 from twinlog.client.checkpoints import TranslatedOffset, group_positions
 from twinlog.client.timestamps import newest_timestamps
 from twinlog.config.client_properties import ClusterProperties
@@ -135,6 +136,12 @@ def test_a_client_s_own_word_wins_and_the_rest_of_an_application_s_settings_is_p
     assert words.client(Client.ADMIN).request_timeout_ms == 1000
     assert words.client(Client.CONSUMER).request_timeout_ms == 2000
     assert words.naming().separator == "_"
+
+
+def test_renamed_copies_are_known_by_the_format_that_named_them():
+    words = {"bootstrap.servers": "a:1", "topic.rename.format": "dc_${topic}.copy"}
+    assert ClusterProperties(words, "west").naming().remote("east", "orders") == "dc_orders.copy"
+    assert MirrorClient(words)._original("dc_orders.copy") == "orders"
 
 
 def test_what_is_wrong_with_properties_is_named_without_secrets():

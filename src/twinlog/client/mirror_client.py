@@ -30,6 +30,7 @@ from twinlog.model.consumer_timestamps import TIMESTAMPS_TOPIC
 from twinlog.model.hops import replication_hops, upstream_clusters
 from twinlog.model.mirrormaker import NotReadable, OffsetSync
 from twinlog.model.names import TopicPartition
+from twinlog.model.naming import TOPIC, fits_format
 from twinlog.model.offset_syncs import SyncHistory
 from twinlog.model.partition_map import PartitionMap
 from twinlog.model.translation import Translation, Untranslatable
@@ -154,8 +155,7 @@ class MirrorClient:
         Exact where Twinlog's ledger knows it. Otherwise by MirrorMaker 2's offset syncs: `Exact` for an offset that has
         one, `AtOrBefore` between two, which skips nothing but may re-read. `Untranslatable` says why.
         """
-        original = (self._naming.upstream_topic(topic) or topic) if reverse else topic
-        place = TopicPartition(original, partition)
+        place = TopicPartition(self._original(topic) if reverse else topic, partition)
         by_ledger = self._by_ledger(place, offset, source, reverse=reverse)
         if not isinstance(by_ledger, Untranslatable):
             return by_ledger
@@ -180,6 +180,14 @@ class MirrorClient:
         return translated_by_time(stamps, source, self._naming, self._target.admin)
 
     # --- underneath -----------------------------------------------------------------------------------------------
+
+    def _original(self, remote: str) -> str:
+        """The name on the source of a topic that was copied."""
+        form = self._naming.rename_format
+        if form != TOPIC and fits_format(remote, form):
+            before, _, after = form.partition(TOPIC)
+            return remote[len(before) : len(remote) - len(after)]
+        return self._naming.upstream_topic(remote) or remote
 
     def _topics(self) -> list[str]:
         return self._target.admin.list_topics()

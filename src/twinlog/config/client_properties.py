@@ -57,11 +57,13 @@ class ClusterProperties:
 
     def naming(self) -> ReplicationNaming:
         """The replication policy that the links into this cluster use."""
+        renames = self._at.entry(keys.RENAME_FORMAT) is not None
         naming = ReplicationNaming(
-            policy="identity" if self._at.value(keys.POLICY_CLASS) == "identity" else "default",
+            policy="identity" if renames or self._at.value(keys.POLICY_CLASS) == "identity" else "default",
             separator=self._at.value(keys.SEPARATOR),
             source_alias=self.text("source.cluster.alias"),
             separator_in_internal_topics=self._at.value(keys.SEPARATOR_INTERNAL),
+            rename_format=self._at.value(keys.RENAME_FORMAT),
         )
         self._complain()
         return naming

@@ -10,13 +10,14 @@ Blocking; asked by the engine for topics that are new to the ledger, and by `twi
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from twinlog.config.settings import ClientSettings, LinkSettings
-from twinlog.errors import ClusterError, MirrorMakerRuns, RecordsUnreadable, TopicUnknown
+from twinlog.errors import AccessDenied, ClusterError, MirrorMakerRuns, RecordsUnreadable, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import LogRecord
 from twinlog.kafka.spans import Span, read_spans, read_topic
@@ -38,6 +39,8 @@ from twinlog.model.mirrormaker_takeover import (
 from twinlog.model.names import NextOffset, TopicPartition
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
+
+log = logging.getLogger("twinlog.takeover")
 
 LIMIT: Final = 20_000
 """Records at the end of a partition that are compared at most; MirrorMaker 2 writes an anchor every hundred."""
@@ -135,7 +138,11 @@ class MirrorMakerTakeover:
         if self.offsets_topic != connect_offsets_topic(self._link.source):
             return  # the group of a Connect cluster has a name that only its operator knows
         group = f"{self._link.source}-mm2"
-        listed = asyncio.run(_list_groups(self._link.target_admin))
+        try:
+            listed = asyncio.run(_list_groups(self._link.target_admin))
+        except AccessDenied as error:
+            log.warning("%s: whether MirrorMaker 2 still runs is not known: %s", self._link.name, error)
+            return
         if group in listed and listed[group].active:
             raise MirrorMakerRuns(self._link.target, f"its group {group} has members")
 
