@@ -103,10 +103,12 @@ class World:
         opened.state.phase, opened.state.producer_id = "copying", PRODUCER
         if known is None or known.phase == "closed":
             self.saved = opened.state.model_copy(deep=True)  # noted as open before its first record
-        shaper = Shaper(WHERE, self.rng.choice([250, 700, 1 << 20]), self.rng.choice([0, 400, 1 << 20]))
-        self.box = Outbox(self.owner, begin.remote, shaper, opened)
+        self.box = Outbox(self.owner, begin.remote, self.make_shaper(), opened)
         self.position = self.rng.choice([opened.state.source_next, self.rng.randint(ORIGIN, opened.state.source_next)])
         self.enqueued = self.freed = 0
+
+    def make_shaper(self) -> Shaper:
+        return Shaper(WHERE, self.rng.choice([250, 700, 1 << 20]), self.rng.choice([0, 400, 1 << 20]))
 
     def _late_requests_arrive(self) -> None:
         for _ in range(self.rng.randint(0, len(self.stale))):
@@ -149,13 +151,16 @@ class World:
         if not rest:
             return
         chosen = rest[: self.rng.choice([1, 1, 2, 5, 25])]
-        parcel = Parcel(WHERE, self.position, chosen[-1].next_offset, "data", payload(chosen))
+        parcel = self.parcel_of(chosen)
         if self.rng.random() < 0.2:  # all of it was aborted, or taken by compaction of whole batches
             empty = Parcel(WHERE, self.position, max(self.position, chosen[0].records[0].offset), "data", b"")
             self.box.parcels.append(empty)
         self.box.parcels.append(parcel)
         self.enqueued += len(parcel.payload)
         self.position = parcel.next
+
+    def parcel_of(self, chosen: list[Made]) -> Parcel:
+        return Parcel(WHERE, self.position, chosen[-1].next_offset, "data", payload(chosen))
 
     def send(self) -> None:
         out = self.box.next_to_send()
@@ -235,17 +240,24 @@ class World:
 
     # --- what must hold -----------------------------------------------------------------------------------------------
 
+    def expected(self) -> list[PlainRecord]:
+        """What must be on the target in the end."""
+        return [record for made in self.source for record in made.records]
+
+    def found(self) -> list[PlainRecord]:
+        """What is there."""
+        return self.target.records()
+
     def check_nothing_lost(self) -> None:
         """Whatever the ledger calls done lies on the target."""
         assert self.saved is not None
-        done = [r for made in self.source for r in made.records if r.offset < self.saved.source_next]
-        here = [(r.timestamp, r.key, r.value) for r in self.target.records()]
+        done = [r for r in self.expected() if r.offset < self.saved.source_next]
+        here = [(r.timestamp, r.key, r.value) for r in self.found()]
         assert here[: len(done)] == [(r.timestamp, r.key, r.value) for r in done]
         assert self.saved.records == len(done)
 
     def check_all(self) -> None:
-        expected = [record for made in self.source for record in made.records]
-        here = self.target.records()
+        expected, here = self.expected(), self.found()
         assert [r._replace(offset=0) for r in here] == [r._replace(offset=0) for r in expected]
         assert self.saved is not None
         assert (self.saved.source_next, self.saved.records) == (self.end, len(expected))

@@ -68,7 +68,6 @@ class Outgoing:
     source_next: int
     release: int = 0  # bytes of the parcel that this one, being its last, gives back
     gap: Gap | None = None
-    returned: int = 0  # offsets left out since the one before, because they came from the target
     stamped: bytes = b""
     progress: Progress = Progress.WAITING
     target: int = -1
@@ -86,6 +85,7 @@ class Outbox:
     parcels: deque[Parcel] = field(default_factory=deque)
     waiting: deque[Outgoing] = field(default_factory=deque)
     under_way: deque[Outgoing] = field(default_factory=deque)
+    returned: deque[tuple[int, int]] = field(default_factory=deque)  # offsets left out, ahead of the position
     runs: RunMap = field(default_factory=RunMap)
     sequence: int = 0
     shaped_to: int = 0  # source offsets before this one are queued, sent or done
@@ -195,13 +195,9 @@ class Outbox:
             self.doom = fault
             self.waiting.append(Outgoing(None, self.shaped_to))
         self.waiting[-1].release += release
-        self.waiting[-1].returned += self._count_returned(left_out, start)
-
-    def _count_returned(self, left_out: Ranges, start: int) -> int:
-        """Offsets left out, by the reader or here; those before `start` were counted when they first came by."""
-        end = self.shaped_to
-        here = sum(1 for offset in self.shaper.take_returned() if start <= offset < end)
-        return here + sum(max(0, min(behind, end) - max(first, start)) for first, behind in left_out)
+        # What lies before `start` was counted when it first came by.
+        self.returned += ((max(first, start), behind) for first, behind in left_out if behind > start)
+        self.returned += ((offset, offset + 1) for offset in self.shaper.take_returned())
 
     def _skip(self, parcel: Parcel) -> None:
         if parcel.next <= self.shaped_to:
@@ -279,11 +275,21 @@ class Outbox:
         if out.gap is not None:
             state.skipped += out.gap.next - out.gap.first
             self.unsaved.append(out.gap)
-        state.returned += out.returned
         state.source_next = max(state.source_next, out.source_next)
+        state.returned += self._returned_before(state.source_next)
         if state.phase == "faulted":
             state.phase, state.fault = "copying", None
         self.dirty = True
+
+    def _returned_before(self, position: int) -> int:
+        """Count what was left out before the position that the ledger is about to hear, so that each counts once."""
+        count = 0
+        while self.returned and self.returned[0][0] < position:
+            first, behind = self.returned.popleft()
+            count += min(behind, position) - first
+            if behind > position:
+                self.returned.appendleft((position, behind))
+        return count
 
     def _add_run(self, run: Run) -> None:
         if len(self.runs) >= SEAL_AT:
