@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from typing import Any, Final
 from twinlog.audit.verify import OnProgress, Verification
 from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.changes import Change
+from twinlog.config.pair import Pair, stand_in_pair
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.doctor.answers import Diagnosis
 from twinlog.doctor.gather import gather
@@ -40,6 +41,9 @@ from twinlog.model.link_diff import LinkDiff
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics import TopicFacts
 from twinlog.model.verify_report import VerifyReport
+from twinlog.recovery.guard import ReturnGuard
+from twinlog.recovery.own_engines import EngineCopier, StartQuery
+from twinlog.recovery.switching import Switching
 from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.explain import GroupExplanation, TopicExplanation, explain_group, explain_topic
@@ -92,7 +96,15 @@ class Service:
         ends = LinkEnds.of(link)
         topics = LinkTopics(link, ends.source, ends.target)
         chores = Chores(link.name, [*chores_of(ends), self._settings_file])
-        return LinkEngine(link, topics, self._start_query, self._state / "checkpoints", self._cores, chores)
+        return LinkEngine(
+            link,
+            topics,
+            self._start_query,
+            self._state / "checkpoints",
+            self._cores,
+            chores,
+            on_held=ReturnGuard(stand_in_pair(link)),
+        )
 
     def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
         return start_query(self._session, run, checkpoint)
@@ -226,6 +238,22 @@ async def examine_link(link: LinkSettings) -> list[Diagnosis]:
     return examine(await gather(link, look))
 
 
+@contextlib.contextmanager
+def switching(pair: Pair, spark: SparkPlace, folder: Path, state: Path) -> Iterator[Switching]:
+    """Switches of a pair of clusters. Spark starts only for a step that copies, and ends with the block."""
+    sessions: list[Any] = []
+
+    def starter() -> StartQuery:
+        sessions.append(_spark_session(spark, SPARE_SLOTS, state))
+        return lambda run, checkpoint: start_query(sessions[0], run, checkpoint)
+
+    try:
+        yield Switching(pair, EngineCopier(starter, state), folder)
+    finally:
+        for session in sessions:
+            _stop_session(session)
+
+
 def _tail(log: Path, lines: int = 15) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else ""
 
@@ -256,6 +284,7 @@ __all__ = [
     "observer",
     "offset_resets",
     "scratch_folder",
+    "switching",
     "takeover_preview",
     "topic_explanation",
     "translate_position",

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.model.names import LinkName
-from twinlog.model.naming import ReplicationNaming
+from twinlog.model.naming import SWITCH_TOPIC, ReplicationNaming
 from twinlog.model.switch import (
     SILENT_MS,
-    SWITCH_TOPIC,
     Beat,
     Claim,
     End,

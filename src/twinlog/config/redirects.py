@@ -40,7 +40,8 @@ _FAMILIES: Final = ("value.", "header.")
 
 def resolve_switch(at: LinkLookup) -> SwitchSettings:
     """Read it all; what is written but not understood is noted."""
-    names = tuple(dict.fromkeys(at.value(keys.REDIRECTS)))
+    listed = at.value(keys.REDIRECTS)
+    names = tuple(dict.fromkeys(listed))
     redirects = tuple(one for one in (_redirect(at, name) for name in names) if one is not None)
     _leftovers(at, names)
     return SwitchSettings(

@@ -23,7 +23,6 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinlog.model.names import LinkName
-from twinlog.model.naming import SWITCH_TOPIC
 
 SILENT_MS: Final = 10_000
 """A runner that wrote nothing for so long is gone: it writes every two seconds."""
@@ -115,13 +114,27 @@ class StateEntry(_Entry):
     at_ms: int = 0
 
 
-SwitchEntry: TypeAlias = Claim | StepEntry | Beat | End | StateEntry
+class Fenced(_Entry):
+    """What a cluster was like before its producers were shut out: written before anything is changed.
+
+    The first note counts until the fence is lifted; a later one would describe the fence itself. An engine that shuts
+    an old primary on its return writes it too, so it needs no claim.
+    """
+
+    kind: Literal["fenced"] = "fenced"
+    cluster: str
+    lifted: bool = False
+    facts: dict[str, Any] = Field(default_factory=dict)
+
+
+SwitchEntry: TypeAlias = Claim | StepEntry | Beat | End | StateEntry | Fenced
 _KINDS: Final[dict[str, type[_Entry]]] = {
     "claim": Claim,
     "step": StepEntry,
     "beat": Beat,
     "end": End,
     "state": StateEntry,
+    "fenced": Fenced,
 }
 
 
@@ -190,6 +203,7 @@ class SwitchLog:
     state: StateEntry | None = None
     open: Switch | None = None
     ended: tuple[Switch, ...] = ()
+    fenced: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by cluster: as it was before
     next_offset: int = 0
 
     def take(self, written: Written) -> SwitchLog:
@@ -200,6 +214,10 @@ class SwitchLog:
             return log
         if isinstance(entry, StateEntry):
             return _take_state(log, entry)
+        if isinstance(entry, Fenced):
+            others = {cluster: facts for cluster, facts in log.fenced.items() if cluster != entry.cluster}
+            kept = log.fenced.get(entry.cluster, entry.facts)
+            return replace(log, fenced=others if entry.lifted else {**others, entry.cluster: kept})
         if isinstance(entry, Claim):
             return _take_claim(log, entry, written.at_ms)
         switch = log.open
@@ -284,10 +302,3 @@ def held_because(state: StateEntry, link: str) -> str:
             doing = "this link does not copy"
     reason = f": {state.why}" if state.why else ""
     return f"{state.active} is the active side since generation {state.generation}{reason}; {doing}"
-
-
-__all__ = [
-    "SILENT_MS", "SWITCH_TOPIC", "Beat", "Claim", "Command", "Copying", "End", "StateEntry", "StepEntry", "StepRecord",
-    "Switch", "SwitchEntry", "SwitchLog", "Written", "held_because", "may_copy", "newest", "pair_of",
-    "read_switch_entry",
-]  # fmt: skip

@@ -1,0 +1,73 @@
+"""A link together with its way back, which a switch needs whether or not the file enables it. Runs in commands."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from twinlog.config.resolve import read_file, resolve
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import LinkUnknown, UsageError
+from twinlog.model.names import LinkName
+from twinlog.model.start import Earliest
+
+_CLIENTS: Final = (
+    "source_consumer", "source_admin", "source_producer", "target_consumer", "target_producer", "target_admin",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Both directions between two clusters. `back_enabled` tells whether somebody runs the way back anyway."""
+
+    link: LinkSettings
+    back: LinkSettings
+    back_enabled: bool
+
+    @property
+    def name(self) -> LinkName:
+        """The link that a command names."""
+        return LinkName(self.link.source, self.link.target)
+
+
+def load_pair(path: Path, name: str) -> Pair:
+    """Read a link and its way back. Raises LinkUnknown, SettingsInvalid."""
+    return resolve_pair(read_file(path), str(path), name, os.environ)
+
+
+def resolve_pair(data: bytes, file: str, name: str, environment: Mapping[str, str]) -> Pair:
+    """Resolve both directions of a file's text.
+
+    A way back that the file does not enable has the settings of the link itself; its clients are those that the file
+    gives to that direction.
+    """
+    links = {link.name: link for link in resolve(data, file, (), environment).links}
+    if name not in links:
+        raise LinkUnknown(name, file, ", ".join(links) or "none")
+    link = links[name]
+    back_name = LinkName(link.target, link.source)
+    if str(back_name) in links:
+        return Pair(link, links[str(back_name)], back_enabled=True)
+    if data.lstrip().startswith(b"{"):
+        raise UsageError(f"{file}: it describes one direction; a switch needs a properties file with both clusters")
+    assumed = resolve(data + f"\n{back_name}.enabled = true\n".encode("latin-1"), file, (), environment).links
+    back = next(one for one in assumed if one.name == str(back_name))
+    there = next(one for one in assumed if one.name == name)
+    naming = dataclasses.replace(link.naming, source_alias=back.source)
+    clients = {field: getattr(back, field) for field in _CLIENTS}
+    settings = {"source": back.source, "target": back.target, "naming": naming, "provenance": back.provenance}
+    begin = {"start_from": Earliest(), "mm2_takeover": "off"}
+    back = link.model_copy(update={**settings, **begin, **clients})
+    # Both directions are copied during a failback: each must know what the other one brought.
+    return Pair(link.model_copy(update={"provenance": there.provenance}), back, back_enabled=False)
+
+
+def stand_in_pair(link: LinkSettings) -> Pair:
+    """A link with a way back made of its own clients: enough to look at both clusters, not to copy back."""
+    clients = {"target_producer": link.source_producer, "target_admin": link.source_admin}
+    back = link.model_copy(update={"source": link.target, "target": link.source, **clients})
+    return Pair(link, back, back_enabled=False)

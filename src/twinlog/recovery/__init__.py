@@ -1,0 +1,1 @@
+"""Disaster recovery: the switch between the two sides of a link."""

@@ -1,0 +1,225 @@
+"""Shutting producers out of topics, and letting them in again. Runs in the command that switches, and in the guard.
+
+Two means, both tried on real brokers:
+
+acl            DENY Write on each topic. Producers get an authorization error; transactions that are under way end, for
+               markers need no right. While the link itself must write there, the rule names every other principal that
+               may write instead of everybody.
+topic-config   max.message.bytes, in two stages. At 78 every record of more than a few bytes is refused, but the marker
+               that ends a transaction (78 bytes) still fits. Once no transaction is open it becomes 0, which refuses
+               everything. At 0 a transaction would never end: the broker confirms its commit and then cannot write
+               the marker, so a committed record would be lost to the copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from twinlog.config.settings import ClientSettings, LinkSettings
+from twinlog.config.switch_settings import FenceMeans, SwitchSettings
+from twinlog.errors import ClusterError, SwitchStopped, TopicUnknown
+from twinlog.kafka.acls import create_acls, delete_acls
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.acls import AclBinding
+from twinlog.model.names import TopicPartition
+from twinlog.model.topic_configs import ConfigOrigin
+from twinlog.model.topics import TopicFacts
+from twinlog.wire.acls import fetch_acls
+
+MARKER_BYTES: Final = "78"
+SHUT_BYTES: Final = "0"
+CONFIG: Final = "max.message.bytes"
+EVERYBODY: Final = "User:*"
+_STILL_S: Final = 1.5
+_LOOK_S: Final = 0.25
+_WRITES: Final = frozenset({"WRITE", "ALL"})
+
+
+@dataclass(frozen=True)
+class Fence:
+    """How one cluster is shut. `ours` are principals that may go on writing while the link copies there."""
+
+    admin: ClusterAdmin
+    client: ClientSettings
+    means: FenceMeans
+    ours: frozenset[str]
+
+    @classmethod
+    def around(cls, admin: ClusterAdmin, into: LinkSettings, switch: SwitchSettings) -> Fence:
+        """For the cluster that a link leads into."""
+        ours = frozenset(switch.principals) or frozenset({principal_of(into.target_producer)})
+        return cls(admin, into.target_admin, switch.fence, ours)
+
+    # --- shutting -------------------------------------------------------------------------------------------------
+
+    async def former(self, topics: Collection[str]) -> dict[str, Any]:
+        """What the fence will change, as it is now: to be written down before anything is changed."""
+        if self.means == "acl":
+            mine = {deny(topic, who) for topic, found in (await self.writers(topics)).items() for who in found}
+            mine |= {deny(topic, EVERYBODY) for topic in topics}
+            there = mine & set(await fetch_acls(self.client, "twinlog|fence"))
+            return {"denied": sorted([binding.name, binding.principal] for binding in there)}
+        return {"former": await asyncio.to_thread(self._former, topics)} if self.means == "topic-config" else {}
+
+    def _former(self, topics: Collection[str]) -> dict[str, str | None]:
+        former: dict[str, str | None] = {}
+        for topic, configs in self.admin.fetch_topic_configs(topics).items():
+            if isinstance(configs, TopicUnknown):
+                continue
+            if isinstance(configs, ClusterError):
+                raise configs
+            found = next((config for config in configs if config.name == CONFIG), None)
+            own = found is not None and found.origin is ConfigOrigin.TOPIC
+            former[topic] = found.value if found is not None and own else None
+        return former
+
+    async def shut(self, topics: Collection[str], link: str, step: str, within_s: float) -> dict[TopicPartition, int]:
+        """Shut the topics to everybody and prove that they stand still; returns where they end."""
+        partitions = await asyncio.to_thread(self._partitions, topics)
+        names = {partition.topic for partition in partitions}
+        wait = _Patience(link, step, within_s)
+        if self.means == "topic-config":
+            await asyncio.to_thread(self._set, names, MARKER_BYTES)
+            await self._await_no_transaction(partitions, wait)
+            await asyncio.to_thread(self._set, names, SHUT_BYTES)
+        elif self.means == "acl":
+            await asyncio.to_thread(self._create, {deny(topic, EVERYBODY) for topic in names})
+            await self._await_no_transaction(partitions, wait)
+        return await self._await_still(partitions, wait)
+
+    def _set(self, topics: Collection[str], value: str) -> None:
+        for refusal in self.admin.apply_topic_configs({topic: {CONFIG: value} for topic in topics}).values():
+            if refusal is not None:
+                raise refusal
+
+    def _create(self, bindings: Collection[AclBinding]) -> None:
+        for refusal in create_acls(self.admin, bindings).values():
+            if refusal is not None:
+                raise refusal
+
+    def _partitions(self, topics: Collection[str]) -> list[TopicPartition]:
+        found = self.admin.describe_topics(topics)
+        facts = [fact for fact in found.values() if isinstance(fact, TopicFacts)]
+        return [TopicPartition(fact.name, number) for fact in facts for number in range(fact.partitions)]
+
+    async def _await_no_transaction(self, partitions: list[TopicPartition], wait: _Patience) -> None:
+        while True:
+            ends, committed = await self._ends(partitions)
+            opened = [str(p) for p in partitions if committed[p] < ends[p]]
+            if not opened:
+                return
+            way = "`kafka-transactions find-hanging` finds one that nobody ends."
+            await wait.more(f"transactions are open on {', '.join(opened[:3])}", way)
+
+    async def _await_still(self, partitions: list[TopicPartition], wait: _Patience) -> dict[TopicPartition, int]:
+        """Ends that do not move for a while, and hide no open transaction."""
+        before, since = await self._ends(partitions), time.monotonic()
+        while time.monotonic() - since < _STILL_S:
+            await asyncio.sleep(_LOOK_S)
+            now = await self._ends(partitions)
+            if now == before:
+                continue
+            moving = [str(p) for p in partitions if now[0][p] != before[0][p]]
+            before, since = now, time.monotonic()
+            await wait.more(f"somebody still writes to {', '.join(moving[:3])}", "Stop these producers.")
+        ends, committed = before
+        hanging = [str(p) for p in partitions if committed[p] < ends[p]]
+        if hanging:
+            reason = f"a transaction was begun on {hanging[0]} while the fence was raised"
+            raise SwitchStopped(wait.link, wait.step, reason, "End it, or abort it with `kafka-transactions abort`.")
+        return ends
+
+    async def _ends(
+        self, partitions: list[TopicPartition]
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        ends = await asyncio.to_thread(self.admin.fetch_end_offsets, partitions)
+        committed = await asyncio.to_thread(self.admin.fetch_end_offsets, partitions, committed=True)
+        return _sound(ends), _sound(committed)
+
+    # --- opening --------------------------------------------------------------------------------------------------
+
+    async def admit_link(self, topics: Collection[str], noted: Mapping[str, Any]) -> str:
+        """Let the link itself write while others stay out, as far as the means can tell them apart."""
+        if self.means == "none":
+            return "there is no fence"
+        if self.means == "topic-config":
+            await self.lift(topics, noted)
+            return "the topics are open to everybody: a topic config cannot tell producers apart"
+        others = await self.writers(topics)
+        await asyncio.to_thread(self._create, {deny(topic, who) for topic, found in others.items() for who in found})
+        for refusal in (await asyncio.to_thread(self._delete, {deny(topic, EVERYBODY) for topic in topics})).values():
+            if refusal is not None:
+                raise refusal
+        return f"Write is denied to {len({who for found in others.values() for who in found})} principals by name"
+
+    async def lift(self, topics: Collection[str], noted: Mapping[str, Any]) -> None:
+        """Let everybody write as before; `noted` is what `former` said. Doing it twice does no harm."""
+        there = {p.topic for p in await asyncio.to_thread(self._partitions, topics)}
+        if self.means == "topic-config":
+            former = noted.get("former", {})
+            changes = {topic: {CONFIG: former.get(topic)} for topic in there}
+            for refusal in (await asyncio.to_thread(self.admin.apply_topic_configs, changes)).values():
+                if refusal is not None:
+                    raise refusal
+        elif self.means == "acl":
+            others = await self.writers(topics)
+            fences = {deny(topic, who) for topic in topics for who in {EVERYBODY, *others.get(topic, ())}}
+            fences -= {deny(topic, who) for topic, who in noted.get("denied", ())}  # somebody else's, from before
+            for refusal in (await asyncio.to_thread(self._delete, fences)).values():
+                if refusal is not None:
+                    raise refusal
+
+    def _delete(self, bindings: Collection[AclBinding]) -> dict[AclBinding, ClusterError | None]:
+        return delete_acls(self.admin, bindings)
+
+    async def writers(self, topics: Collection[str]) -> dict[str, set[str]]:
+        """Who else may write to each topic, by the ACLs there are."""
+        bindings = await fetch_acls(self.client, "twinlog|fence")
+        allowed = [b for b in bindings if b.resource == "topic" and b.allows and b.operation in _WRITES]
+        return {
+            topic: {b.principal for b in allowed if _covers(b, topic)} - self.ours - {EVERYBODY} for topic in topics
+        }
+
+
+@dataclass
+class _Patience:
+    link: str
+    step: str
+    within_s: float
+    since: float = 0.0
+
+    async def more(self, seen: str, way: str) -> None:
+        now = time.monotonic()
+        self.since = self.since or now
+        if now - self.since > self.within_s:
+            raise SwitchStopped(self.link, self.step, f"{seen}, for {self.within_s:.0f} s", way)
+        await asyncio.sleep(_LOOK_S)
+
+
+def principal_of(client: ClientSettings) -> str:
+    """Who we are for the broker, unless it maps names; `switch.principals` says so then."""
+    return f"User:{client.security.username or 'ANONYMOUS'}"
+
+
+def deny(topic: str, principal: str) -> AclBinding:
+    """The rule that shuts one topic to one principal."""
+    return AclBinding("topic", "literal", topic, principal, "*", "WRITE", "DENY")
+
+
+def _covers(binding: AclBinding, topic: str) -> bool:
+    if binding.pattern == "prefixed":
+        return topic.startswith(binding.name)
+    return binding.name in {topic, "*"}
+
+
+def _sound(answers: Mapping[TopicPartition, int | ClusterError]) -> dict[TopicPartition, int]:
+    found: dict[TopicPartition, int] = {}
+    for partition, answer in answers.items():
+        if isinstance(answer, ClusterError):
+            raise answer
+        found[partition] = int(answer)
+    return found

@@ -1,0 +1,73 @@
+"""Shutting an old primary when it comes back. Runs in the service, in every engine that the switch holds.
+
+An unplanned failover cannot shut a cluster that does not answer. The decision then says which clusters are to be shut
+on their return. Whichever engine of the pair sees one first does it, before anything else happens there: as long as the
+decision stands, nothing is copied in either direction, so there is nothing else that it could do.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from twinlog.config.pair import Pair
+from twinlog.errors import ClusterError, SwitchStopped
+from twinlog.model.switch import Fenced, StateEntry
+from twinlog.recovery.context import SwitchContext
+from twinlog.recovery.offsets import ends_as_lists
+from twinlog.recovery.steps.fence import source_fence, source_topics
+from twinlog.wire.connection import ConnectionTrouble
+
+log = logging.getLogger("twinlog.recovery")
+
+_EVERY_S: Final = 2.0
+_ASK_WITHIN_S: Final = 3.0
+_STILL_WITHIN_S: Final = 30.0
+
+
+@dataclass
+class ReturnGuard:
+    """Watches for the return of the source of a pair."""
+
+    pair: Pair
+    shut: dict[str, int] = field(default_factory=dict)  # by cluster: the generation that wanted it
+    trouble: str | None = None
+    _next: float = 0.0
+
+    async def __call__(self, state: StateEntry) -> None:
+        """Called again and again while a link is held."""
+        source = self.pair.link.source
+        if source not in state.fence_on_return or self.shut.get(source) == state.generation:
+            return
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _EVERY_S
+        ctx = SwitchContext.of(self.pair, _no_copier, Path(), "guard")
+        try:
+            if await ctx.reachable(ctx.source, _ASK_WITHIN_S) is not None:
+                return
+            await self._shut(ctx)
+            self.shut[source] = state.generation
+            self.trouble = None
+        except (ClusterError, SwitchStopped, *ConnectionTrouble) as error:
+            self.trouble = f"{source} is back and could not be shut yet: {error}"
+            log.warning("%s: %s", self.pair.name, self.trouble)
+        finally:
+            await ctx.close()
+
+    async def _shut(self, ctx: SwitchContext) -> None:
+        fence, topics = source_fence(ctx), await source_topics(ctx)
+        await ctx.journal.home.catch_up()
+        if ctx.link.source not in ctx.journal.log.fenced:
+            facts = {"topics": topics, **await fence.former(topics)}
+            await ctx.journal.home.append(Fenced(pair=ctx.journal.pair, cluster=ctx.link.source, facts=facts))
+        ends = await fence.shut(topics, ctx.link.name, "fence-on-return", _STILL_WITHIN_S)
+        log.warning("%s: %s is back and shut: %s", self.pair.name, ctx.link.source, ends_as_lists(ends))
+
+
+def _no_copier(_: object) -> AbstractAsyncContextManager[None]:
+    raise AssertionError("a guard copies nothing")

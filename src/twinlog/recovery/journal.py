@@ -1,0 +1,243 @@
+"""The journal of one switch: every entry on the home cluster and in a file, decisions on both clusters.
+
+Runs in the command that switches. What counts is what the log on the home cluster says after each write (model.switch);
+the file is for people, and for the day on which that cluster is lost too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from twinlog.errors import ClusterError, SwitchRunning, SwitchTakenOver
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.switch_log import SwitchTopic, ensure_switch_topic
+from twinlog.model.switch import (
+    Beat,
+    Claim,
+    Command,
+    Copying,
+    End,
+    Fenced,
+    StateEntry,
+    StepEntry,
+    StepEvent,
+    Switch,
+    SwitchEntry,
+    SwitchLog,
+    newest,
+    pair_of,
+)
+from twinlog.wire.connection import ConnectionTrouble
+
+log = logging.getLogger("twinlog.recovery")
+
+BEAT_SECONDS: Final = 2.0
+_COPY_WITHIN_S: Final = 5.0
+_AWAY_S: Final = 8.0
+"""How long a cluster that did not answer is left alone: a lost source must not slow every step of a failover."""
+
+
+@dataclass
+class Journal:
+    """Reads and writes the switch of one pair of clusters."""
+
+    home: SwitchTopic
+    other: SwitchTopic
+    home_admin: ClusterAdmin
+    other_admin: ClusterAdmin
+    replication_factor: int
+    folder: Path
+    runner: str
+    switch_id: str = ""
+    _step: str = "claim"
+    _copied: int = 0  # generation that the other cluster knows
+    _away_until: float = 0.0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def pair(self) -> str:
+        """The pair of clusters, whichever way."""
+        return pair_of(self.home.link)
+
+    @property
+    def log(self) -> SwitchLog:
+        """What the home cluster says."""
+        return self.home.log
+
+    @property
+    def switch(self) -> Switch:
+        """The switch that this journal is about."""
+        found = self.log.find(self.switch_id)
+        if found is None:
+            raise LookupError(f"{self.switch_id} is not in the log")
+        return found
+
+    @property
+    def state(self) -> StateEntry | None:
+        """The decision that holds, whichever cluster told it."""
+        return newest(self.home.log.state, self.other.log.state)
+
+    @property
+    def file(self) -> Path:
+        """The local copy."""
+        return self.folder / f"{self.switch_id}.jsonl"
+
+    async def read(self) -> None:
+        """Read both logs; the other cluster may be away."""
+        await self.home.catch_up()
+        try:
+            async with asyncio.timeout(_COPY_WITHIN_S):
+                await self.other.catch_up()
+        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+            log.info("%s: its switch log is not read: %s", self.other.cluster.alias, error or type(error).__name__)
+
+    async def claim(self, switch_id: str, command: Command, options: dict[str, Any]) -> None:
+        """Open the switch, or take the open one over. Raises SwitchRunning when the log gives it to somebody else."""
+        self.switch_id = switch_id
+        link = str(self.home.link)
+        await asyncio.to_thread(ensure_switch_topic, self.home_admin, self.replication_factor)
+        entry = Claim(
+            pair=self.pair,
+            switch=switch_id,
+            runner=self.runner,
+            command=command,
+            link=link,
+            operator=_operator(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            options=options,
+        )
+        found = await self._append(entry)
+        if found.owned_by(switch_id, self.runner):
+            return
+        holder = found.open
+        who = "somebody" if holder is None else f"{holder.claim.operator}@{holder.claim.host}"
+        raise SwitchRunning(
+            link,
+            f"a switch is already running (begun by {who}, and its process lives)",
+            f"`twinlog switch status {link}` shows it. Should that process be gone, try again in ten seconds.",
+        )
+
+    async def note(
+        self, step: str, event: StepEvent, says: str = "", *, facts: Mapping[str, Any] | None = None, took_ms: int = 0
+    ) -> None:
+        """Write what became of a step. Raises SwitchTakenOver when it is not ours any more."""
+        self._step = step
+        entry = StepEntry(
+            pair=self.pair,
+            switch=self.switch_id,
+            runner=self.runner,
+            step=step,
+            event=event,
+            says=says,
+            facts=dict(facts or {}),
+            took_ms=took_ms,
+        )
+        await self._own(entry)
+
+    async def decide(
+        self,
+        why: str,
+        *,
+        active: str | None = None,
+        links: dict[str, Copying] | None = None,
+        fence_on_return: dict[str, str] | None = None,
+    ) -> StateEntry:
+        """Make a decision: what is not named stays as it was. Written at home first, then copied."""
+        before = self.state
+        entry = StateEntry(
+            pair=self.pair,
+            generation=(before.generation if before else 0) + 1,
+            active=active or (before.active if before else self.home.link.source),
+            links={**(before.links if before else {}), **(links or {})},
+            fence_on_return=fence_on_return
+            if fence_on_return is not None
+            else dict(before.fence_on_return if before else {}),
+            switch=self.switch_id,
+            runner=self.runner,
+            why=why,
+            at_ms=int(time.time() * 1000),
+        )
+        await self._own(entry)
+        await self.copy_state()
+        return entry
+
+    async def copy_state(self) -> bool:
+        """Tell the other cluster the decision that holds, if it answers."""
+        state = self.home.log.state
+        if state is None or self._copied >= state.generation:
+            return True
+        if time.monotonic() < self._away_until:
+            return False
+        try:
+            async with asyncio.timeout(_COPY_WITHIN_S):
+                await self.other.cluster.refresh(None)
+                await asyncio.to_thread(ensure_switch_topic, self.other_admin, -1)
+                # Without a runner: nobody holds a claim there.
+                await self.other.append(state.model_copy(update={"runner": ""}), _COPY_WITHIN_S)
+        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+            log.info("%s: the decision is not copied: %s", self.other.cluster.alias, error or type(error).__name__)
+            self._away_until = time.monotonic() + _AWAY_S
+            return False
+        self._copied = state.generation
+        return True
+
+    async def note_fence(self, cluster: str, facts: dict[str, Any]) -> None:
+        """Write down what a cluster was like before it is shut; an earlier note of the same fence counts."""
+        await self._append(Fenced(pair=self.pair, cluster=cluster, facts=facts))
+
+    async def note_lifted(self, cluster: str) -> None:
+        """Its producers are let in again."""
+        await self._append(Fenced(pair=self.pair, cluster=cluster, lifted=True))
+
+    async def end(self, outcome: End) -> None:
+        """Close the switch."""
+        await self._own(outcome)
+
+    async def beat(self) -> None:
+        """Until cancelled: show that this runner lives, and copy decisions as soon as the other cluster answers."""
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            try:
+                await self._own(Beat(pair=self.pair, switch=self.switch_id, runner=self.runner))
+            except (ClusterError, *ConnectionTrouble) as error:
+                log.warning("%s: no sign of life could be written: %s", self.pair, error)
+            await self.copy_state()
+
+    async def _own(self, entry: SwitchEntry) -> None:
+        """Write as the owner. Raises SwitchTakenOver when the log says that somebody else is."""
+        found = await self._append(entry)
+        ended = found.find(self.switch_id)
+        if found.owned_by(self.switch_id, self.runner) or (isinstance(entry, End) and ended and ended.end == entry):
+            return
+        holder = "the switch was ended" if found.open is None else f"runner {found.open.runner}"
+        raise SwitchTakenOver(str(self.home.link), self._step, holder)
+
+    async def _append(self, entry: SwitchEntry) -> SwitchLog:
+        async with self._lock:
+            if not isinstance(entry, Beat):
+                self._write_file(entry)
+            return await self.home.append(entry)
+
+    def _write_file(self, entry: SwitchEntry) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        line = {"at_ms": int(time.time() * 1000), **entry.model_dump(exclude_none=True)}
+        with self.file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(line) + "\n")
+
+
+def _operator() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container without a name for its user
+        return "unknown"

@@ -1,0 +1,142 @@
+"""Looking at both clusters before a plan is made. Runs in the command that switches; changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Final
+
+from twinlog.errors import ClusterError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.acls import unshelved
+from twinlog.model.names import TopicPartition
+from twinlog.model.source_ends import CHORE as SOURCE_ENDS
+from twinlog.model.source_ends import known_ends
+from twinlog.model.switch import Command
+from twinlog.model.switch_plan import Facts
+from twinlog.recovery.context import SwitchContext
+from twinlog.recovery.standstill import alive
+from twinlog.recovery.steps.fence import target_topics
+from twinlog.recovery.steps.loss import remembered_ends
+from twinlog.sync.acls import CHORE as ACLS
+from twinlog.sync.checkpoints import Checkpoints
+from twinlog.sync.internal_topics import InternalLog
+from twinlog.wire.groups import GroupCoordinators
+
+_ASK_WITHIN_S: Final = 8.0
+
+
+async def observe(ctx: SwitchContext, command: Command) -> Facts:
+    """Everything that a plan, its risks and its refusals depend on."""
+    link, switch = ctx.link, ctx.link.switch
+    source_trouble, target_trouble = await asyncio.gather(
+        ctx.reachable(ctx.source, _ASK_WITHIN_S), ctx.reachable(ctx.target, _ASK_WITHIN_S)
+    )
+    facts = Facts(
+        link=ctx.pair.name,
+        command=command,
+        fence=switch.fence,
+        reverse=switch.reverse,
+        tail=switch.tail,
+        same_names=link.naming.policy == "identity",
+        source_trouble=source_trouble,
+        target_trouble=target_trouble,
+        redirects=tuple(f"{hook.name} ({hook.kind})" for hook in switch.redirects),
+        back_enabled=ctx.pair.back_enabled,
+        objective_rto_seconds=link.objectives.otherwise.rto_seconds,
+    )
+    if target_trouble is not None:
+        return facts
+    await ctx.journal.read()
+    view = await ctx.ledger(link)
+    groups, active = await _groups(ctx, facts) if view.roster else (0, ())
+    faulted = [s.fault.says for s in view.states.values() if s.phase == "faulted" and s.fault is not None]
+    problems = [topic.problem.says for topic in view.roster.values() if topic.problem is not None]
+    promised = unshelved("promote", {name: memo.body for name, memo in view.memos.get(ACLS, {}).items()})
+    facts = replace(
+        facts,
+        ledger_there=view.engine is not None,
+        state=ctx.journal.state,
+        open=ctx.journal.log.open,
+        engine_trouble=_engine_trouble(view),
+        faults=(*faulted, *problems),
+        topics=tuple(sorted(view.roster)),
+        partitions=sum(topic.partitions for topic in view.roster.values()),
+        groups=groups,
+        active_groups=active,
+        held_back_acls=len(promised),
+    )
+    return await _with_lag(ctx, facts, view)
+
+
+def _engine_trouble(view: LedgerView) -> str | None:
+    engine = view.engine
+    if engine is None:
+        return "none ever ran"
+    if not alive(engine):
+        silent = (time.time() * 1000 - engine.at_ms) / 1000
+        return f"the one on {engine.host} is {engine.phase} and silent for {silent:.0f} s"
+    return None
+
+
+async def _groups(ctx: SwitchContext, facts: Facts) -> tuple[int, tuple[str, ...]]:
+    """How many groups have positions in the copies, and which of them have members on the side that becomes active."""
+    if facts.command.startswith("failover"):
+        log = InternalLog(ctx.at_target, ctx.link.naming.checkpoints_topic(ctx.link.source))
+        checkpoints = Checkpoints(log)
+        await checkpoints.load()
+        concerned = {group for group, _ in checkpoints.told}
+        listed = await GroupCoordinators(ctx.at_target).list_groups()
+    elif facts.source_trouble is None:
+        there = set(await target_topics(ctx))
+        at_target = GroupCoordinators(ctx.at_target)
+        names = [name for name in await at_target.list_groups() if ctx.link.groups.matches(name)]
+        positions = await at_target.fetch_positions(names)
+        concerned = {
+            name
+            for name, found in positions.items()
+            if not isinstance(found, ClusterError) and any(partition.topic in there for partition in found)
+        }
+        listed = await GroupCoordinators(ctx.at_source).list_groups()
+    else:
+        return 0, ()
+    return len(concerned), tuple(sorted(name for name, group in listed.items() if group.active and name in concerned))
+
+
+async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts:
+    if not facts.command.startswith("failover"):
+        return facts
+    now = int(time.time() * 1000)
+    ends, at_ms = remembered_ends(view)
+    if facts.source_trouble is None:
+        wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
+        committed = ctx.link.fetch.isolation == "read_committed"
+        try:
+            answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
+        except ClusterError:
+            pass  # what is remembered counts
+        else:
+            ends = {p: int(end) for p, end in answers.items() if not isinstance(end, ClusterError)}
+            at_ms = now if len(ends) == len(wanted) else None
+    if at_ms is None:
+        return facts
+    nexts = {p: state.source_next for p, state in view.states.items()}
+    behind = {p: end - nexts.get(p, view.roster[p.topic].origins[p.partition]) for p, end in ends.items()}
+    behind = {p: left for p, left in behind.items() if left > 0}
+    sizes = {p: s.bytes / s.records for p, s in view.states.items() if s.records}
+    ids = {topic.topic: topic.source_id for topic in view.roster.values()}
+    known = known_ends(view.memos.get(SOURCE_ENDS, {}), nexts, ids)
+    covered = [known[p].covered_ms if p in known else None for p in behind]
+    oldest = [one for one in covered if one is not None]
+    return replace(
+        facts,
+        lag_records=sum(behind.values()),
+        lag_bytes=int(sum(left * sizes.get(p, 0) for p, left in behind.items())),
+        lag_seconds=None
+        if len(oldest) < len(covered)
+        else max((now - one) / 1000 for one in oldest)
+        if oldest
+        else 0.0,
+        known_at_ms=at_ms,
+    )

@@ -1,0 +1,34 @@
+"""The hook `consul`: one key of Consul's KV store; read back afterwards, consistently.
+
+Written after Consul's documented HTTP API: PUT and GET /v1/kv/<key>, `true` as the answer of a good write, values in
+base64, an ACL token in X-Consul-Token.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.parse
+
+from twinlog.config.switch_settings import Redirect
+from twinlog.errors import RedirectFailed
+from twinlog.model.redirects import Direction
+from twinlog.recovery.redirect.http import exchange
+
+
+def call(hook: Redirect, direction: Direction) -> str:
+    """Put the value, then see that it is there. Blocking."""
+    value = direction.value(hook.value, hook.values)
+    key = direction.fill(hook.key or "").lstrip("/")
+    headers = {"X-Consul-Token": hook.token.reveal()} if hook.token is not None else {}
+    url = f"{(hook.url or '').rstrip('/')}/v1/kv/{urllib.parse.quote(key)}"
+    said = exchange(hook.name, "PUT", url, value.encode(), headers=headers, timeout_s=hook.timeout_seconds)
+    if said.strip() != b"true":
+        raise RedirectFailed(hook.name, f"{key}: the write was not taken")
+    found = json.loads(
+        exchange(hook.name, "GET", f"{url}?consistent", None, headers=headers, timeout_s=hook.timeout_seconds)
+    )
+    there = base64.b64decode(found[0]["Value"] or "").decode(errors="replace") if found else None
+    if there != value:
+        raise RedirectFailed(hook.name, f"{key} holds {there!r} instead of {value!r}")
+    return f"{key} = {value}"

@@ -1,0 +1,42 @@
+"""The hook `etcd`: one key, through the JSON gateway of etcd's version 3 API; read back afterwards."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from twinlog.config.switch_settings import Redirect
+from twinlog.errors import RedirectFailed
+from twinlog.model.redirects import Direction
+from twinlog.recovery.redirect.http import exchange
+
+
+def call(hook: Redirect, direction: Direction) -> str:
+    """Put the value, then see that it is there. Blocking."""
+    value = direction.value(hook.value, hook.values)
+    key = direction.fill(hook.key or "")
+    headers = {"Content-Type": "application/json"}
+    if hook.user is not None and hook.password is not None:
+        login = _ask(hook, "auth/authenticate", {"name": hook.user, "password": hook.password.reveal()}, headers)
+        headers["Authorization"] = str(login["token"])
+    _ask(hook, "kv/put", {"key": _encode(key), "value": _encode(value)}, headers)
+    # The gateway reads linearizably unless told otherwise: what it returns is what every client gets from now on.
+    found = _ask(hook, "kv/range", {"key": _encode(key)}, headers).get("kvs", [])
+    there = base64.b64decode(found[0].get("value", "")).decode(errors="replace") if found else None
+    if there != value:
+        raise RedirectFailed(hook.name, f"{key} holds {there!r} instead of {value!r}")
+    return f"{key} = {value}"
+
+
+def _ask(hook: Redirect, what: str, body: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:
+    url = f"{(hook.url or '').rstrip('/')}/v3/{what}"
+    answer = exchange(
+        hook.name, "POST", url, json.dumps(body).encode(), headers=headers, timeout_s=hook.timeout_seconds
+    )
+    found: dict[str, Any] = json.loads(answer or b"{}")
+    return found
+
+
+def _encode(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

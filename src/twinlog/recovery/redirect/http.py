@@ -1,0 +1,32 @@
+"""HTTP for hooks: one request, one answer, within a time. Blocking; runs in worker threads."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Final
+
+from twinlog.errors import RedirectFailed
+
+_SHOWN: Final = 200
+_LONGEST: Final = 1 << 20
+
+
+def exchange(
+    hook: str, method: str, url: str, body: bytes | None, *, headers: Mapping[str, str], timeout_s: float
+) -> bytes:
+    """Return the body of a good answer. Raises RedirectFailed; never with a header or a body of ours in it (R12)."""
+    if not url.startswith(("http://", "https://")):
+        raise RedirectFailed(hook, f"{url}: only http and https are spoken")
+    request = urllib.request.Request(url, data=body, method=method, headers=dict(headers))  # noqa: S310  checked above
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310  checked above
+            found: bytes = answer.read(_LONGEST)
+            return found
+    except urllib.error.HTTPError as error:
+        said = error.read(_SHOWN).decode(errors="replace").strip()
+        raise RedirectFailed(hook, f"{method} {url}: it answered {error.code} {error.reason}: {said}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise RedirectFailed(hook, f"{method} {url}: {reason}") from None

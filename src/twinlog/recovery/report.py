@@ -1,0 +1,120 @@
+"""The report of a switch, from its journal: for people (Markdown) and for programs (JSON)."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from twinlog.model.switch import StateEntry, Switch
+
+_RTO_ENDS_WITH: Final = "redirect"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What happened, step by step, and how long it took."""
+
+    link: str
+    command: str
+    switch: str
+    outcome: str
+    operator: str
+    active: str
+    generation: int
+    began_ms: int
+    ended_ms: int
+    rto_ms: int | None
+    steps: tuple[Mapping[str, Any], ...]
+    lost: Mapping[str, Any]
+    tail: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {name: value if not isinstance(value, tuple) else list(value) for name, value in vars(self).items()}
+
+
+def report_of(switch: Switch, state: StateEntry | None) -> Report:
+    """Read the journal of one switch."""
+    steps = tuple(
+        {
+            "step": one.step,
+            "status": one.status,
+            "says": one.says,
+            "took_ms": one.took_ms,
+            "runs": one.runs,
+            "findings": list(one.facts.get("findings", ())),
+        }
+        for one in switch.steps.values()
+    )
+    told = switch.steps.get(_RTO_ENDS_WITH)
+    # Recovered is when clients were sent on: what follows only sets the other direction up.
+    rto = told.ended_ms - switch.since_ms if told is not None and told.status == "done" else None
+    return Report(
+        link=switch.claim.link,
+        command=switch.claim.command,
+        switch=switch.id,
+        outcome=switch.end.outcome if switch.end else "open",
+        operator=f"{switch.claim.operator}@{switch.claim.host}",
+        active=state.active if state else "",
+        generation=state.generation if state else 0,
+        began_ms=switch.since_ms,
+        ended_ms=switch.ended_ms,
+        rto_ms=rto,
+        steps=steps,
+        lost=dict(switch.facts("loss")),
+        tail=dict(switch.facts("tail")),
+    )
+
+
+def write_report(report: Report, folder: Path) -> tuple[Path, Path]:
+    """Write both forms; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    as_json, as_text = report_paths(report.switch, folder)
+    as_json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+    as_text.write_text("\n".join(_lines(report)) + "\n", encoding="utf-8")
+    return as_json, as_text
+
+
+def report_paths(switch: str, folder: Path) -> tuple[Path, Path]:
+    """Where the report of a switch is."""
+    return folder / f"{switch}.json", folder / f"{switch}.md"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"# {report.command} of {report.link}"
+    yield ""
+    yield f"- outcome: **{report.outcome}**; active side: **{report.active}**, generation {report.generation}"
+    yield f"- begun {_clock(report.began_ms)} by {report.operator}, ended {_clock(report.ended_ms)}"
+    rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
+    yield f"- recovery time (claim to redirected clients): **{rto}**"
+    if report.lost:
+        records = report.lost.get("records")
+        yield f"- not copied: **{'unknown' if records is None else records}** records"
+    if report.tail:
+        yield f"- divergent tail: **{report.tail.get('records', 0)}** records, {report.tail.get('file', 'no file')}"
+    yield ""
+    yield "| step | status | seconds | runs | what |"
+    yield "|---|---|--:|--:|---|"
+    for one in report.steps:
+        says = str(one["says"]).replace("|", "\\|")
+        yield f"| {one['step']} | {one['status']} | {one['took_ms'] / 1000:.1f} | {one['runs']} | {says} |"
+    findings = [f"- {one['step']}: {finding}" for one in report.steps for finding in one["findings"]]
+    if findings:
+        yield ""
+        yield "## To know"
+        yield ""
+        yield from findings
+    for title, rows in (("Not copied", report.lost.get("lost")), ("Divergent tail", report.tail.get("tails"))):
+        if rows:
+            yield ""
+            yield f"## {title}"
+            yield ""
+            yield from (f"- {name}: {json.dumps(row)}" for name, row in rows.items())
+
+
+def _clock(at_ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_ms / 1000)) if at_ms else "-"

@@ -1,0 +1,1 @@
+"""The steps of a switch, one file per kind; `recovery/execute` runs them in the order of the plan."""

@@ -1,0 +1,123 @@
+"""Steps that copy what was written on the other side back to the old primary, with engines of the switch's own."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from twinlog.config.settings import LinkSettings
+from twinlog.model.ledger import PartitionState
+from twinlog.model.names import TopicPartition
+from twinlog.model.provenance import Override
+from twinlog.model.switch import Copying
+from twinlog.recovery.context import StepResult, SwitchContext, offsets_of
+from twinlog.recovery.forced_stop import stop_by_force
+from twinlog.recovery.seeding import seed_ledger
+from twinlog.recovery.skipping import skip_tails
+from twinlog.recovery.steps.engines import cut_of, drain_link
+from twinlog.recovery.steps.tail import tail_ends
+
+NEARLY: Final = 1000
+"""Offsets that may be left when producers are shut out: the rest is copied while they wait."""
+
+
+async def copy_back(ctx: SwitchContext) -> StepResult:
+    """Copy from the cut on, and append or leave the tail; the other side stays active meanwhile."""
+    seeded = await seed_back(ctx)
+    tails = tail_ends(ctx)
+    appends = bool(tails) and ctx.link.switch.tail == "append"
+    modes: dict[str, Copying] = {ctx.back.name: "by-switch", ctx.link.name: "by-switch" if appends else "held"}
+    await ctx.journal.decide(f"a failback copies to {ctx.link.source}", links=modes)
+    await ctx.engines.start([ctx.back, ctx.link] if appends else [ctx.back])
+    left = await _await_nearly(ctx, "copy-back", ctx.back)
+    said = [f"{ctx.back.name} began at the cut ({len(seeded)} topics) and is {left} offsets behind"]
+    if appends:
+        await ctx.wait("copy-back", "the tail is not appended yet", lambda: _left(ctx, tails), lambda gone: not gone)
+        await ctx.engines.stop(ctx.link.name)
+        await ctx.journal.decide("the tail is appended", links={ctx.link.name: "held"})
+        said.append(f"the tail is appended to {ctx.link.target}; it lies in another order there")
+    elif tails:
+        why = f"kept on {ctx.link.source} at the failback {ctx.journal.switch_id}; exported"
+        skipped = await skip_tails(ctx, ctx.link, tails, why)
+        said.append(f"{skipped} offsets of the tail are noted as a gap of {ctx.link.name}")
+    return StepResult("; ".join(said), {"seeded": seeded, "appended": appends})
+
+
+async def seed_back(ctx: SwitchContext) -> list[str]:
+    """Let the way back begin at the cut of the failover, where names are the same."""
+    if ctx.link.naming.policy != "identity":
+        return []  # with prefixes it carries other topics, from their first record
+    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
+    names = {topic: ctx.link.naming.remote(ctx.link.source, topic) for topic in cut}
+    origins = {names[topic]: [row[1] for row in rows] for topic, rows in cut.items()}
+    return await seed_ledger(ctx.back, ctx.target, ctx.source, origins)
+
+
+async def _left(ctx: SwitchContext, tails: Mapping[TopicPartition, int]) -> list[str]:
+    view = await ctx.ledger(ctx.link)
+    reached = {partition: view.states[partition].source_next for partition in tails if partition in view.states}
+    return [str(partition) for partition, end in tails.items() if reached.get(partition, 0) < end]
+
+
+async def copy_all(ctx: SwitchContext) -> StepResult:
+    """Copy everything back, also what was born on the side that it goes to."""
+    modes: dict[str, Copying] = {ctx.back.name: "by-switch", ctx.link.name: "held"}
+    await ctx.journal.decide(f"a full failback copies to {ctx.link.source}", links=modes)
+    await ctx.engines.start([everything(ctx.back)])
+    left = await _await_nearly(ctx, "copy-all", ctx.back)
+    return StepResult(f"{ctx.back.name} copies everything and is {left} offsets behind", {"full": True})
+
+
+def everything(back: LinkSettings) -> LinkSettings:
+    """The way back, without leaving out what came from there."""
+    provenance = dataclasses.replace(back.provenance, overrides=(Override(".*", ".*"),))
+    return back.model_copy(update={"provenance": provenance})
+
+
+async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> int:
+    """Wait until a link has nearly caught up with its source as it is now."""
+    admin = ctx.target if link.source == ctx.link.target else ctx.source
+    committed = link.fetch.isolation == "read_committed"
+
+    async def behind() -> int | None:
+        view = await ctx.ledger(link)
+        wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
+        if not wanted:
+            return None
+        ends = offsets_of(await asyncio.to_thread(admin.fetch_end_offsets, wanted, committed=committed))
+        left = 0
+        for partition, end in ends.items():
+            origin = view.roster[partition.topic].origins[partition.partition]
+            left += max(0, end - _reached(view.states.get(partition), origin))
+        ctx.say(f"{left:,} offsets left")
+        return left
+
+    found: int = await ctx.wait(step, "offsets left", behind, lambda left: left is not None and left <= NEARLY)
+    return found
+
+
+def _reached(state: PartitionState | None, origin: int) -> int:
+    return origin if state is None else max(origin, state.source_next)
+
+
+async def drain_back(ctx: SwitchContext) -> StepResult:
+    """Copy what is left; an interrupted switch starts its engine again here."""
+    await ctx.engines.start([_as_begun(ctx)])
+    return await drain_link(ctx, "drain-back", ctx.back, "fence-target")
+
+
+def _as_begun(ctx: SwitchContext) -> LinkSettings:
+    return everything(ctx.back) if ctx.facts("copy-all").get("full") else ctx.back
+
+
+async def stop_back(ctx: SwitchContext) -> StepResult:
+    """Stop copying and note where both sides end."""
+    await ctx.engines.stop(ctx.back.name)
+    await ctx.journal.decide("everything is copied back", links={ctx.back.name: "held", ctx.link.name: "held"})
+    # One that was killed before may have left writers behind.
+    await stop_by_force(ctx, ctx.back)
+    cut = await cut_of(ctx, ctx.back)
+    facts: dict[str, Any] = {"cut_back": cut}
+    return StepResult(f"{ctx.back.name} stands still ({len(cut)} topics)", facts)

@@ -1,0 +1,40 @@
+"""Steps at the end of a switch: the direction in which records flow from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from twinlog.model.switch import Copying
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.seeding import seed_ledger
+from twinlog.recovery.steps.copy_back import seed_back
+from twinlog.recovery.steps.fence import noted_of, open_target_for_link, source_fence, source_topics
+
+
+async def reverse(ctx: SwitchContext) -> StepResult:
+    """After a planned failover: copy from the cut on in the other direction, into a source that stays shut."""
+    seeded = await seed_back(ctx)
+    admitted = await source_fence(ctx).admit_link(await source_topics(ctx), noted_of(ctx, ctx.link.source))
+    await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
+    who = "its engine goes on" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
+    return StepResult(f"{ctx.back.name} begins at the cut ({len(seeded)} topics): {who}; {admitted}", {})
+
+
+async def resume(ctx: SwitchContext) -> StepResult:
+    """After a failback: the link goes on as before the disaster."""
+    seeded: list[str] = []
+    if ctx.journal.switch.claim.command == "failback-full":
+        # Both sides are equal at this cut: the link goes on behind it, with the topics as they are now.
+        cut: Mapping[str, Sequence[Sequence[int]]] = ctx.facts("stop-back").get("cut_back", {})
+        origins = {
+            ctx.back.naming.remote(ctx.back.source, name): [row[1] for row in rows] for name, rows in cut.items()
+        }
+        seeded = await seed_ledger(ctx.link, ctx.source, ctx.target, origins, anew=True)
+    admitted = await open_target_for_link(ctx)
+    modes: dict[str, Copying] = {
+        ctx.link.name: "copying",
+        ctx.back.name: "copying" if ctx.pair.back_enabled else "held",
+    }
+    await ctx.journal.decide(f"{ctx.link.source} is active again", links=modes)
+    begun = f", beginning at the new cut ({len(seeded)} topics)" if seeded else ""
+    return StepResult(f"{ctx.link.name} copies again{begun}; {ctx.link.target}: {admitted}", {})

@@ -1,0 +1,97 @@
+"""Steps that tell engines what they may do, and wait until they do it."""
+
+from __future__ import annotations
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import SwitchStopped
+from twinlog.model.ledger import RosterTopic
+from twinlog.model.names import TopicPartition
+from twinlog.model.switch import Copying
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.offsets import ends_from_lists
+from twinlog.recovery.standstill import alive, await_heeded, stop_and_prove
+
+
+async def freeze(ctx: SwitchContext) -> StepResult:
+    """Let everything rest but the records, on both links: the switch is about to change what chores keep in step."""
+    state = await ctx.journal.decide(
+        "a planned failover drains the link", links={ctx.link.name: "draining", ctx.back.name: "held"}
+    )
+    engine = await await_heeded(ctx, "freeze", ctx.link, state.generation)
+    if engine is None or not alive(engine):
+        raise SwitchStopped(ctx.link.name, "freeze", "no engine runs the link", "Start it with `twinlog run`.")
+    if ctx.pair.back_enabled:
+        await await_heeded(ctx, "freeze", ctx.back, state.generation)
+    return StepResult(f"the engine on {engine.host} only copies records from now on", {})
+
+
+async def drain(ctx: SwitchContext) -> StepResult:
+    """Wait until everything that the source holds is copied."""
+    return await drain_link(ctx, "drain", ctx.link, "fence-source")
+
+
+async def drain_link(ctx: SwitchContext, step: str, link: LinkSettings, fence_step: str) -> StepResult:
+    """Wait until a link has reached the ends that the fence noted."""
+    ends = ends_from_lists(ctx.facts(fence_step)["ends"])
+
+    async def behind() -> dict[str, int]:
+        view = await ctx.ledger(link)
+        # A topic that this link does not carry has nothing to wait for.
+        wanted = {p: end for p, end in ends.items() if p.topic in view.roster}
+        left: dict[str, int] = {}
+        for partition, end in wanted.items():
+            state = view.states.get(partition)
+            if state is not None and state.incarnation == view.roster[partition.topic].incarnation:
+                if state.phase == "faulted" and state.source_next < end:
+                    says = state.fault.says if state.fault else "it is faulted"
+                    raise SwitchStopped(link.name, step, f"{partition} cannot be copied: {says}")
+                reached = state.source_next
+            else:
+                reached = _origin(view.roster[partition.topic], partition.partition)
+            if reached < end:
+                left[str(partition)] = end - reached
+        if left:
+            ctx.say(f"{sum(left.values()):,} offsets left in {len(left)} partitions")
+        return left
+
+    await ctx.wait(step, "records that are not copied", behind, lambda left: not left)
+    return StepResult(f"everything up to the fence is copied ({len(ends)} partitions)", {})
+
+
+def _origin(entry: RosterTopic, number: int) -> int:
+    return entry.origins[number] if number < entry.partitions else 0
+
+
+async def stop_link(ctx: SwitchContext) -> StepResult:
+    """Hold both links, see that nothing is written any more, and note the cut."""
+    held: dict[str, Copying] = {ctx.link.name: "held", ctx.back.name: "held"}
+    state = await ctx.journal.decide(f"{ctx.link.source} is left", links=held)
+    says, unnoted = await stop_and_prove(ctx, "stop-link", ctx.link, state.generation)
+    facts = {"cut": await cut_of(ctx, ctx.link), "unnoted": {str(p): count for p, count in unnoted.items()}}
+    return StepResult(says, facts)
+
+
+async def cut_of(ctx: SwitchContext, link: LinkSettings) -> dict[str, list[list[int]]]:
+    """Where a link ends, on both sides: per topic and partition [source next, target next]."""
+    view = await ctx.ledger(link)
+    cut: dict[str, list[list[int]]] = {}
+    for topic in view.roster.values():
+        rows: list[list[int]] = []
+        for number, origin in enumerate(topic.origins):
+            state = view.states.get(TopicPartition(topic.topic, number))
+            current = state is not None and state.incarnation == topic.incarnation
+            rows.append([state.source_next, state.target_next] if state and current else [origin, 0])
+        cut[topic.topic] = rows
+    return cut
+
+
+async def promote(ctx: SwitchContext) -> StepResult:
+    """Make the other side the active one, everywhere."""
+    command = ctx.journal.switch.claim.command
+    active = ctx.link.target if command.startswith("failover") else ctx.link.source
+    state = ctx.journal.state
+    if state is None or state.active != active:
+        state = await ctx.journal.decide(command.replace("-", " "), active=active)
+    told = await ctx.journal.copy_state()
+    other = "on both clusters" if told else f"on {ctx.link.target}; {ctx.link.source} hears of it when it answers"
+    return StepResult(f"{active} is the active side, generation {state.generation}, {other}", {"active": active})

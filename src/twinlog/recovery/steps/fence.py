@@ -1,0 +1,129 @@
+"""Steps that shut a side to producers, let the link in, or open the side again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final
+
+from twinlog.errors import ClusterError, SwitchStopped
+from twinlog.model.switch import Copying
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.fencing import Fence
+from twinlog.recovery.offsets import ends_as_lists
+from twinlog.recovery.standstill import stop_and_prove
+from twinlog.wire.connection import ConnectionTrouble
+
+_OLD_WITHIN_S: Final = 10.0
+"""How long an old primary that half answers may hold an unplanned failover up."""
+
+
+def source_fence(ctx: SwitchContext) -> Fence:
+    """The fence around the source: what may write there is the way back."""
+    return Fence.around(ctx.source, ctx.back, ctx.link.switch)
+
+
+def target_fence(ctx: SwitchContext) -> Fence:
+    """The fence around the target."""
+    return Fence.around(ctx.target, ctx.link, ctx.link.switch)
+
+
+async def source_topics(ctx: SwitchContext) -> list[str]:
+    """The mirrored topics, as the source calls them."""
+    return sorted((await ctx.ledger(ctx.link)).roster)
+
+
+async def target_topics(ctx: SwitchContext) -> list[str]:
+    """Topics of the target that producers write to while it is active: the copies, and their originals' names."""
+    roster = (await ctx.ledger(ctx.link)).roster
+    there = {entry.remote for entry in roster.values()}
+    if ctx.link.naming.policy == "default":
+        there |= set(roster)
+    return sorted(there)
+
+
+async def fence_source(ctx: SwitchContext) -> StepResult:
+    """Shut the source and prove that it stands still."""
+    return await _shut(ctx, "fence-source", source_fence(ctx), await source_topics(ctx), ctx.timeout_s)
+
+
+async def fence_any_source(ctx: SwitchContext) -> StepResult:
+    """Shut the source: of a failover, while its link drains; of a failback, before anything else is done with it."""
+    if ctx.journal.switch.claim.command.startswith("failover"):
+        return await fence_source(ctx)
+    held: dict[str, Copying] = {ctx.link.name: "held", ctx.back.name: "held"}
+    state = await ctx.journal.decide(f"a failback to {ctx.link.source} begins", links=held)
+    await stop_and_prove(ctx, "fence-source", ctx.back, state.generation)
+    return await fence_source(ctx)
+
+
+async def fence_target(ctx: SwitchContext) -> StepResult:
+    """Shut the target and prove that it stands still; the switch's own engines are still allowed in by name."""
+    return await _shut(ctx, "fence-target", target_fence(ctx), await target_topics(ctx), ctx.timeout_s)
+
+
+async def fence_old(ctx: SwitchContext) -> StepResult:
+    """Shut an old primary if it answers; otherwise note that it is to be shut when it returns."""
+    trouble = await ctx.reachable(ctx.source, _OLD_WITHIN_S / 2)
+    if trouble is None:
+        try:
+            async with asyncio.timeout(_OLD_WITHIN_S):
+                return await _shut(ctx, "fence-old", source_fence(ctx), await source_topics(ctx), _OLD_WITHIN_S / 2)
+        except TimeoutError:
+            trouble = f"it did not stand still within {_OLD_WITHIN_S:.0f} s"
+        except (ClusterError, SwitchStopped, *ConnectionTrouble) as error:
+            trouble = str(error) or type(error).__name__
+    if ctx.link.switch.fence == "none":
+        return StepResult(f"{ctx.link.source} is not shut: switch.fence = none", {"pending": False, "why": trouble})
+    why = f"{ctx.link.source} is lost"
+    await ctx.journal.decide(why, fence_on_return={ctx.link.source: ctx.link.switch.fence})
+    return StepResult(
+        f"{ctx.link.source} could not be shut ({trouble}); it is shut first of all when it comes back",
+        {"pending": True, "why": trouble},
+    )
+
+
+async def _shut(ctx: SwitchContext, step: str, fence: Fence, topics: list[str], within_s: float) -> StepResult:
+    cluster = fence.admin.cluster
+    if cluster not in ctx.journal.log.fenced:
+        # Written down first: after a crash what is there now would be taken for what was there before.
+        await ctx.journal.note_fence(cluster, {"topics": topics, **await fence.former(topics)})
+    ends = await fence.shut(topics, ctx.link.name, step, within_s)
+    await ctx.journal.decide(f"{cluster} is shut", fence_on_return=_without(ctx, cluster))
+    says = f"{len(topics)} topics of {cluster} are shut ({fence.means}) and stand still"
+    return StepResult(says, {"ends": ends_as_lists(ends), "means": fence.means})
+
+
+def _without(ctx: SwitchContext, cluster: str) -> dict[str, str]:
+    state = ctx.journal.state
+    return {} if state is None else {name: how for name, how in state.fence_on_return.items() if name != cluster}
+
+
+async def admit(ctx: SwitchContext) -> StepResult:
+    """Let the way back write into the source while producers stay out."""
+    noted = noted_of(ctx, ctx.link.source)
+    return StepResult(await source_fence(ctx).admit_link(await source_topics(ctx), noted), {})
+
+
+async def open_source(ctx: SwitchContext) -> StepResult:
+    """Give the source back to its producers."""
+    topics = await source_topics(ctx)
+    await source_fence(ctx).lift(topics, noted_of(ctx, ctx.link.source))
+    await ctx.journal.note_lifted(ctx.link.source)
+    return StepResult(f"{len(topics)} topics of {ctx.link.source} take records again", {})
+
+
+async def open_target_for_link(ctx: SwitchContext) -> str:
+    """After a failback the target belongs to the link again: it may write, others as far as can be kept out not."""
+    noted = noted_of(ctx, ctx.link.target)
+    if not noted:
+        return "it was opened before"
+    says = await target_fence(ctx).admit_link(list(noted.get("topics", ())), noted)
+    if ctx.link.switch.fence == "topic-config":
+        await ctx.journal.note_lifted(ctx.link.target)
+    return says
+
+
+def noted_of(ctx: SwitchContext, cluster: str) -> Mapping[str, Any]:
+    """What a cluster was like before it was shut."""
+    return ctx.journal.log.fenced.get(cluster, {})

@@ -1,0 +1,69 @@
+"""The step that names what was not copied when the source was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from twinlog.errors import ClusterError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.names import TopicPartition
+from twinlog.model.source_ends import CHORE, known_ends, seen_at
+from twinlog.recovery.context import StepResult, SwitchContext
+
+_ASK_WITHIN_S: Final = 5.0
+_NAMED: Final = 20
+
+
+async def loss(ctx: SwitchContext) -> StepResult:
+    """Everything between the cut and the last end that the source was known to have."""
+    view = await ctx.ledger(ctx.link)
+    unnoted = {TopicPartition.parse(name): int(n) for name, n in ctx.facts("stop-link").get("unnoted", {}).items()}
+    ends, at_ms = await _ends(ctx, view)
+    if at_ms is None:
+        says = f"what {ctx.link.source} held at last is not known: it may be anything since the last copy"
+        return StepResult(says, {"records": None, "known_at_ms": None, "lost": {}})
+    lost: dict[str, list[int]] = {}
+    for partition, end in sorted(ends.items()):
+        state = view.states.get(partition)
+        topic = view.roster[partition.topic]
+        here = state is not None and state.incarnation == topic.incarnation
+        reached = state.source_next if state and here else topic.origins[partition.partition]
+        first = reached + unnoted.get(partition, 0)
+        if end > first:
+            lost[str(partition)] = [first, end]
+    total = sum(end - first for first, end in lost.values())
+    when = time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
+    named = "; ".join(f"{name}: offsets {first}..{end - 1}" for name, (first, end) in list(lost.items())[:_NAMED])
+    known = f"known at {when}; what was written there later is not known"
+    says = f"{total:,} records are on {ctx.link.source} only ({named}), {known}" if lost else f"nothing, {known}"
+    return StepResult(says, {"records": total, "known_at_ms": at_ms, "lost": lost})
+
+
+async def _ends(ctx: SwitchContext, view: LedgerView) -> tuple[dict[TopicPartition, int], int | None]:
+    """From the source itself if it still answers, else what the ledger remembers of it."""
+    wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
+    if await ctx.reachable(ctx.source, _ASK_WITHIN_S) is None:
+        committed = ctx.link.fetch.isolation == "read_committed"
+        try:
+            answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
+            return {p: int(end) for p, end in answers.items() if not isinstance(end, ClusterError)}, _now()
+        except ClusterError:
+            pass  # it went away again: what is remembered counts
+    return remembered_ends(view)
+
+
+def remembered_ends(view: LedgerView) -> tuple[dict[TopicPartition, int], int | None]:
+    """The last ends that the engine noted, and when it last heard of the source."""
+    memos: Mapping[str, Any] = view.memos.get(CHORE, {})
+    nexts = {partition: state.source_next for partition, state in view.states.items()}
+    ids = {topic.topic: topic.source_id for topic in view.roster.values()}
+    known = known_ends(memos, nexts, ids)
+    mirrored = {p: k.end for p, k in known.items() if p.partition < view.roster[p.topic].partitions}
+    return mirrored, seen_at(memos)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

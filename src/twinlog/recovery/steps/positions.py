@@ -1,0 +1,145 @@
+"""Steps that set the positions of consumer groups on the side that becomes active."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from twinlog.errors import ClusterError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.group_positions import Copied, GroupsNow, standings
+from twinlog.model.groups import GroupPosition
+from twinlog.model.names import TopicPartition
+from twinlog.model.partition_map import PartitionMap
+from twinlog.recovery.context import StepResult, SwitchContext, offsets_of
+from twinlog.recovery.offsets import ends_from_lists
+from twinlog.sync.checkpoints import Checkpoints
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.groups import GroupSync
+from twinlog.sync.internal_topics import InternalLog
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import Cluster
+from twinlog.wire.groups import GroupCoordinators
+
+_FINISH_WITHIN_S: Final = 15.0
+"""How long groups may read on behind the fence: who reaches the end there reads nothing twice here."""
+_LOOK_S: Final = 0.5
+_LISTED: Final = 50
+
+
+async def positions(ctx: SwitchContext) -> StepResult:
+    """Planned: the final positions, exact, while nothing moves any more."""
+    left = await await_readers(
+        ctx, GroupCoordinators(ctx.at_source), ends_from_lists(ctx.facts("fence-source")["ends"])
+    )
+    wishes = {"sync_group_offsets_enabled": True, "emit_checkpoints_enabled": True}
+    link = ctx.link.model_copy(update=wishes)
+    sync = GroupSync(LinkEnds(link, ctx.source, ctx.target))
+    try:
+        outcome = await sync.step(await ctx.ledger(link))
+    finally:
+        await sync.close()
+    counts = outcome.counts
+    says = f"{counts['groups']} groups, {counts['positions']} positions, {counts['written']} of them written now"
+    still = [
+        f"{group}: it still reads on {ctx.link.source} and may read {n} records again" for group, n in left.items()
+    ]
+    findings = [*still, *outcome.findings]
+    return StepResult(says, {"counts": dict(counts), "findings": findings[:_LISTED], "found": len(findings)})
+
+
+async def await_readers(
+    ctx: SwitchContext, groups: GroupCoordinators, ends: Mapping[TopicPartition, int]
+) -> dict[str, int]:
+    """Give groups with members the time to finish what is there; returns who did not, and how far it is behind."""
+    deadline = time.monotonic() + _FINISH_WITHIN_S
+    while True:
+        listed = await groups.list_groups()
+        active = [name for name, group in listed.items() if group.active and ctx.link.groups.matches(name)]
+        behind: dict[str, int] = {}
+        for name, found in (await groups.fetch_positions(active)).items():
+            if isinstance(found, ClusterError):
+                continue
+            left = sum(max(0, ends[p] - position.offset) for p, position in found.items() if p in ends)
+            if left:
+                behind[name] = left
+        if not behind or time.monotonic() > deadline:
+            return behind
+        ctx.say(f"waiting for {', '.join(sorted(behind)[:3])} to read to the end")
+        await asyncio.sleep(_LOOK_S)
+
+
+async def positions_known(ctx: SwitchContext) -> StepResult:
+    """Unplanned: from the last checkpoints, translated anew with the final ledger."""
+    link = ctx.link
+    teller = Cluster(link.target_producer, f"twinlog|{link.name}|positions")
+    try:
+        checkpoints = Checkpoints(InternalLog(teller, link.naming.checkpoints_topic(link.source)))
+        trouble = await checkpoints.load()
+        view = await ctx.ledger(link)
+        sources = {entry.remote: entry.topic for entry in view.roster.values()}
+        committed: dict[str, dict[TopicPartition, GroupPosition]] = {}
+        for (group, remote), told in checkpoints.told.items():
+            topic = sources.get(remote.topic)
+            if topic is not None and told.incarnation in {None, view.roster[topic].incarnation}:
+                committed.setdefault(group, {})[TopicPartition(topic, remote.partition)] = GroupPosition(told.upstream)
+        groups = GroupCoordinators(teller)
+        listed = await groups.list_groups()
+        there = await groups.fetch_positions(committed)
+        now = GroupsNow(
+            committed=committed,
+            copied=await _copied(ctx, view, {p for found in committed.values() for p in found}),
+            on_target={group: found for group, found in there.items() if not isinstance(found, ClusterError)},
+            active=frozenset(name for name, group in listed.items() if group.active),
+            told=checkpoints.told,
+        )
+        decided = list(standings(now, "follow", writing=True))
+        wanted: dict[str, dict[TopicPartition, GroupPosition]] = {}
+        for standing in decided:
+            if standing.write is not None and standing.remote is not None:
+                wanted.setdefault(standing.group, {})[standing.remote] = standing.write
+        findings = [trouble] if trouble else []
+        findings += [found for standing in decided if (found := standing.finding()) is not None]
+        findings += await commit(groups, wanted)
+    finally:
+        await teller.close()
+    written = sum(len(found) for found in wanted.values())
+    says = f"{len(committed)} groups by their last checkpoints, {len(decided)} positions, {written} written now"
+    return StepResult(says, {"findings": findings[:_LISTED], "found": len(findings), "groups": sorted(committed)})
+
+
+async def commit(groups: GroupCoordinators, wanted: Mapping[str, dict[TopicPartition, GroupPosition]]) -> list[str]:
+    """Write positions; returns what was refused."""
+    refused: list[str] = []
+    for group, answer in (await groups.commit_positions(wanted)).items():
+        if isinstance(answer, ClusterError):
+            refused.append(f"{group}: {answer}")
+            continue
+        refused += [f"{group}: {partition}: refused: {codes.name_of(error)}" for partition, error in answer]
+    return refused
+
+
+async def _copied(ctx: SwitchContext, view: LedgerView, wanted: set[TopicPartition]) -> dict[TopicPartition, Copied]:
+    remotes = {p: TopicPartition(view.roster[p.topic].remote, p.partition) for p in wanted}
+    starts = offsets_of(await asyncio.to_thread(ctx.target.fetch_start_offsets, list(remotes.values())))
+    ends = offsets_of(await asyncio.to_thread(ctx.target.fetch_end_offsets, list(remotes.values())))
+    found: dict[TopicPartition, Copied] = {}
+    for partition, remote in remotes.items():
+        topic, state = view.roster[partition.topic], view.states.get(partition)
+        known = None
+        if state is not None and state.incarnation == topic.incarnation:
+            known = PartitionMap(state, view.sealed.get(partition, {}).values())
+        origin = topic.origins[partition.partition] if partition.partition < topic.partitions else 0
+        found[partition] = Copied(
+            remote=remote,
+            incarnation=topic.incarnation,
+            first=known.span.source_first if known else origin,
+            floor=starts[remote],
+            translate=known.to_target if known else None,
+            source_start=origin,
+            target_start=starts[remote],
+            target_end=max(starts[remote], ends[remote]),
+        )
+    return found

@@ -1,0 +1,103 @@
+"""The step that sets positions of groups on the old primary, when clients are about to return to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from twinlog.errors import ClusterError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.failback import Cut, place_back
+from twinlog.model.groups import GroupPosition
+from twinlog.model.names import TopicPartition
+from twinlog.model.partition_map import PartitionMap
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.offsets import ends_from_lists
+from twinlog.recovery.steps.positions import await_readers, commit
+from twinlog.recovery.steps.tail import tail_ends
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.groups import GroupSync
+from twinlog.wire.groups import GroupCoordinators
+
+_LISTED: Final = 50
+
+
+async def positions_back(ctx: SwitchContext) -> StepResult:
+    """After a delta with the same names by both maps; otherwise the way back translates as any link does."""
+    groups = GroupCoordinators(ctx.at_target)
+    left = await await_readers(ctx, groups, ends_from_lists(ctx.facts("fence-target")["ends"]))
+    findings = [
+        f"{group}: it still reads on {ctx.link.target}, {n} records may be read again" for group, n in left.items()
+    ]
+    delta = ctx.journal.switch.claim.command == "failback-delta"
+    if delta and ctx.link.naming.policy == "identity":
+        return await _by_both_maps(ctx, groups, findings)
+    wishes = {"sync_group_offsets_enabled": True, "emit_checkpoints_enabled": True}
+    sync = GroupSync(LinkEnds(ctx.back.model_copy(update=wishes), ctx.target, ctx.source))
+    try:
+        outcome = await sync.step(await ctx.ledger(ctx.back))
+    finally:
+        await sync.close()
+    findings += outcome.findings
+    says = f"{outcome.counts['groups']} groups, {outcome.counts['written']} positions written"
+    return StepResult(says, {"findings": findings[:_LISTED], "found": len(findings)})
+
+
+async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings: list[str]) -> StepResult:
+    link = ctx.link
+    forward, back = await ctx.ledger(link), await ctx.ledger(ctx.back)
+    here = {entry.remote: entry.topic for entry in forward.roster.values()}
+    appended = bool(ctx.facts("copy-back").get("appended"))
+    cuts = _cuts(ctx)
+    names = [name for name in await groups.list_groups() if link.groups.matches(name)]
+    at_source = GroupCoordinators(ctx.at_source)
+    before = await at_source.fetch_positions(names)
+    wanted: dict[str, dict[TopicPartition, GroupPosition]] = {}
+    for group, found in (await groups.fetch_positions(names)).items():
+        if isinstance(found, ClusterError):
+            findings.append(f"{group}: {found}")
+            continue
+        earlier = before.get(group)
+        known = earlier if earlier is not None and not isinstance(earlier, ClusterError) else {}
+        for remote, position in found.items():
+            partition = TopicPartition(here.get(remote.topic, ""), remote.partition)
+            cut, there = cuts.get(partition), _map(forward, partition)
+            if cut is None or there is None:
+                continue
+            read = known.get(partition)
+            returned = place_back(
+                position.offset,
+                cut,
+                there,
+                _map(back, remote),
+                appended=appended,
+                read_before=None if read is None else read.offset,
+            )
+            if returned.why:
+                findings.append(f"{group}: {partition}: {returned.why}; {returned.again} offsets are read again")
+            if returned.offset is not None:
+                wanted.setdefault(group, {})[partition] = GroupPosition(returned.offset, position.metadata)
+    findings += await commit(at_source, wanted)
+    says = f"{len(wanted)} groups, {sum(map(len, wanted.values()))} positions written"
+    return StepResult(says, {"findings": findings[:_LISTED], "found": len(findings)})
+
+
+def _cuts(ctx: SwitchContext) -> dict[TopicPartition, Cut]:
+    """Per partition of the old primary: where the failover cut, and where its tail ends."""
+    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
+    unnoted: Mapping[str, Any] = ctx.earlier("stop-link").get("unnoted", {})
+    tails = tail_ends(ctx)
+    cuts: dict[TopicPartition, Cut] = {}
+    for topic, rows in cut.items():
+        for number, (source, target) in enumerate(rows):
+            partition = TopicPartition(topic, number)
+            more = int(unnoted.get(str(partition), 0))
+            cuts[partition] = Cut(source + more, target + more, max(source + more, tails.get(partition, 0)))
+    return cuts
+
+
+def _map(view: LedgerView, partition: TopicPartition) -> PartitionMap | None:
+    entry, state = view.roster.get(partition.topic), view.states.get(partition)
+    if entry is None or state is None or state.incarnation != entry.incarnation:
+        return None
+    return PartitionMap(state, view.sealed.get(partition, {}).values())

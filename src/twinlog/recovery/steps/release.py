@@ -1,0 +1,31 @@
+"""The step that lets producers write to the target: rights that were held back, and a fence of an earlier switch."""
+
+from __future__ import annotations
+
+import asyncio
+
+from twinlog.errors import AuthorizerMissing
+from twinlog.kafka.acls import create_acls
+from twinlog.model.acls import unshelved
+from twinlog.recovery.context import StepResult, SwitchContext, require
+from twinlog.recovery.steps.fence import noted_of, target_fence
+from twinlog.sync.acls import CHORE
+
+
+async def release(ctx: SwitchContext) -> StepResult:
+    """Grant what the ledger remembers as held back; the source may be gone."""
+    said: list[str] = []
+    noted = noted_of(ctx, ctx.link.target)
+    if noted:
+        await target_fence(ctx).lift(list(noted.get("topics", ())), noted)
+        await ctx.journal.note_lifted(ctx.link.target)
+        said.append("the fence of an earlier switch is lifted")
+    memos = (await ctx.ledger(ctx.link)).memos.get(CHORE, {})
+    held_back = unshelved("promote", {name: memo.body for name, memo in memos.items()})
+    if held_back:
+        try:
+            require(await asyncio.to_thread(create_acls, ctx.target, held_back))
+            said.append(f"{len(held_back)} ACLs that were held back are granted")
+        except AuthorizerMissing:
+            said.append(f"{ctx.link.target} has no authorizer: nothing to grant")
+    return StepResult("; ".join(said) or "nothing was held back", {"acls": [str(one) for one in sorted(held_back)]})

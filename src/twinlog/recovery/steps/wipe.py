@@ -1,0 +1,32 @@
+"""The step of a full failback that deletes what is left on the old primary."""
+
+from __future__ import annotations
+
+import asyncio
+
+from twinlog.errors import SwitchStopped, TopicUnknown
+from twinlog.model.ledger import ledger_topic
+from twinlog.model.topics import TopicFacts
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.steps.fence import noted_of, source_fence, source_topics
+
+
+async def wipe(ctx: SwitchContext) -> StepResult:
+    """Delete the mirrored topics and the ledger of the way back: its history is about logs that are gone."""
+    topics = await source_topics(ctx)
+    doomed = [*topics, ledger_topic(ctx.back.source)]
+    for name, refusal in (await asyncio.to_thread(ctx.source.delete_topics, doomed)).items():
+        if refusal is not None and not isinstance(refusal, TopicUnknown):
+            raise SwitchStopped(ctx.link.name, "wipe", f"{name} could not be deleted: {refusal}")
+
+    async def there() -> list[str]:
+        found = await asyncio.to_thread(ctx.source.describe_topics, doomed)
+        return [name for name, answer in found.items() if isinstance(answer, TopicFacts)]
+
+    await ctx.wait("wipe", "topics that are still there", there, lambda names: not names)
+    # New topics know nothing of the fence by config; one by ACL holds for their names and must let the link in.
+    if ctx.link.switch.fence == "acl":
+        await source_fence(ctx).admit_link(topics, noted_of(ctx, ctx.link.source))
+    else:
+        await ctx.journal.note_lifted(ctx.link.source)
+    return StepResult(f"{len(topics)} topics of {ctx.link.source} are deleted", {"deleted": topics})

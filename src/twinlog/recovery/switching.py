@@ -1,0 +1,126 @@
+"""The door of this room: look, plan, execute, resume, give up. Runs in commands, drills and tests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from twinlog.config.pair import Pair
+from twinlog.errors import SwitchRefused, SwitchRunning
+from twinlog.model.switch import SILENT_MS, Command, StateEntry, Switch
+from twinlog.model.switch_plan import Facts, Plan, plan_of, refusal_of
+from twinlog.recovery import execute
+from twinlog.recovery.context import Copier, SwitchContext
+from twinlog.recovery.execute import Hook
+from twinlog.recovery.observe import observe
+from twinlog.recovery.report import Report, report_of
+
+_AGAIN_S: Final = 2.0
+
+
+def _runner() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
+
+
+def _quiet(_: str) -> None:
+    """Say nothing."""
+
+
+@dataclass
+class Standing:
+    """How a pair stands: who is active, what runs, what was done."""
+
+    state: StateEntry | None
+    open: Switch | None
+    ended: tuple[Switch, ...]
+
+
+@dataclass
+class Switching:
+    """Switches of one pair of clusters."""
+
+    pair: Pair
+    copier: Copier
+    folder: Path
+    say: Callable[[str], None] = _quiet
+    hook: Hook = lambda _step, _when: None
+    runner: str = field(default_factory=_runner)
+
+    def _context(self) -> SwitchContext:
+        ctx = SwitchContext.of(self.pair, self.copier, self.folder, self.runner)
+        ctx.say = self.say
+        return ctx
+
+    async def plan(self, command: Command) -> tuple[Facts, Plan]:
+        """Look at both clusters and make the plan; changes nothing. Raises SwitchRefused."""
+        ctx = self._context()
+        try:
+            facts = await observe(ctx, command)
+        finally:
+            await ctx.close()
+        refusal = refusal_of(facts)
+        if refusal is not None:
+            kind = SwitchRunning if facts.open is not None and facts.target_trouble is None else SwitchRefused
+            raise kind(str(facts.link), refusal.reason, refusal.way)
+        return facts, plan_of(facts)
+
+    async def execute(self, plan: Plan, options: Mapping[str, Any] | None = None) -> Report:
+        """Claim the switch and run the plan to its end. Raises SwitchRunning, SwitchStopped."""
+        ctx = self._context()
+        try:
+            await ctx.journal.read()
+            await execute.begin(ctx, plan.command, [step.id for step in plan.steps], options or {})
+            return await execute.run(ctx, self.hook)
+        finally:
+            await ctx.close()
+
+    async def resume(self) -> Report:
+        """Go on with the open switch once whoever ran it is silent."""
+        ctx = self._context()
+        try:
+            await self._when_silent(lambda: execute.take_up(ctx))
+            return await execute.run(ctx, self.hook)
+        finally:
+            await ctx.close()
+
+    async def abort(self) -> Report:
+        """Give the open switch up."""
+        ctx = self._context()
+        try:
+            return await self._when_silent(lambda: execute.abort(ctx))
+        finally:
+            await ctx.close()
+
+    async def _when_silent(self, claim: Callable[[], Any]) -> Any:
+        """A process that was killed counts as gone only after a while; that long is waited."""
+        deadline = time.monotonic() + SILENT_MS / 1000 + _AGAIN_S
+        while True:
+            try:
+                return await claim()
+            except SwitchRunning:
+                if time.monotonic() > deadline:
+                    raise
+                self.say("waiting to see whether the process that ran the switch is gone")
+                await asyncio.sleep(_AGAIN_S)
+
+    async def standing(self) -> Standing:
+        """What the logs of both clusters say, as far as they answer."""
+        ctx = self._context()
+        try:
+            await ctx.journal.read()
+            return Standing(ctx.journal.state, ctx.journal.log.open, ctx.journal.log.ended)
+        finally:
+            await ctx.close()
+
+
+def reports(standing: Standing) -> list[Report]:
+    """All switches, the open one last."""
+    found = [*standing.ended, *([standing.open] if standing.open else [])]
+    return [report_of(one, standing.state) for one in found]
