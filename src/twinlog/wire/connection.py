@@ -58,6 +58,8 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         frame = b"".join((head, b"\x00" if flexible else b"", *body))
         self._writer.write(struct.pack(">i", len(frame)) + frame)
         raw: asyncio.Future[bytes] = self._loop.create_future()
+        # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
+        raw.add_done_callback(_looked_at)
         self._requests.append((None, None, raw))  # no correlation id: aiokafka hands the answer over as it came
         return asyncio.ensure_future(self._answer(raw, correlation_id, flexible, timeout_s))
 
@@ -81,6 +83,11 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
     def highest_version(self, api_key: int) -> int:
         """The newest version of an API this broker speaks; -1 when it does not know it."""
         return int(self._versions.get(api_key, (0, -1))[1])
+
+
+def _looked_at(answer: asyncio.Future[bytes]) -> None:
+    if not answer.cancelled():
+        answer.exception()
 
 
 def ssl_context(security: Security) -> ssl.SSLContext:
