@@ -7,6 +7,7 @@ chores, `twinlog status` and the client library use it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -106,13 +107,14 @@ class LedgerView:
         if not behind:
             return
         reader = LogReader(cluster, topic, {p: self.positions[p] for p in behind}, lane, max_wait_ms=50, lasting=False)
-        async for partition, batches in reader.batches():
-            for header, data in batches:
-                self.take(header, data)
-            self.positions[partition] = reader.positions[partition]
-            behind = {p for p in behind if reader.positions[p] < ends[p]}
-            if not behind:
-                return
+        async with aclosing(reader.batches()) as found:
+            async for partition, batches in found:
+                for header, data in batches:
+                    self.take(header, data)
+                self.positions[partition] = reader.positions[partition]
+                behind = {p for p in behind if reader.positions[p] < ends[p]}
+                if not behind:
+                    return
 
     async def follow(
         self, cluster: Cluster, source: str, on_entry: Callable[[Entry], None], lane: str = "ledger"

@@ -76,8 +76,7 @@ class Remark(Enum):
     AHEAD = "ahead"
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """One position on both sides, and what to do about it."""
 
     group: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from twinlog.errors import ClusterError
@@ -20,6 +21,7 @@ from twinlog.sync.internal_topics import InternalLog
 from twinlog.wire.codec import PlainRecord
 
 _INCARNATION: Final = "twinlog.incarnation"
+_AT_ONCE: Final = 2_000
 
 
 @dataclass
@@ -54,14 +56,17 @@ class Checkpoints:
 
     async def emit(self, fresh: Iterable[tuple[Checkpoint, str]]) -> int:
         """Tell positions, each with the incarnation that it is about; returns how many."""
-        news = list(fresh)
-        now_ms = int(time.time() * 1000)
-        await self.log.write(
-            [PlainRecord(0, now_ms, c.key(), c.value(), [(_INCARNATION, inc.encode())]) for c, inc in news]
-        )
-        for checkpoint, incarnation in news:
-            self.told[_key(checkpoint)] = Told(checkpoint.upstream, checkpoint.downstream, incarnation)
-        return len(news)
+        count, now_ms = 0, int(time.time() * 1000)
+        news = iter(fresh)
+        # Some at a time: the loop that this runs in has heartbeats and other links to serve as well.
+        while part := list(islice(news, _AT_ONCE)):
+            await self.log.write(
+                [PlainRecord(0, now_ms, c.key(), c.value(), [(_INCARNATION, inc.encode())]) for c, inc in part]
+            )
+            for checkpoint, incarnation in part:
+                self.told[_key(checkpoint)] = Told(checkpoint.upstream, checkpoint.downstream, incarnation)
+            count += len(part)
+        return count
 
 
 def _key(checkpoint: Checkpoint) -> GroupPartition:

@@ -93,10 +93,7 @@ class GroupSync:
         findings = await self._prepare()
         observed = await self.observer.look(view)
         now = replace(observed, told=self.checkpoints.told, written=self.written)
-        rewinds = link.group_rewinds
-        decided = await asyncio.to_thread(
-            lambda: list(standings(now, rewinds, writing=link.sync_group_offsets_enabled))
-        )
+        decided, kinds = await asyncio.to_thread(self._decide, now)
         refused = await self._write(decided) if writing else {}
         told = await self._tell(decided, now) if telling else 0
         findings += self.observer.findings
@@ -106,11 +103,16 @@ class GroupSync:
             "groups": len(now.committed),
             "active_groups": len(now.active),
             "share_groups": len(self.observer.share_groups),
-            **counts_of(decided),
+            **kinds,
             "written": sum(1 for s in decided if s.write and _key(s) not in refused) if writing else 0,
             "told": told,
         }
         return Outcome(counts, findings)
+
+    def _decide(self, now: GroupsNow) -> tuple[list[Standing], dict[str, int]]:
+        link = self.ends.link
+        decided = list(standings(now, link.group_rewinds, writing=link.sync_group_offsets_enabled))
+        return decided, counts_of(decided)
 
     async def _prepare(self) -> list[str]:
         """The checkpoints topic: there if possible, and read once."""

@@ -30,12 +30,16 @@ _OFFSET_FETCH: Final = (9, 8)
 _OFFSET_COMMIT: Final = (8, 8)
 _GROUP: Final = 0  # kind of coordinator
 
+_PARTITION: Final = struct.Struct(">iqiBhB")  # partition, offset, leader epoch, length of metadata, error, tags
+_PARTITION_HEAD_BYTES: Final = 16
+
 _GROUPS_PER_FETCH: Final = 100
-_FETCHES_UNDER_WAY: Final = 2
-_COMMITS_UNDER_WAY: Final = 50
+_UNDER_WAY: Final = 4
+# A broker answers the requests of one connection one after the other, and each commit waits for its write.
+_LANES_OF_COMMITS: Final = 4
 _ATTEMPTS: Final = 6
 _PAUSE_S: Final = 0.1
-_LANE: Final = "groups"
+_LANES: Final = tuple(f"groups-{number}" for number in range(_LANES_OF_COMMITS))
 
 Positions = dict[TopicPartition, GroupPosition]
 T = TypeVar("T")
@@ -69,7 +73,7 @@ class GroupCoordinators:
 
     async def fetch_positions(self, groups: Iterable[str]) -> dict[str, Positions | ClusterError]:
         """All committed positions of these groups. A group that the cluster does not know has none."""
-        return await self._by_coordinator(groups, _GROUPS_PER_FETCH, _FETCHES_UNDER_WAY, self._fetch)
+        return await self._by_coordinator(groups, _GROUPS_PER_FETCH, _LANES[:1], self._fetch)
 
     async def commit_positions(
         self, wanted: Mapping[str, Positions]
@@ -81,12 +85,12 @@ class GroupCoordinators:
         ) -> Mapping[str, tuple[CommitRefusal, ...]]:
             return {group: await self._commit(connection, group, wanted[group]) for group in groups}
 
-        return await self._by_coordinator(wanted, 1, _COMMITS_UNDER_WAY, commit)
+        return await self._by_coordinator(wanted, 1, _LANES, commit)
 
     # --- one request each -------------------------------------------------------------------------------------------
 
     async def _list(self, node: int) -> list[ListedGroup]:
-        connection = await self.cluster.connection(node, _LANE)
+        connection = await self.cluster.connection(node, _LANES[0])
         low, high = _LIST_VERSIONS
         version = min(high, connection.highest_version(_LIST_GROUPS))
         if version < low:
@@ -164,7 +168,7 @@ class GroupCoordinators:
         self,
         groups: Iterable[str],
         size: int,
-        under_way: int,
+        lanes: Sequence[str],
         ask: Callable[[BrokerConnection, Sequence[str]], Awaitable[Mapping[str, T | ClusterError]]],
     ) -> dict[str, T | ClusterError]:
         """Ask each group's coordinator, some groups per request; whoever moved is looked up and asked again."""
@@ -176,31 +180,39 @@ class GroupCoordinators:
                 await asyncio.sleep(pause)
                 pause *= 2
             answers |= await self._find([group for group in left if group not in self._nodes])
-            turns: dict[int, asyncio.Semaphore] = {}
-
-            async def one(
-                node: int, part: Sequence[str], turns: dict[int, asyncio.Semaphore] = turns
-            ) -> tuple[Mapping[str, T | ClusterError], str]:
-                async with turns.setdefault(node, asyncio.Semaphore(under_way)):
-                    try:
-                        return await ask(await self.cluster.connection(node, _LANE), part), ""
-                    except (_Moved, *ConnectionTrouble) as error:
-                        for group in part:
-                            self._nodes.pop(group, None)
-                        return {}, str(error) or type(error).__name__
-
             by_node: dict[int, list[str]] = {}
             for group in left:
                 if group in self._nodes:
                     by_node.setdefault(self._nodes[group], []).append(group)
             parts = [(n, some[i : i + size]) for n, some in by_node.items() for i in range(0, len(some), size)]
-            for found, problem in await asyncio.gather(*(one(*part) for part in parts)):
+            turns = {(node, lane): asyncio.Semaphore(_UNDER_WAY) for node in by_node for lane in lanes}
+            asking = (
+                self._ask(turns, (node, lanes[number % len(lanes)]), part, ask)
+                for number, (node, part) in enumerate(parts)
+            )
+            for found, problem in await asyncio.gather(*asking):
                 answers |= found
                 trouble = problem or trouble
             left = [group for group in left if group not in answers]
             if not left:
                 return answers
         raise ClusterUnreachable(self.cluster.alias, f"the coordinator of {left[0]} does not answer: {trouble}")
+
+    async def _ask(
+        self,
+        turns: Mapping[tuple[int, str], asyncio.Semaphore],
+        where: tuple[int, str],
+        groups: Sequence[str],
+        ask: Callable[[BrokerConnection, Sequence[str]], Awaitable[Mapping[str, T]]],
+    ) -> tuple[Mapping[str, T], str]:
+        """One request, when it is its turn; without an answer the groups are looked up anew."""
+        async with turns[where]:
+            try:
+                return await ask(await self.cluster.connection(*where), groups), ""
+            except (_Moved, *ConnectionTrouble) as error:
+                for group in groups:
+                    self._nodes.pop(group, None)
+                return {}, str(error) or type(error).__name__
 
     async def _find(self, groups: Sequence[str]) -> dict[str, ClusterError]:
         """Find the coordinators of groups; what is refused for good is the answer for that group."""
@@ -249,17 +261,24 @@ class GroupCoordinators:
 
 
 def _read_group(reader: FrameReader) -> tuple[str, Positions, int]:
+    """One group of an answer. Tens of thousands of partitions pass here in every cycle, nearly all without metadata."""
     group = reader.compact_string() or ""
     positions: Positions = {}
+    data = reader.data
     for _ in range(reader.uvarint() - 1):
         topic = reader.compact_string() or ""
         for _ in range(reader.uvarint() - 1):
-            partition, offset = reader.i32(), reader.i64()
-            reader.i32()  # leader epoch: of the other cluster, it would mean nothing there
-            metadata, error = reader.compact_string(), reader.i16()
-            reader.tags()
+            # The leader epoch is of the other cluster: it would mean nothing there.
+            partition, offset, _epoch, plain, error, tags = _PARTITION.unpack_from(data, reader.at)
+            if plain <= 1 and not tags:  # metadata is null or empty
+                reader.at += _PARTITION.size
+                metadata = ""
+            else:
+                reader.at += _PARTITION_HEAD_BYTES
+                metadata, error = reader.compact_string() or "", reader.i16()
+                reader.tags()
             if offset >= 0 and not error:
-                positions[TopicPartition(topic, partition)] = GroupPosition(offset, metadata or "")
+                positions[TopicPartition(topic, partition)] = GroupPosition(offset, metadata)
         reader.tags()
     error = reader.i16()
     reader.tags()

@@ -57,6 +57,8 @@ class LogReader:
         finally:
             for task in tasks:
                 task.cancel()
+            # Whoever closes the connections next must find nobody waiting on them.
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _nodes(self) -> list[int]:
         """Put every partition into the session of its leader; return the leaders."""
