@@ -129,9 +129,9 @@ class Ends:
         client = _client(self.link.source_admin)
         return Load(client.pop("bootstrap.servers"), topic, partitions, seed, client=client, **wishes)
 
-    def delete_records(self, topic: str, partition: int, before: int) -> None:
-        """Do what retention does: the source forgets everything before an offset."""
-        admin = AdminClient({**_client(self.link.source_admin)})
+    def delete_records(self, topic: str, partition: int, before: int, *, on_target: bool = False) -> None:
+        """Do what retention does: the source (or the target) forgets everything before an offset."""
+        admin = AdminClient({**_client(self.link.target_admin if on_target else self.link.source_admin)})
         for future in admin.delete_records([Place(topic, partition, before)]).values():
             future.result(30)
 

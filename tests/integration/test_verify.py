@@ -15,6 +15,8 @@ from twinlog.audit.verify_chunk import compare_all
 from twinlog.audit.verify_plan import AtOffset, Planner, VerifyWish
 from twinlog.errors import LedgerMissing
 from twinlog.model.differences import Kind
+from twinlog.model.health import LinkStatus
+from twinlog.model.ledger import ChoreNote
 from twinlog.model.runs import Run
 from twinlog.model.start import AtTime
 from twinlog.model.verify_report import VerifyReport
@@ -119,3 +121,48 @@ def test_every_planted_fault_is_found_at_its_offset(make_ends: MakeEnds) -> None
     assert words["emptied"] == "value is empty, not 35 bytes"
     assert "source offset 8 a second time" in words["doubled"]
     assert not report.equal
+
+
+@pytest.mark.proves("R7", "R14")
+def test_the_audit_beside_the_link_counts_what_is_equal_and_alarms_until_a_stranger_is_gone(
+    make_ends: MakeEnds, tmp_path: Path
+) -> None:
+    ends = make_ends(
+        audit_interval_seconds="1",
+        emit_heartbeats_enabled="false",
+        emit_checkpoints_enabled="false",
+        sync_group_offsets_enabled="false",
+        emit_offset_syncs_enabled="false",
+        sync_topic_acls_enabled="false",
+    )
+    name = ends.create("orders")
+    load = ends.load(name, batch_records=50)
+    load.produce(500)
+
+    def audit(status: LinkStatus) -> ChoreNote | None:
+        return next((note for note in status.chores if note.chore == "audit"), None)
+
+    def sees(status: LinkStatus, records: int, mismatches: int) -> bool:
+        note = audit(status)
+        return note is not None and (note.counts.get("records", 0) >= records, note.counts["mismatches"]) == (
+            True,
+            mismatches,
+        )
+
+    with engine_running(ends.link, tmp_path, with_chores=True):
+        ends.await_copied()
+        status = ends.await_status(lambda s: sees(s, 500, 0), "an audit of 500 records")
+        assert status.state == "RUNNING"
+        Field(ends).trespass(ends.remote(name), Sown(b"who", b"am I"))
+        load.produce(10)
+        status = ends.await_status(lambda s: sees(s, 510, 1), "an alarm")
+        note = audit(status)
+        assert note is not None
+        assert "1 copied records differ" in (note.trouble or "")
+        assert f"{name}-0: target 500: extra" in note.findings[0]
+        assert status.state == "DEGRADED"
+    with engine_running(ends.link, tmp_path, with_chores=True):
+        ends.await_status(lambda s: sees(s, 1, 1) and audit(s) != note, "the same alarm of the next engine")
+        ends.delete_records(name, 0, 505)
+        ends.delete_records(ends.remote(name), 0, 506, on_target=True)
+        ends.await_status(lambda s: sees(s, 1, 0), "the end of the alarm")

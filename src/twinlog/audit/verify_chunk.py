@@ -77,11 +77,12 @@ async def _feed(comparison: Comparison, readers: dict[Side, RangeReader]) -> Non
 
 
 def compare_all(link: LinkSettings, chunks: Iterable[Chunk]) -> list[ChunkResult]:
-    """On an executor: the chunks of one task, one after the other over the same connections."""
-    return asyncio.run(_compare_all(link, chunks))
+    """On an executor: the chunks of one task."""
+    return asyncio.run(compare_each(link, chunks))
 
 
-async def _compare_all(link: LinkSettings, chunks: Iterable[Chunk]) -> list[ChunkResult]:
+async def compare_each(link: LinkSettings, chunks: Iterable[Chunk]) -> list[ChunkResult]:
+    """One after the other over the same connections; one result for each chunk, in order."""
     results = []
     async with both_clusters(link) as (source, target):
         for chunk in chunks:

@@ -18,6 +18,7 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.spans import read_topic
 from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
+from twinlog.model.audit_windows import Window
 from twinlog.model.ledger import RosterTopic
 from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds, WriterNote, read_writer
@@ -28,6 +29,7 @@ from twinlog.model.verify_plan import CHUNK_BYTES, SAMPLE_BYTES, Excluded, Parti
 from twinlog.wire.connection import Cluster
 
 _WRITERS_WITHIN_S = 30.0
+_WHOLE = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,16 @@ class Planner:
                 plan.chunks += chunks
                 plan.excluded += excluded
         return plan
+
+    def plan_windows(self, view: LedgerView, windows: Iterable[Window]) -> list[tuple[Window, Chunk]]:
+        """Some windows of a ledger that is already known, as far as they can be compared. Blocking."""
+        facts = {one.partition: one for one in self._facts(view, lambda _: True, [])}
+        planned = []
+        for window in windows:
+            if window.partition in facts:
+                chunks, _ = chunks_of(facts[window.partition], window.first, window.after, size=_WHOLE)
+                planned += [(window, chunk) for chunk in chunks]
+        return planned
 
     def _facts(self, view: LedgerView, wanted: Callable[[str], bool], excluded: list[Excluded]) -> list[PartitionFacts]:
         roster = {name: topic for name, topic in sorted(view.roster.items()) if wanted(name)}

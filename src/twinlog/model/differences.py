@@ -1,9 +1,11 @@
 """What differs between a record and its copy, in words that name the place and show no content (R12). Pure.
 
-oddities, as they are met          explained: where did the record go?
-source 57 / target 57 differ       57 missing: its place holds the record of source offset 58
-source 58 / target 58 differ  ──▶  58..99 (42 records) moved: each lies one place earlier
-source 99 has no target 99
+    oddities, as they are met          explained: where did the record go?
+    source 57 / target 57 differ       57 missing: its place holds the record of source offset 58
+    source 58 / target 58 differ  ──▶  58..99 (42 records) moved: each lies one place before its own
+    source 99 has no target 99
+
+Rows of the same kind become one difference: a thousand shifted records are one line.
 """
 
 from __future__ import annotations

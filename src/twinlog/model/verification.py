@@ -1,8 +1,10 @@
 """What one piece of a verification is told and what it answers. Pure and picklable: it travels to executors and back.
 
-source   a ─────────────── b            a chunk: source offsets a..b-1 by the ledger's map,
-map      └ run ┘  hole └ run ┘          and every target offset from where a lies to where b lies
-target   ta ────────────── tb
+    source   a ─────────────── b       a chunk: source offsets a..b-1 by the ledger's map, and every target offset
+    map      └ run ┘  hole └ run ┘     from behind the record before a to behind the last one before b
+    target   ta ────────────── tb
+
+The chunks of a partition lie side by side on both clusters: nothing between them stays unread.
 """
 
 from __future__ import annotations

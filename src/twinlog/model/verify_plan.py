@@ -12,7 +12,7 @@ What lies outside of the compared range is told with its reason and size, never 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -73,9 +73,20 @@ class _Map:
         self._targets = [next(iter(part)).target for part in self.maps]
         self.span = Span(state.source_first, state.target_first, state.source_next, state.target_next)
 
-    def target_of(self, source: int) -> int:
+    def edge(self, source: int) -> int:
+        """The target offset behind the last record copied from before `source`: what follows belongs to what follows.
+
+        A stranger between two copied records lies before the second one, so a window that begins there sees it.
+        """
         if source <= self.span.source_first:
             return self.span.target_first
+        if source >= self.span.source_next:
+            return self.span.target_next
+        index = bisect_left(self._sources, source) - 1
+        return self.span.target_first if index < 0 else _behind_last(self.maps[index], source)
+
+    def place(self, source: int) -> int:
+        """Where the first copied record at or behind `source` lies."""
         if source >= self.span.source_next:
             return self.span.target_next
         found = to_target(source, self.span, self._near(source, self._sources))
@@ -96,6 +107,16 @@ class _Map:
         return self.maps[begin : bisect_right(self._sources, after)]
 
 
+def _behind_last(part: RunMap, source: int) -> int:
+    """The target offset behind the last record of a map before `source`; there must be one."""
+    tail = part.tail
+    if tail is not None and tail.source < source:
+        return tail.target + min(tail.length, source - tail.source)
+    stretch = part.stretches[bisect_left(part.stretches, source, key=lambda one: one.source) - 1]
+    run = stretch.run(min(stretch.times - 1, (source - 1 - stretch.source) // stretch.source_step))
+    return run.target + min(run.length, source - run.source)
+
+
 def chunks_of(
     facts: PartitionFacts, first: int | None = None, after: int | None = None, *, size: int = CHUNK_BYTES
 ) -> tuple[list[Chunk], list[Excluded]]:
@@ -109,7 +130,7 @@ def chunks_of(
         if lost > begin:
             excluded.append(Excluded(str(facts.partition), "the source has deleted them since", lost - begin))
         begin = facts.source_start
-    if begin < end and ledger.target_of(begin) < facts.target_start:
+    if begin < end and ledger.place(begin) < facts.target_start:
         kept = min(end, ledger.source_of(facts.target_start))
         if kept > begin:
             excluded.append(Excluded(str(facts.partition), "the target has deleted them since", kept - begin))
@@ -139,8 +160,8 @@ def _chunk(facts: PartitionFacts, ledger: _Map, first: int, after: int, weight: 
         target_id=roster.target_id,
         source_first=first,
         source_next=after,
-        target_first=ledger.target_of(first),
-        target_next=ledger.target_of(after),
+        target_first=ledger.edge(first),
+        target_next=ledger.edge(after),
         stretches=stretches_between(ledger.between(first, after), first, after),
         gaps=tuple((gap.first, gap.next) for gap in facts.gaps if gap.first < after and gap.next > first),
         lineage=facts.lineage,

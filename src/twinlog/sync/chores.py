@@ -39,6 +39,7 @@ class Outcome:
     findings: Sequence[str] = ()  # what could not be synced: thing, cause, way out
     memos: Sequence[Memo] = ()  # to remember
     forget: Sequence[str] = ()  # names of memos that are no longer needed
+    alarm: str | None = None  # the step was done, and what it found is as grave as not being able to do it
 
 
 class Chore(Protocol):
@@ -109,12 +110,13 @@ class Chores:
 
     async def _try(self, chore: Chore, view: LedgerView) -> tuple[Outcome, str | None]:
         try:
-            return await chore.step(view), None
+            outcome = await chore.step(view)
         except (TwinlogError, *ConnectionTrouble) as error:
             return Outcome(), str(error) or repr(error)
         except Exception as error:  # a mistake of ours must not end the other chores, nor be kept quiet
             log.exception("%s: %s", self.link, chore.name)
             return Outcome(), f"unexpected: {error!r}"
+        return outcome, outcome.alarm
 
     async def _note(self, note: ChoreNote, outcome: Outcome, view: LedgerView, writer: LedgerWriter) -> None:
         """Memos always; the note when it says something new, or now and then to show that the chore lives."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twinlog.model.deletion import IgnoreDeletion
 from twinlog.sync.acls import AclSync
+from twinlog.sync.audit import Audit
 from twinlog.sync.chores import Chore
 from twinlog.sync.configs import ConfigSync
 from twinlog.sync.deletions import DeletionSync
@@ -29,4 +30,6 @@ def chores_of(ends: LinkEnds) -> list[Chore]:
         chores.append(Heartbeats(ends))
     if ends.link.emit_offset_syncs_enabled:
         chores.append(OffsetSyncs(ends))
+    if ends.link.audit_enabled:
+        chores.append(Audit(ends))
     return chores
