@@ -7,10 +7,10 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from twinlog.config.pair import Pair
 from twinlog.errors import SwitchRefused, SwitchRunning
@@ -21,6 +21,8 @@ from twinlog.recovery.context import Copier, SwitchContext
 from twinlog.recovery.execute import Hook
 from twinlog.recovery.observe import observe
 from twinlog.recovery.report import Report, report_of
+
+T = TypeVar("T")
 
 _AGAIN_S: Final = 2.0
 
@@ -98,7 +100,7 @@ class Switching:
         finally:
             await ctx.close()
 
-    async def _when_silent(self, claim: Callable[[], Any]) -> Any:
+    async def _when_silent(self, claim: Callable[[], Awaitable[T]]) -> T:
         """A process that was killed counts as gone only after a while; that long is waited."""
         deadline = time.monotonic() + SILENT_MS / 1000 + _AGAIN_S
         while True:

@@ -1,0 +1,145 @@
+"""Switches driven in the test's own process: the real steps on real brokers, engines without Spark."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import TopicPartition as Place
+from tests.ends import Ends
+from tests.threads import ThreadedEngine, ThreadedQuery
+
+from twinlog.config.pair import Pair, resolve_pair, stand_in_pair
+from twinlog.model.switch import Command
+from twinlog.recovery.guard import ReturnGuard
+from twinlog.recovery.own_engines import EngineCopier
+from twinlog.recovery.report import Report
+from twinlog.recovery.switching import Switching
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+
+class Plug(BaseException):
+    """Pulled: what kill -9 is to a process, this is to a switch within the test. No step may catch it."""
+
+
+def pair_of_ends(ends: Ends) -> Pair:
+    """Both directions of the link of a test."""
+    return resolve_pair(ends.properties.encode("latin-1"), "test.properties", f"{ends.alias}->T", {})
+
+
+def switching(ends: Ends, folder: Path, hook: Callable[[str, str], None] | None = None) -> Switching:
+    """Switches whose own engines run in threads."""
+    copier = EngineCopier(lambda: lambda run, _: ThreadedQuery(run), folder)
+    found = Switching(pair_of_ends(ends), copier, folder / "switch")
+    if hook is not None:
+        found.hook = hook
+    return found
+
+
+def do_switch(ends: Ends, folder: Path, command: Command, hook: Callable[[str, str], None] | None = None) -> Report:
+    """Plan and execute."""
+
+    async def run() -> Report:
+        one = switching(ends, folder, hook)
+        _, plan = await one.plan(command)
+        return await one.execute(plan)
+
+    return asyncio.run(run())
+
+
+def resume_switch(ends: Ends, folder: Path, hook: Callable[[str, str], None] | None = None) -> Report:
+    """Go on with what is open."""
+    return asyncio.run(switching(ends, folder, hook).resume())
+
+
+@contextmanager
+def service_running(ends: Ends, folder: Path) -> Iterator[ThreadedEngine]:
+    """The engine of the link as the service runs it: with chores, and with the guard of an old primary."""
+    engine = ThreadedEngine(ends.link, folder, with_chores=True)
+    engine.engine.on_held = ReturnGuard(stand_in_pair(ends.link))
+    try:
+        yield engine
+    finally:
+        engine.stop()
+
+
+def produce(bootstrap: str, topic: str, values: range, *, partition: int = 0) -> list[str]:
+    """Plain records with their numbers as values; returns the errors."""
+    errors: list[str] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "message.timeout.ms": 5000, "log_level": 0})
+
+    def done(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            errors.append(str(error.name()))
+
+    for value in values:
+        producer.produce(topic, str(value).encode() + b" " * 40, partition=partition, on_delivery=done)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    return errors
+
+
+def numbers_of(bootstrap: str, group: str, topic: str, *, commit: bool = True) -> list[int]:
+    """What a group reads until the ends of its partitions; it leaves afterwards."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 6000,
+            "log_level": 0,
+        }
+    )
+    found: list[int] = []
+    try:
+        consumer.subscribe([topic])
+        ended: set[int] = set()
+        while True:
+            message = consumer.poll(10)
+            assert message is not None, f"{topic}: nothing came"
+            error = message.error()
+            if error is None:
+                found.append(int(message.value() or b"-1"))
+                continue
+            assert error.code() == KafkaError._PARTITION_EOF, error
+            ended.add(message.partition() or 0)
+            if len(ended) >= len(consumer.assignment()):
+                break
+        if commit:
+            consumer.commit(asynchronous=False)
+        return found
+    finally:
+        consumer.close()
+
+
+def commit_at(bootstrap: str, group: str, topic: str, offset: int, partition: int = 0) -> None:
+    """Put a group to a position."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+    try:
+        consumer.commit(offsets=[Place(topic, partition, offset)], asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def log_numbers(bootstrap: str, topic: str, partition: int = 0) -> list[int]:
+    """Everything that a partition holds, in order."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "log", "enable.partition.eof": True, "log_level": 0}
+    )
+    try:
+        consumer.assign([Place(topic, partition, 0)])
+        found: list[int] = []
+        while True:
+            message = consumer.poll(10)
+            assert message is not None, f"{topic}: nothing came"
+            if message.error() is not None:
+                return found
+            found.append(int(message.value() or b"-1"))
+    finally:
+        consumer.close()
