@@ -17,6 +17,8 @@ from twinlog.surface.cli.demo import demo
 from twinlog.surface.cli.diff import diff
 from twinlog.surface.cli.doctor import doctor
 from twinlog.surface.cli.explain import app as explain_app
+from twinlog.surface.cli.failover import app as switch_app
+from twinlog.surface.cli.failover import failback, failover
 from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.imports import app as import_app
 from twinlog.surface.cli.link import app as link_app
@@ -50,6 +52,9 @@ app.command()(demo)
 app.add_typer(link_app, name="link")
 app.add_typer(import_app, name="import")
 app.add_typer(explain_app, name="explain")
+app.command()(failover)
+app.command()(failback)
+app.add_typer(switch_app, name="switch")
 app.add_typer(local.app, name="local")
 
 

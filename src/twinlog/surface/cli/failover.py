@@ -1,0 +1,165 @@
+"""`twinlog failover`, `twinlog failback` and `twinlog switch`: the switch between the two sides of a link."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from twinlog.config.pair import load_pair
+from twinlog.errors import SwitchRunning, UsageError
+from twinlog.model.switch import Command
+from twinlog.recovery.report import Report
+from twinlog.recovery.switching import Switching
+from twinlog.service import SparkPlace, scratch_folder, switching
+from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.switch_view import print_plan, print_report, print_standing
+
+T = TypeVar("T")
+
+Link = Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")]
+Config = Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. What is at risk is printed all the same.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the plan and what is at risk.")]
+Folder = Annotated[Path, typer.Option(help="Where the local journal, exports and reports go.")]
+Master = Annotated[str | None, typer.Option(help="Spark master for copying back. Default: here.")]
+Form = Annotated[Output, typer.Option("--output", "-o", help="table or json")]
+FOLDER = Path("twinlog-switch")
+
+app = typer.Typer(help="How a switch stands; resume or give up an interrupted one.", no_args_is_help=True)
+
+
+def failover(
+    link: Link,
+    config: Config,
+    planned: Annotated[bool, typer.Option("--planned", help="The source lives: drain it first, lose nothing.")] = False,
+    unplanned: Annotated[
+        bool, typer.Option("--unplanned", help="The source is lost: go with what was copied.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    folder: Folder = FOLDER,
+    output: Form = Output.TABLE,
+) -> None:
+    """Make the target of a link the active side.
+
+    Each step is written to a journal on the target (topic twinlog-switch.internal) and to a file. After a crash the
+    same command, or `twinlog switch resume`, goes on where it stopped.
+    """
+    if planned == unplanned:
+        raise UsageError("say either --planned (the source lives) or --unplanned (it is lost)")
+    command: Command = "failover-planned" if planned else "failover-unplanned"
+    _switch(link, config, command, folder, output, dry_run=dry_run, yes=yes)
+
+
+def failback(
+    link: Link,
+    config: Config,
+    delta: Annotated[bool, typer.Option("--delta", help="Its data survived: copy only what is new.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Its data is lost: delete the rest, copy everything.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    folder: Folder = FOLDER,
+    master: Master = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Make the source of a link the active side again, after a failover.
+
+    With --delta records that the old primary has and the other side never got are found, exported and, by
+    `switch.tail`, appended or left. With --full the mirrored topics of the source are deleted and copied anew.
+    """
+    if delta == full:
+        raise UsageError("say either --delta (the data of the source survived) or --full (it is lost)")
+    command: Command = "failback-delta" if delta else "failback-full"
+    _switch(link, config, command, folder, output, dry_run=dry_run, yes=yes, master=master)
+
+
+@app.command()
+def status(link: Link, config: Config, output: Form = Output.TABLE) -> None:
+    """Show which side is active, what each link may do, and every switch there was. Exit code 1 while one is open."""
+    standing = _within(link, config, FOLDER, None, output, lambda one: one.standing())
+    print_standing(link, standing, output)
+    if standing.open is not None:
+        raise typer.Exit(1)
+
+
+@app.command()
+def resume(
+    link: Link, config: Config, folder: Folder = FOLDER, master: Master = None, output: Form = Output.TABLE
+) -> None:
+    """Go on with an interrupted switch, at the step where it stopped."""
+    report = _within(link, config, folder, master, output, lambda one: one.resume())
+    print_report(report, output, str(folder))
+
+
+@app.command()
+def abort(link: Link, config: Config, folder: Folder = FOLDER, output: Form = Output.TABLE) -> None:
+    """Give an open switch up: producers are let in again and the link goes on. Not once a side was made active."""
+    report = _within(link, config, folder, None, output, lambda one: one.abort())
+    print_report(report, output, str(folder))
+
+
+def _switch(
+    link: str,
+    config: Path,
+    command: Command,
+    folder: Path,
+    output: Output,
+    *,
+    dry_run: bool,
+    yes: bool,
+    master: str | None = None,
+) -> None:
+    async def work(one: Switching) -> Report | None:
+        try:
+            facts, plan = await one.plan(command)
+        except SwitchRunning:
+            standing = await one.standing()
+            if dry_run or standing.open is None or standing.open.claim.command != command:
+                raise
+            return await one.resume()
+        if dry_run or not (yes and output is Output.JSON):
+            print_plan(facts, plan, output)
+        if dry_run:
+            return None
+        if not yes:
+            _confirm(link, command)
+        return await one.execute(plan)
+
+    report = _within(link, config, folder, master, output, work)
+    if report is not None:
+        print_report(report, output, str(folder))
+
+
+def _confirm(link: str, command: Command) -> None:
+    """Typed, not clicked: the name of the link is what makes a hand stop."""
+    said = typer.prompt(
+        f"Type {link} to begin the {command.replace('-', ' ')}", default="", show_default=False, err=True
+    )
+    if said.strip() != link:
+        raise UsageError("not confirmed; nothing was changed")
+
+
+def _within(
+    link: str,
+    config: Path,
+    folder: Path,
+    master: str | None,
+    output: Output,
+    work: Callable[[Switching], Coroutine[Any, Any, T]],
+) -> T:
+    pair = load_pair(config, link)
+    scratch = scratch_folder()
+    console = Console(stderr=True)
+    try:
+        with switching(pair, SparkPlace(master), folder.absolute(), scratch) as one:
+            if output is Output.TABLE:
+                one.say = lambda line: console.print(line, highlight=False)
+            return asyncio.run(work(one))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

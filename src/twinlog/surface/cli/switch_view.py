@@ -1,0 +1,131 @@
+"""How a switch is shown: its plan, what is at risk, its course and its report."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.model.switch_plan import Facts, Plan
+from twinlog.recovery.report import Report
+from twinlog.recovery.switching import Standing, reports
+from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.status import number
+
+_STATUS = {"done": "green", "failed": "red", "begun": "yellow"}
+
+
+def plan_as_json(facts: Facts, plan: Plan) -> dict[str, Any]:
+    """The plan for programs."""
+    return {
+        "link": str(plan.link),
+        "command": plan.command,
+        "active": facts.active,
+        "will_be_active": facts.new_active,
+        "at_risk": asdict(plan.at_risk),
+        "warnings": list(plan.warnings),
+        "wiped": list(plan.wiped),
+        "steps": [asdict(step) for step in plan.steps],
+    }
+
+
+def print_plan(facts: Facts, plan: Plan, output: Output) -> None:
+    """What will be done, and what is at stake."""
+    if output is Output.JSON:
+        typer.echo(json.dumps(plan_as_json(facts, plan), indent=2))
+        return
+    console = Console()
+    console.print(Text(f"{plan.command} of {plan.link}: {facts.active} is active, {facts.new_active} will be", "bold"))
+    table = Table()
+    for title in ("step", "what", "changes", "at risk"):
+        table.add_column(title, overflow="fold")
+    for step in plan.steps:
+        lasting = "" if step.reversible else " (cannot be undone)"
+        table.add_row(step.id, step.title, step.changes + lasting, step.risk)
+    console.print(table)
+    print_risk(console, plan)
+
+
+def print_risk(console: Console, plan: Plan) -> None:
+    """What the operator puts at stake, in numbers; unknown is said, never shown as 0."""
+    risk = plan.at_risk
+    behind = number(risk.seconds, " s")
+    size = number(None if risk.bytes is None else risk.bytes / 1e6, " MB")
+    console.print(
+        Text("at risk: ", "bold").append(f"{number(risk.records)} records, {size}, {behind}; {risk.groups} groups move")
+    )
+    if risk.known_at_ms is not None:
+        when = time.strftime("%H:%M:%S", time.localtime(risk.known_at_ms / 1000))
+        console.print(f"  known at {when}; what was written later is not known", highlight=False)
+    for sentence in risk.sentences:
+        console.print(f"  {sentence}", highlight=False)
+    for topic in plan.wiped:
+        console.print(Text(f"  will be deleted: {topic}", "red"))
+    for warning in plan.warnings:
+        console.print(Text(f"  {warning}", "yellow"))
+
+
+def print_report(report: Report, output: Output, files: str) -> None:
+    """What happened."""
+    if output is Output.JSON:
+        typer.echo(json.dumps({**report.as_json(), "folder": files}, indent=2))
+        return
+    console = Console()
+    rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
+    console.print(
+        Text(f"{report.command} {report.switch}: {report.outcome}; ", "bold").append(
+            f"{report.active} is active (generation {report.generation}), recovery time {rto}"
+        )
+    )
+    table = Table()
+    for title in ("step", "status", "seconds", "what"):
+        table.add_column(title, overflow="fold", justify="right" if title == "seconds" else "left")
+    for one in report.steps:
+        status = Text(str(one["status"]), _STATUS.get(str(one["status"]), ""))
+        table.add_row(str(one["step"]), status, f"{one['took_ms'] / 1000:.1f}", str(one["says"]))
+        for finding in one["findings"]:
+            table.add_row("", "", "", Text(str(finding), "yellow"))
+    console.print(table)
+    console.print(f"journal and report: {files}", highlight=False)
+
+
+def print_standing(link: str, standing: Standing, output: Output) -> None:
+    """Who is active, what is open, what was done."""
+    state = standing.state
+    if output is Output.JSON:
+        typer.echo(
+            json.dumps(
+                {
+                    "link": link,
+                    "state": state.model_dump(exclude={"runner"}) if state else None,
+                    "switches": [report.as_json() for report in reports(standing)],
+                },
+                indent=2,
+            )
+        )
+        return
+    console = Console()
+    if state is None:
+        console.print(f"{link}: there never was a switch; the source is active", highlight=False)
+    else:
+        console.print(f"{link}: {state.active} is active, generation {state.generation} ({state.why})", highlight=False)
+        for name, mode in state.links.items():
+            console.print(f"  {name}: {mode}", highlight=False)
+        for cluster, means in state.fence_on_return.items():
+            console.print(Text(f"  {cluster}: is shut on its return ({means})", "yellow"))
+    for report in reports(standing):
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(report.began_ms / 1000))
+        last = report.steps[-1] if report.steps else {"step": "-", "status": "-"}
+        console.print(
+            f"  {when} {report.command} by {report.operator}: {report.outcome}, last step {last['step']} "
+            f"({last['status']})",
+            highlight=False,
+        )
+        if report.outcome == "open":
+            console.print(Text(f"    `twinlog switch resume {link}` goes on when its process is gone", "yellow"))
