@@ -37,6 +37,7 @@ app = typer.Typer(help="How a switch stands; resume or give up an interrupted on
 def failover(
     link: Link,
     config: Config,
+    *,
     planned: Annotated[bool, typer.Option("--planned", help="The source lives: drain it first, lose nothing.")] = False,
     unplanned: Annotated[
         bool, typer.Option("--unplanned", help="The source is lost: go with what was copied.")
@@ -60,6 +61,7 @@ def failover(
 def failback(
     link: Link,
     config: Config,
+    *,
     delta: Annotated[bool, typer.Option("--delta", help="Its data survived: copy only what is new.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Its data is lost: delete the rest, copy everything.")] = False,
     dry_run: DryRun = False,
@@ -82,7 +84,7 @@ def failback(
 @app.command()
 def status(link: Link, config: Config, output: Form = Output.TABLE) -> None:
     """Show which side is active, what each link may do, and every switch there was. Exit code 1 while one is open."""
-    standing = _within(link, config, FOLDER, None, output, lambda one: one.standing())
+    standing = _within(link, config, FOLDER, output, lambda one: one.standing())
     print_standing(link, standing, output)
     if standing.open is not None:
         raise typer.Exit(1)
@@ -93,14 +95,14 @@ def resume(
     link: Link, config: Config, folder: Folder = FOLDER, master: Master = None, output: Form = Output.TABLE
 ) -> None:
     """Go on with an interrupted switch, at the step where it stopped."""
-    report = _within(link, config, folder, master, output, lambda one: one.resume())
+    report = _within(link, config, folder, output, lambda one: one.resume(), master=master)
     print_report(report, output, str(folder))
 
 
 @app.command()
 def abort(link: Link, config: Config, folder: Folder = FOLDER, output: Form = Output.TABLE) -> None:
     """Give an open switch up: producers are let in again and the link goes on. Not once a side was made active."""
-    report = _within(link, config, folder, None, output, lambda one: one.abort())
+    report = _within(link, config, folder, output, lambda one: one.abort())
     print_report(report, output, str(folder))
 
 
@@ -131,7 +133,7 @@ def _switch(
             _confirm(link, command)
         return await one.execute(plan)
 
-    report = _within(link, config, folder, master, output, work)
+    report = _within(link, config, folder, output, work, master=master)
     if report is not None:
         print_report(report, output, str(folder))
 
@@ -149,9 +151,10 @@ def _within(
     link: str,
     config: Path,
     folder: Path,
-    master: str | None,
     output: Output,
     work: Callable[[Switching], Coroutine[Any, Any, T]],
+    *,
+    master: str | None = None,
 ) -> T:
     pair = load_pair(config, link)
     scratch = scratch_folder()

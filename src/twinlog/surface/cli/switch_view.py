@@ -16,7 +16,7 @@ from twinlog.model.switch_plan import Facts, Plan
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Standing, reports
 from twinlog.surface.cli.output import Output
-from twinlog.surface.cli.status import number
+from twinlog.surface.cli.words import number
 
 _STATUS = {"done": "green", "failed": "red", "begun": "yellow"}
 
