@@ -20,8 +20,9 @@ from twinlog.kafka.admin import TopicOrder
 from twinlog.kafka.client_options import client_options
 from twinlog.model.mirrormaker import OffsetSync, SourceOffset, connect_offsets_topic
 from twinlog.model.names import TopicPartition
+from twinlog.model.takeover_decision import Fresh, Inherited, Refused
 from twinlog.surface.cli.main import app
-from twinlog.sync.mirrormaker_takeover import Fresh, Inherited, MirrorMakerTakeover, Refused
+from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 
 
 class StandIn:

@@ -20,9 +20,9 @@ def log(contents, first=0):
     return [Seen(first + index, content) for index, content in enumerate(contents)]
 
 
-def tails(last, source, target, **rest):
-    wishes = {"source_start": source[0].offset if source else 0, "source_whole": True} | rest
-    return Tails(last=last, source=source, target=target, **wishes)
+def tails(last, source, target, *, source_start=None, source_whole=True, anchors=()):
+    start = source_start if source_start is not None else source[0].offset if source else 0
+    return Tails(last, source, start, source_whole, target, anchors)
 
 
 def test_after_a_clean_stop_copying_goes_on_behind_the_noted_offset():
@@ -117,7 +117,9 @@ def test_holes_of_compaction_on_either_side_are_no_difference():
 )
 def test_any_history_of_crashes_is_continued_exactly_behind_what_was_copied(contents, ends, data):
     """MirrorMaker 2 copies, notes some offset, crashes, begins behind the noted one again; records repeat a lot."""
-    target, syncs, high, last = [], [], 0, -1
+    target: list[int] = []
+    syncs: list[tuple[int, int]] = []
+    high, last = 0, -1
     for wanted in ends:
         begin, end = last + 1, min(wanted, len(contents))
         assume(end > begin)

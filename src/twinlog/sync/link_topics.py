@@ -16,8 +16,9 @@ from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds
 from twinlog.model.roster import Origins, may_create
 from twinlog.model.selection import replicates
 from twinlog.model.start import AtTime, Earliest, Latest
+from twinlog.model.takeover_decision import Fresh, Inherited, Refused, takeover_note
 from twinlog.model.topics import Roster, TopicFacts
-from twinlog.sync.mirrormaker_takeover import Fresh, Inherited, MirrorMakerTakeover, Refused, takeover_note
+from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 from twinlog.sync.topics import TopicSync
 
 LEDGER_CONFIGS: Final = {

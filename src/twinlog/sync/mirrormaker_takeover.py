@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.errors import AccessDenied, ClusterError, MirrorMakerRuns, RecordsUnreadable, TopicUnknown
@@ -22,7 +20,6 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import LogRecord
 from twinlog.kafka.spans import Span, read_spans, read_topic
 from twinlog.model.groups import ListedGroup
-from twinlog.model.ledger import ChoreNote
 from twinlog.model.mirrormaker import NotReadable, OffsetSync, SourceOffset, connect_offsets_topic
 from twinlog.model.mirrormaker_takeover import (
     Continue,
@@ -37,6 +34,7 @@ from twinlog.model.mirrormaker_takeover import (
     judge,
 )
 from twinlog.model.names import NextOffset, TopicPartition
+from twinlog.model.takeover_decision import Decision, Fresh, Inherited, Postponed, Refused
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
 
@@ -47,42 +45,6 @@ LIMIT: Final = 20_000
 _WITHOUT_ANCHOR: Final = 200
 _PARTITIONS_AT_ONCE: Final = 64
 _WITHIN_S: Final = 120.0
-_LISTED: Final = 50
-
-
-@dataclass(frozen=True)
-class Fresh:
-    """MirrorMaker 2 left nothing to go on from: `start.from` decides."""
-
-    remark: str | None = None
-
-
-@dataclass(frozen=True)
-class Inherited:
-    """Copying goes on at `resume`; `checked` against the data, or MirrorMaker 2's word alone."""
-
-    last: int
-    resume: int
-    checked: bool
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Refused:
-    """The data says otherwise than MirrorMaker 2."""
-
-    last: int
-    problem: str
-
-
-@dataclass(frozen=True)
-class Postponed:
-    """Not to be decided now; it is asked again."""
-
-    reason: str
-
-
-Decision: TypeAlias = Fresh | Inherited | Refused | Postponed
 
 
 class MirrorMakerTakeover:
@@ -337,29 +299,3 @@ def _remark(partition: TopicPartition, remote: TopicPartition, end: int | Cluste
             "new copies are put behind. If another mirror filled it, records are there twice: exclude or delete it"
         )
     return None
-
-
-def takeover_note(decisions: Mapping[TopicPartition, Decision], now_ms: int) -> ChoreNote | None:
-    """What the ledger, and with it `twinlog status`, is told; nothing when all partitions simply begin."""
-    counts = Counter[str]()
-    findings: list[str] = []
-    for partition, decision in decisions.items():
-        match decision:
-            case Fresh(remark):
-                findings += [remark] if remark else []
-                counts["begun"] += 1
-            case Inherited(_, resume, checked, remarks):
-                findings += [f"{partition}: goes on at {resume}: {remark}" for remark in remarks]
-                findings += [] if checked else [f"{partition}: goes on at {resume}, not compared with the data"]
-                counts["continued"] += 1
-            case Refused(_, problem):
-                findings.append(f"{partition}: {problem}")
-                counts["refused"] += 1
-            case Postponed(reason):
-                findings.append(reason)
-                counts["postponed"] += 1
-    if not findings and set(counts) <= {"begun"}:
-        return None
-    return ChoreNote(
-        chore="takeover", at_ms=now_ms, counts=dict(counts), findings=findings[:_LISTED], found=len(findings)
-    )

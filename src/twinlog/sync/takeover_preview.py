@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias, assert_never
 from twinlog.ledger.snapshot import read_ledger
 from twinlog.model.names import TopicPartition
 from twinlog.model.selection import replicates
+from twinlog.model.takeover_decision import Decision, Fresh, Inherited, Postponed, Refused
 from twinlog.model.topics import TopicFacts
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.mirrormaker_takeover import Decision, Fresh, Inherited, MirrorMakerTakeover, Postponed, Refused
+from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 
 How: TypeAlias = Literal["mirrored", "compared", "not compared", "begins", "refused", "postponed"]
 _LEDGER_WITHIN_S = 30.0
