@@ -153,10 +153,25 @@ def test_a_position_from_before_the_copy_is_translated_only_when_nothing_between
     standing = history.decide()
     assert standing.remark is Remark.UNTRANSLATED
     assert standing.finding() == (
-        "g: orders-0: offset 2 lies before 5, where the copy begins; what lies between is not copied"
+        "g: orders-0: offset 2 lies before 5, where the ledger begins; it copied nothing before"
     )
     history.source_start = 5
     assert history.decide().position == 0
+
+
+def test_behind_the_beginning_of_the_ledger_the_last_checkpoint_counts_if_it_lies_before() -> None:
+    history = History(origin=50)
+    history.target = [*range(50)]  # another mirror copied these
+    history.produce([True] * 10)
+    history.copy(10)
+    history.committed = 30
+    history.told[KEY] = Told(20, 20)
+    standing = history.decide()
+    assert standing.translation == AtOrBefore(20)
+    assert (standing.write, standing.checkpoint) == (GroupPosition(20, "m"), None)
+    assert (standing.remark, standing.re_read) == (Remark.ROUGH, None)
+    history.told[KEY] = Told(40, 40)
+    assert history.decide().remark is Remark.UNTRANSLATED
 
 
 def test_a_place_that_the_target_deleted_becomes_the_earliest_and_is_named() -> None:

@@ -1,11 +1,11 @@
-"""Reading a whole ledger once: for commands and the client library, beside or without a running engine."""
+"""The ledger of a link that must have one: for commands, beside or without a running engine."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
-from twinlog.errors import BrokerRefused, LedgerMissing
+from twinlog.errors import LedgerMissing
+from twinlog.ledger import snapshot
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger import ledger_topic
 from twinlog.model.names import LinkName
@@ -15,15 +15,8 @@ _WITHIN_S: Final = 60.0
 
 
 async def read_ledger(target: Cluster, link: LinkName) -> LedgerView:
-    """Everything that the ledger of a link says now, its offset maps included."""
-    topic = ledger_topic(link.source)
-    metadata = (await target.refresh([topic]))[topic]
-    if metadata.error or not metadata.leaders:
-        raise LedgerMissing(str(link), topic, target.alias)
-    view = LedgerView(dict.fromkeys(metadata.leaders, 0), keep_maps=True)
-    try:
-        async with asyncio.timeout(_WITHIN_S):
-            await view.catch_up(target, link.source)
-    except TimeoutError:
-        raise BrokerRefused(target.alias, f"{topic} could not be read within {_WITHIN_S:.0f} s") from None
+    """Everything that the ledger says now, its offset maps included."""
+    view = await snapshot.read_ledger(target.settings, link.source, within_s=_WITHIN_S)
+    if view is None:
+        raise LedgerMissing(str(link), ledger_topic(link.source), target.alias)
     return view

@@ -70,6 +70,7 @@ class Remark(Enum):
     """What is special about a position."""
 
     UNTRANSLATED = "untranslated"
+    ROUGH = "rough"
     MOVED_UP = "moved up"
     HELD = "held"
     ACTIVE = "active"
@@ -95,13 +96,13 @@ class Standing(NamedTuple):
     @property
     def re_read(self) -> int | None:
         """Offsets that the target's group would read a second time if it took over now; None: nobody knows."""
-        if self.position is None or self.on_target is None:
+        if self.position is None or self.on_target is None or self.remark is Remark.ROUGH:
             return None
         return max(0, self.position - self.on_target)
 
     def finding(self) -> str | None:
         """A sentence for the operator, where there is something to know (R13)."""
-        if self.remark in {Remark.UNTRANSLATED, Remark.MOVED_UP, Remark.HELD}:
+        if self.remark in {Remark.UNTRANSLATED, Remark.ROUGH, Remark.MOVED_UP, Remark.HELD}:
             return f"{self.group}: {self.source}: {self.why}"
         return None
 
@@ -125,7 +126,7 @@ def translation_of(position: int, copied: Copied) -> Translation:
     if position < copied.first:
         if copied.source_start is None or copied.source_start < copied.first:
             return Untranslatable(
-                f"offset {position} lies before {copied.first}, where the copy begins; what lies between is not copied"
+                f"offset {position} lies before {copied.first}, where the ledger begins; it copied nothing before"
             )
         position = copied.first  # what lies between is gone from the source as well: nobody can read it any more
     if copied.translate is None:
@@ -176,6 +177,10 @@ class _Place(NamedTuple):
 
     def stand(self, rewinds: Rewinds, *, writing: bool) -> Standing:
         translation = translation_of(self.committed.offset, self.copied)
+        remark, why = None, ""
+        if isinstance(translation, Untranslatable) and (told := self._told_before()) is not None:
+            remark, why = Remark.ROUGH, f"{translation.reason}; its last checkpoint is used"
+            translation = AtOrBefore(told.downstream)
         match translation:
             case Untranslatable():
                 return self._standing(translation, Remark.UNTRANSLATED, translation.reason)
@@ -184,7 +189,6 @@ class _Place(NamedTuple):
             case _:
                 assert_never(translation)
         position = self._within(wanted)
-        remark, why = None, ""
         if position > wanted:
             remark = Remark.MOVED_UP
             why = f"the target deleted offsets {wanted}..{position - 1}; its group goes on at the earliest, {position}"
@@ -212,6 +216,15 @@ class _Place(NamedTuple):
         """What was told of this incarnation."""
         told = self.told
         return told if told and told.incarnation in {None, self.copied.incarnation} else None
+
+    def _told_before(self) -> Told | None:
+        """What was told of a place at or before this one: reading from there skips nothing.
+
+        So a group that is behind the beginning of the ledger keeps what MirrorMaker 2 told of it before we took over.
+        """
+        told = self._told_here()
+        here = told is not None and self.copied.trouble is None and told.upstream <= self.committed.offset
+        return told if here else None
 
     def _went_back(self) -> bool:
         told = self._told_here()
