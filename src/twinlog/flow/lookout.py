@@ -1,0 +1,272 @@
+"""The lookout: looks at every link again and again, and remembers an hour of it. Runs in the service's loop.
+
+Metrics, pages and answers of the API read what it saw last, so that a thousand readers cost the clusters no more than
+one. It looks from outside, as `twinlog status` does: what it tells holds wherever the engines run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import TwinlogError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.group_positions import Standing
+from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus
+from twinlog.model.history import EVENTS, SAMPLES, Event, Sample, events_between, sample_of
+from twinlog.model.movement import WINDOW, Movement, Seen, movement, worst
+from twinlog.model.names import TopicPartition
+from twinlog.model.switch import StateEntry, Switch
+from twinlog.wire.connection import ConnectionTrouble
+
+log = logging.getLogger("twinlog.lookout")
+
+LOOK_SECONDS: Final = 2.0
+SLOW_SECONDS: Final = 30.0
+"""How often groups and the switch log are looked at."""
+_MOVEMENT_SECONDS: Final = 10.0
+_SHARE: Final = 5.0
+"""A look that takes long is taken less often: at most a fifth of the time is spent looking."""
+_ODDITIES: Final = (TwinlogError, TimeoutError, *ConnectionTrouble)
+
+
+class Looks(Protocol):
+    """Eyes on one link (flow.observe.Observer)."""
+
+    async def look(self) -> LinkStatus:
+        """One look. Raises ClusterError."""
+
+    @property
+    def view(self) -> LedgerView:
+        """The ledger as of the last look."""
+
+
+class Groups(Protocol):
+    """How the groups of a link stand (sync.group_report.GroupReport)."""
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """All positions."""
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What could not be looked at."""
+
+
+class Switches(Protocol):
+    """How the switch of a pair stands (recovery.switching.Standing)."""
+
+    @property
+    def state(self) -> StateEntry | None:
+        """The decision that holds."""
+
+    @property
+    def open(self) -> Switch | None:
+        """The switch that runs, if one does."""
+
+    @property
+    def ended(self) -> tuple[Switch, ...]:
+        """Those that are over."""
+
+
+@dataclass(frozen=True)
+class Eyes:
+    """How links are looked at (given by the service)."""
+
+    links: Callable[[], Sequence[LinkSettings]]
+    observer: Callable[[LinkSettings], Looks]
+    groups: Callable[[LinkSettings], Awaitable[Groups]]
+    switches: Callable[[LinkSettings], Awaitable[Switches]]
+
+
+@dataclass
+class Sight:
+    """What is known about one link."""
+
+    link: LinkSettings
+    looks: Looks
+    status: LinkStatus | None = None
+    trouble: str | None = None  # why the last look failed
+    remedy: str = ""
+    looked_ms: int = 0
+    took_s: float = 0.0
+    failures: int = 0  # in a row
+    samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+    groups: Groups | None = None
+    groups_trouble: str | None = None
+    groups_ms: int = 0
+    switches: Switches | None = None
+    switches_trouble: str | None = None
+    movements: dict[TopicPartition, Movement] = field(default_factory=dict)
+    group_movements: dict[str, Movement] = field(default_factory=dict)
+    _seen: dict[TopicPartition, deque[Seen]] = field(default_factory=dict)
+    _groups_seen: dict[tuple[str, TopicPartition], deque[Seen]] = field(default_factory=dict)
+    _moved_at: float = 0.0
+
+    def take(self, status: LinkStatus) -> list[Event]:
+        """Remember one look; returns what is new in it."""
+        events = list(events_between(self.status, status))
+        self.status, self.trouble, self.remedy, self.failures = status, None, "", 0
+        self.samples.append(sample_of(status))
+        if time.monotonic() - self._moved_at >= _MOVEMENT_SECONDS:
+            self._moved_at = time.monotonic()
+            self._observe_partitions(status)
+        return events
+
+    def _observe_partitions(self, status: LinkStatus) -> None:
+        engine = status.engine
+        alive = engine is not None and status.now_ms - engine.at_ms <= ENGINE_SILENT_MS and engine.phase == "running"
+        there = {part.partition for part in status.partitions}
+        self._seen = {partition: seen for partition, seen in self._seen.items() if partition in there}
+        for part in status.partitions:
+            window = self._seen.setdefault(part.partition, deque(maxlen=WINDOW))
+            window.append(Seen(part.source_next, part.lag, alive))
+        self.movements = {partition: movement(list(seen)) for partition, seen in self._seen.items()}
+
+    def take_groups(self, report: Groups) -> None:
+        """Remember how groups stand, and judge whether each gets on."""
+        self.groups, self.groups_trouble, self.groups_ms = report, None, _now_ms()
+        ends = {part.partition: part.source_end for part in (self.status.partitions if self.status else ())}
+        there: dict[tuple[str, TopicPartition], deque[Seen]] = {}
+        by_group: dict[str, list[Movement]] = {}
+        for standing in report.standings:
+            key = (standing.group, standing.source)
+            window = there[key] = self._groups_seen.get(key, deque(maxlen=WINDOW))
+            end = ends.get(standing.source)
+            offset = standing.committed.offset
+            window.append(Seen(offset, None if end is None else max(0, end - offset)))
+            by_group.setdefault(standing.group, []).append(movement(list(window)))
+        self._groups_seen = there
+        self.group_movements = {group: worst(found) for group, found in by_group.items()}
+
+
+class Lookout:
+    """All links of the service, watched."""
+
+    def __init__(self, eyes: Eyes, *, look_seconds: float = LOOK_SECONDS, slow_seconds: float = SLOW_SECONDS) -> None:
+        self._eyes = eyes
+        self._look_seconds = look_seconds
+        self._slow_seconds = slow_seconds
+        self._tasks: dict[str, list[asyncio.Task[None]]] = {}
+        self._watchers: set[asyncio.Event] = set()
+        self.sights: dict[str, Sight] = {}
+        self.events: deque[Event] = deque(maxlen=EVENTS)
+
+    async def run(self) -> None:
+        """Until cancelled: one watch per link, also for links that come and go."""
+        try:
+            while True:
+                self._meet(self._eyes.links())
+                await asyncio.sleep(min(1.0, self._look_seconds))
+        finally:
+            for name in list(self._tasks):
+                self._forget(name)
+
+    def _meet(self, links: Iterable[LinkSettings]) -> None:
+        wanted = {link.name: link for link in links}
+        for name in self.sights.keys() - wanted.keys():
+            self._forget(name)
+        for name, link in wanted.items():
+            sight = self.sights.get(name)
+            if sight is not None and sight.link == link:
+                continue
+            self._forget(name)
+            fresh = self.sights[name] = Sight(link, self._eyes.observer(link))
+            if sight is not None:  # its settings changed: what it did before is still true
+                fresh.samples, fresh.status = sight.samples, sight.status
+            self._tasks[name] = [
+                asyncio.create_task(self._watch(fresh)),
+                asyncio.create_task(self._watch_slowly(fresh)),
+            ]
+
+    def _forget(self, name: str) -> None:
+        for task in self._tasks.pop(name, ()):
+            task.cancel()
+        self.sights.pop(name, None)
+
+    async def _watch(self, sight: Sight) -> None:
+        while True:
+            began = time.monotonic()
+            try:
+                self.tell(sight.take(await sight.looks.look()))
+            except _ODDITIES as error:
+                sight.trouble = str(error) or type(error).__name__
+                sight.remedy = error.way_out() if isinstance(error, TwinlogError) else ""
+                sight.failures += 1
+            except Exception as error:  # a mistake of ours must be seen, and must not end the watch
+                log.exception("%s: looking", sight.link.name)
+                sight.trouble, sight.failures = f"unexpected: {error!r}", sight.failures + 1
+            sight.looked_ms, sight.took_s = _now_ms(), time.monotonic() - began
+            self._wake()
+            await asyncio.sleep(max(self._look_seconds, sight.took_s * _SHARE))
+
+    async def _watch_slowly(self, sight: Sight) -> None:
+        while sight.status is None:
+            await self.next_change()
+        while True:
+            began = time.monotonic()
+            await self.look_at_switches(sight)
+            await self.look_at_groups(sight)
+            await asyncio.sleep(max(self._slow_seconds, (time.monotonic() - began) * _SHARE))
+
+    async def look_at_groups(self, sight: Sight) -> None:
+        """One look at the groups of a link, now."""
+        try:
+            sight.take_groups(await self._eyes.groups(sight.link))
+        except _ODDITIES as error:
+            sight.groups_trouble = str(error) or type(error).__name__
+        except Exception as error:
+            log.exception("%s: looking at groups", sight.link.name)
+            sight.groups_trouble = f"unexpected: {error!r}"
+
+    async def look_at_switches(self, sight: Sight) -> None:
+        """One look at the switch log of a link, now."""
+        try:
+            found = await self._eyes.switches(sight.link)
+        except _ODDITIES as error:
+            sight.switches_trouble = str(error) or type(error).__name__
+        except Exception as error:
+            log.exception("%s: looking at switches", sight.link.name)
+            sight.switches_trouble = f"unexpected: {error!r}"
+        else:
+            before, sight.switches, sight.switches_trouble = sight.switches, found, None
+            self.tell(_switch_events(sight.link.name, before, found))
+
+    def tell(self, events: Iterable[Event]) -> None:
+        """Add what happened."""
+        self.events.extend(events)
+
+    async def next_change(self) -> None:
+        """Wait for the next look at any link."""
+        event = asyncio.Event()
+        self._watchers.add(event)
+        try:
+            await event.wait()
+        finally:
+            self._watchers.discard(event)
+
+    def _wake(self) -> None:
+        for event in self._watchers:
+            event.set()
+
+
+def _switch_events(link: str, before: Switches | None, after: Switches) -> list[Event]:
+    was = before.open.id if before is not None and before.open else None
+    now = after.open.id if after.open else None
+    if was == now:
+        return []
+    if after.open is not None:
+        who = f"{after.open.claim.command} begun by {after.open.claim.operator}"
+        return [Event(_now_ms(), link, "switch", "warning", link, who)]
+    active = f"; {after.state.active} is active" if after.state else ""
+    return [Event(_now_ms(), link, "switch", "good", link, f"the switch is over{active}", ended=True)]
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
