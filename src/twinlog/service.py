@@ -26,6 +26,9 @@ from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.doctor.answers import Diagnosis
 from twinlog.doctor.gather import gather
 from twinlog.doctor.registry import examine
+from twinlog.drill.canary import Canary
+from twinlog.drill.reports import Reports
+from twinlog.drill.run import Drills
 from twinlog.errors import EngineNotStarted, UsageError
 from twinlog.flow.engine import LinkEngine
 from twinlog.flow.fleet import Engine, Fleet
@@ -138,6 +141,16 @@ class Service:
         """Show in the status of every link that the file is wrong and that it runs with what was read before."""
         self._settings_file.rejected(reasons)
 
+    def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
+        """Compare both logs of a link on the session that its engine runs on. Blocks: call it in a thread."""
+        on_progress("planning", 0, 0)
+        planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+        return Verification(self._session, planner, self._cores, on_progress).run(wish, planner.plan(wish))
+
+    def switching(self, pair: Pair, folder: Path) -> Switching:
+        """Switches of a pair, with engines on the session that is there."""
+        return Switching(pair, EngineCopier(lambda: self._start_query, self._state / "switch"), folder)
+
     def _start_spark(self) -> None:
         self._session = _spark_session(self._spark, self._slots, self._state)
 
@@ -241,14 +254,37 @@ async def examine_link(link: LinkSettings) -> list[Diagnosis]:
 @contextlib.contextmanager
 def switching(pair: Pair, spark: SparkPlace, folder: Path, state: Path) -> Iterator[Switching]:
     """Switches of a pair of clusters. Spark starts only for a step that copies, and ends with the block."""
+    with _spark_when_needed(spark, state) as starter:
+        yield Switching(pair, EngineCopier(starter, state), folder)
+
+
+@contextlib.contextmanager
+def drills(
+    pair: Pair, spark: SparkPlace, reports: Path, state: Path, say: Callable[[str], None] = print
+) -> Iterator[Drills]:
+    """Rehearsals of a link. Spark starts only for a canary, and ends with the block."""
+    eyes = observer(pair.link)
+
+    async def look() -> tuple[LinkStatus, LedgerView]:
+        return await eyes.look(), eyes.view
+
+    with _spark_when_needed(spark, state) as starter:
+        switch = Switching(pair, EngineCopier(starter, state), state / "switch")
+        canary = Canary(pair, starter, state, say)
+        yield Drills(pair, look, switch, canary.run, Reports(reports), say)
+
+
+@contextlib.contextmanager
+def _spark_when_needed(spark: SparkPlace, state: Path) -> Iterator[Callable[[], StartQuery]]:
     sessions: list[Any] = []
 
     def starter() -> StartQuery:
-        sessions.append(_spark_session(spark, SPARE_SLOTS, state))
+        if not sessions:
+            sessions.append(_spark_session(spark, SPARE_SLOTS, state))
         return lambda run, checkpoint: start_query(sessions[0], run, checkpoint)
 
     try:
-        yield Switching(pair, EngineCopier(starter, state), folder)
+        yield starter
     finally:
         for session in sessions:
             _stop_session(session)
@@ -276,6 +312,7 @@ def scratch_folder() -> Path:
 __all__ = [
     "Service",
     "SparkPlace",
+    "drills",
     "examine_link",
     "forget_topic",
     "group_explanation",
