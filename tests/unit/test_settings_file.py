@@ -227,9 +227,9 @@ def test_origins_tell_the_line_that_decided():
 
 
 def test_the_catalogue_is_whole_and_its_defaults_are_valid():
-    from twinlog.config import catalogue
+    from twinlog.config import catalogue, service_keys
 
-    named = [value for value in vars(catalogue).values() if isinstance(value, Key)]
+    named = [one for module in (catalogue, service_keys) for one in vars(module).values() if isinstance(one, Key)]
     assert set(map(id, named)) == set(map(id, SUPPORTED))
     for key in CATALOGUE:
         assert key.meaning

@@ -60,9 +60,10 @@ def _lines() -> Iterator[str]:
     yield _HEAD
     yield from _order()
     parts: tuple[tuple[str, _Chosen], ...] = (
-        ("The file", lambda key: Scope.FILE in key.scopes),
+        ("The file", lambda key: Scope.FILE in key.scopes and not key.own),
+        ("The service", lambda key: Scope.FILE in key.scopes and key.own),
         ("A link", lambda key: bool({Scope.LINK, Scope.LINK_ONLY} & set(key.scopes)) and not key.own),
-        ("A link: Twinlog's own", lambda key: key.own),
+        ("A link: Twinlog's own", lambda key: key.own and Scope.FILE not in key.scopes),
         ("Every client", lambda key: Scope.SHARED in key.scopes),
         ("One kind of client", lambda key: bool({Scope.CONSUMER, Scope.PRODUCER, Scope.ADMIN} & set(key.scopes))),
     )

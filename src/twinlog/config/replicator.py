@@ -175,7 +175,7 @@ class Connector:
 
 def translate(entries: Mapping[str, Entry], file: str) -> Connector:
     """Read a connector file as one link."""
-    connector = Connector(_link(entries), file)
+    connector = Connector(link_of(entries), file)
     for entry in entries.values():
         if entry.key not in {"name", "connector.class", "source.cluster.alias", "target.cluster.alias"}:
             connector.take(entry)
@@ -183,7 +183,7 @@ def translate(entries: Mapping[str, Entry], file: str) -> Connector:
     return connector
 
 
-def _link(entries: Mapping[str, Entry]) -> LinkName:
+def link_of(entries: Mapping[str, Entry]) -> LinkName:
     """Name the link: by the aliases in the file, by a name like `dc1-to-dc2`, or by the connector's name.
 
     The ledger and the writers' identities carry the source's name: two connectors into one cluster must not share it.

@@ -1,15 +1,16 @@
 """From a file to links: the door of this room. Runs once per start or validation, in the calling process.
 
     bytes -> entries (properties) -> values filled in (providers) -> links (here, routes, clients) -> remarks (review)
-             └─ a connector of Replicator's is translated (replicator) ─┘
+             └─ a connector is translated (replicator, mirror_connector) ─┘
 
-All errors of a file are found in one pass; then nothing is returned and nothing was started.
+All errors of a file are found in one pass; then nothing is returned and nothing was started. What the links of a file
+mean depends on all links that run beside them, so texts are drafted one by one and examined together.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -17,6 +18,7 @@ from typing import NamedTuple, cast
 from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
 from twinlog.config.lookup import LinkLookup, Lookup, Origin
+from twinlog.config.mirror_connector import is_mirror_connector, translate_mirror
 from twinlog.config.objectives import resolve_objectives
 from twinlog.config.precedence import (
     SOURCE_ADMIN,
@@ -26,12 +28,14 @@ from twinlog.config.precedence import (
     TARGET_CONSUMER,
     TARGET_PRODUCER,
 )
+from twinlog.config.properties import Entry
 from twinlog.config.providers import expand
 from twinlog.config.redirects import resolve_switch
 from twinlog.config.remarks import remark
 from twinlog.config.replicator import is_connector, parse_settings, translate
 from twinlog.config.review import review
 from twinlog.config.routes import resolve_routes
+from twinlog.config.service_settings import ServiceSettings, has_store, resolve_service
 from twinlog.config.settings import (
     AclsMode,
     ConfigConflict,
@@ -44,6 +48,7 @@ from twinlog.config.settings import (
     Mm2Takeover,
     OnGap,
 )
+from twinlog.config.translated import Translated
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.model.names import LinkName
 from twinlog.model.selection import Patterns, Selection
@@ -62,15 +67,29 @@ class Resolved:
     heartbeats: tuple[HeartbeatPair, ...]
     findings: tuple[Finding, ...]
     origins: Mapping[str, Mapping[str, Origin]] = field(repr=False)
+    service: ServiceSettings
+    # The text itself, to be read again together with links that were made while the service runs.
+    draft: Draft = field(repr=False)
+
+
+class Draft(NamedTuple):
+    """A text as far as it can be read alone."""
+
+    lookup: Lookup
+    clusters: tuple[str, ...]
+    connector: Translated | None
+    findings: tuple[Finding, ...]
 
 
 class Examined(NamedTuple):
-    """A file with everything that is wrong with it; the links are usable only when nothing is."""
+    """A text with everything that is wrong with it; the links are usable only when nothing is."""
 
+    draft: Draft
     lookup: Lookup
     links: tuple[LinkSettings, ...]
     heartbeats: tuple[HeartbeatPair, ...]
     findings: tuple[Finding, ...]
+    service: ServiceSettings
 
 
 def load_file(path: Path, clusters: Collection[str] = ()) -> Resolved:
@@ -96,32 +115,63 @@ def conclude(found: Examined) -> Resolved:
     """Return the links of a file that was examined. Raises SettingsInvalid when anything is wrong with it."""
     if any(one.level == "error" for one in found.findings):
         raise _invalid(found.lookup.file, found.findings)
-    return Resolved(found.links, found.heartbeats, found.findings, found.lookup.origins)
+    return Resolved(found.links, found.heartbeats, found.findings, found.lookup.origins, found.service, found.draft)
 
 
 def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Examined:
     """Read the text of a file as far as it can be read."""
     entries, findings = parse_settings(data, file)
-    entries, unresolved, files = expand(entries, file, environment)
-    connector = translate(entries, file) if is_connector(entries) else None
-    if connector is not None:
-        entries = connector.entries
-        findings += connector.findings
-    lookup = Lookup(file, entries)
+    (found,) = examine_together([draft(entries, findings, file, clusters, environment)])
+    return found
+
+
+def draft(
+    entries: Mapping[str, Entry],
+    findings: Iterable[Finding],
+    file: str,
+    clusters: Collection[str],
+    environment: Mapping[str, str],
+) -> Draft:
+    """Fill in what lies outside of a text and bring it into the keys of this room."""
+    expanded, unresolved, files = expand(entries, file, environment)
+    connector: Translated | None = None
+    if is_connector(expanded):
+        connector = translate(expanded, file)
+    elif is_mirror_connector(expanded):
+        connector = translate_mirror(expanded, file)
+    lookup = Lookup(file, expanded if connector is None else connector.entries)
     lookup.files |= files
-    aliases = _aliases(lookup)
-    chosen = _enabled(lookup, aliases, clusters)
-    every = [LinkLookup(lookup, link, runs=link in chosen) for link in _enabled(lookup, aliases, ())]
+    told = [*findings, *unresolved, *(connector.findings if connector is not None else ())]
+    return Draft(lookup, tuple(clusters), connector, tuple(told))
+
+
+def examine_together(drafts: Sequence[Draft]) -> list[Examined]:
+    """Read texts whose links run beside each other."""
+    aliases = [_aliases(one.lookup) for one in drafts]
+    chosen = [_enabled(one.lookup, names, one.clusters) for one, names in zip(drafts, aliases, strict=True)]
+    every = [
+        LinkLookup(one.lookup, link, runs=link in runs)
+        for one, names, runs in zip(drafts, aliases, chosen, strict=True)
+        for link in _enabled(one.lookup, names, ())
+    ]
     routes = resolve_routes(every)
+    return [_examined(one, names, runs, routes) for one, names, runs in zip(drafts, aliases, chosen, strict=True)]
+
+
+def _examined(
+    one: Draft, aliases: tuple[str, ...], chosen: list[LinkName], routes: Mapping[LinkName, Route]
+) -> Examined:
+    lookup, connector = one.lookup, one.connector
     links = tuple(_link(LinkLookup(lookup, link), routes[link]) for link in chosen)
-    heartbeats = tuple(_heartbeats(lookup, aliases, clusters))
-    remarks = review(entries.values(), lookup.asked, aliases, file) if aliases else []
+    heartbeats = tuple(_heartbeats(lookup, aliases, one.clusters))
+    service = ServiceSettings() if connector is not None else resolve_service(lookup)
+    remarks = review(lookup.entries.values(), lookup.asked, aliases, lookup.file) if aliases else []
     found = [*lookup.findings, *remarks]
     if connector is not None:
         found = connector.retold(found)
         connector.origins(lookup.origins)
-    everything = sorted([*findings, *unresolved, *found], key=lambda one: one.line or 0)
-    return Examined(lookup, links, heartbeats, tuple(everything))
+    everything = sorted([*one.findings, *found], key=lambda finding: finding.line or 0)
+    return Examined(one, lookup, links, heartbeats, tuple(everything), service)
 
 
 def _invalid(file: str, findings: tuple[Finding, ...]) -> SettingsInvalid:
@@ -133,6 +183,8 @@ def _invalid(file: str, findings: tuple[Finding, ...]) -> SettingsInvalid:
 def _aliases(lookup: Lookup) -> tuple[str, ...]:
     entry = lookup.find((keys.CLUSTERS.name,))
     aliases = lookup.read(keys.CLUSTERS, entry) or ()
+    if entry is None and has_store(lookup):
+        return ()  # links come over HTTP
     if len(set(aliases)) < 2:
         lookup.note("error", entry, "must list the aliases of at least two clusters", keys.CLUSTERS.name)
     return tuple(dict.fromkeys(aliases))

@@ -1,0 +1,244 @@
+"""The links of a service: those of its file and those that connectors describe, read together.
+
+Runs in the service whenever either changes. A connector that cannot be read any more stops nothing but itself (R8).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from twinlog.config.mirror_connector import pair_of
+from twinlog.config.properties import Entry
+from twinlog.config.replicator import link_of
+from twinlog.config.resolve import Draft, Examined, Resolved, draft, examine_together
+from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.errors import Finding
+from twinlog.model.connectors import COPYING, STARTED, Connector, Kind, TargetState, file_connector
+
+_CHECKPOINT_KEYS: Final = (
+    "groups", "groups.exclude", "groups.blacklist", "refresh.groups.enabled", "refresh.groups.interval.seconds",
+    "emit.checkpoints.enabled", "emit.checkpoints.interval.seconds", "checkpoints.topic.replication.factor",
+    "sync.group.offsets.enabled", "sync.group.offsets.interval.seconds", "group.rewinds",
+)  # fmt: skip
+_HEARTBEAT_KEYS: Final = (
+    "emit.heartbeats.enabled",
+    "emit.heartbeats.interval.seconds",
+    "heartbeats.topic.replication.factor",
+)
+_CHORE_KEYS: Final[dict[Kind, tuple[str, ...]]] = {"checkpoint": _CHECKPOINT_KEYS, "heartbeat": _HEARTBEAT_KEYS}
+_ON: Final[dict[Kind, dict[str, str]]] = {
+    "checkpoint": {"emit.checkpoints.enabled": "true", "sync.group.offsets.enabled": "true"},
+    "heartbeat": {"emit.heartbeats.enabled": "true"},
+}
+_OFF: Final[dict[Kind, dict[str, Any]]] = {
+    "checkpoint": {"emit_checkpoints_enabled": False, "sync_group_offsets_enabled": False},
+    "heartbeat": {"emit_heartbeats_enabled": False},
+}
+
+
+@dataclass(frozen=True)
+class LinkPlan:
+    """What is to run, and why some of it does not. `settings` has every link by name, also those that stand still."""
+
+    links: tuple[LinkSettings, ...] = ()
+    heartbeats: tuple[HeartbeatPair, ...] = ()
+    settings: Mapping[str, LinkSettings] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)  # of connectors
+
+
+def link_name(connector: Connector) -> str:
+    """Name the link that a connector is, or whose chore it is."""
+    if connector.kind == "replicator":
+        return str(link_of(_entries(connector.config)))
+    return str(pair_of(connector.config))
+
+
+def check_connector(connector: Connector, environment: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Find all that is wrong with one connector by itself."""
+    (found,) = examine_together([_alone(connector, environment)])
+    return found.findings
+
+
+def connectors_of(file: Resolved) -> list[Connector]:
+    """Show the links of a file as connectors: each link, and its chores where they are on. Nothing in them is secret."""
+    found = []
+    for link in file.links:
+        shown = {
+            name: origin.value for name, origin in file.origins.get(link.name, {}).items() if origin.key is not None
+        }
+        own = {name: value for name, value in shown.items() if ": " not in name and name != "enabled"}
+        kinds: list[Kind] = ["source"]
+        kinds += ["checkpoint"] if link.emit_checkpoints_enabled or link.sync_group_offsets_enabled else []
+        kinds += ["heartbeat"] if link.emit_heartbeats_enabled else []
+        for kind in kinds:
+            config = {
+                "connector.class": f"org.apache.kafka.connect.mirror.Mirror{kind.capitalize()}Connector",
+                "name": file_connector(link.name, kind),
+                "source.cluster.alias": link.source,
+                "target.cluster.alias": link.target,
+                "source.cluster.bootstrap.servers": ",".join(link.source_admin.bootstrap_servers),
+                "target.cluster.bootstrap.servers": ",".join(link.target_admin.bootstrap_servers),
+                **own,
+            }
+            found.append(Connector(config["name"], config, in_file=True))
+    return found
+
+
+def plan_links(
+    file: Resolved | None,
+    stored: Sequence[Connector],
+    state_of: Callable[[str], TargetState],
+    environment: Mapping[str, str],
+) -> LinkPlan:
+    """Read everything together."""
+    troubles: dict[str, str] = {}
+    copying, chores = _sorted_out(file, stored, troubles)
+    found = _read(file, copying, chores, environment, troubles)
+    links: list[LinkSettings] = []
+    settings: dict[str, LinkSettings] = {}
+    for examined, connector in found:
+        for link in examined.links:
+            settings[link.name] = link
+            states = {kind: state_of(file_connector(link.name, kind)) for kind in ("source", *_OFF)}
+            if connector is not None:
+                if connector.state == STARTED:
+                    links.append(link)
+            elif states["source"] == STARTED:
+                updates = [off for kind, off in _OFF.items() if states[kind] != STARTED]
+                links.append(link.model_copy(update={k: v for off in updates for k, v in off.items()}))
+    pairs = [pair for examined, connector in found if connector is None for pair in examined.heartbeats]
+    pairs += _lone_heartbeats(chores, settings, environment, troubles)
+    return LinkPlan(tuple(links), tuple(pairs), settings, troubles)
+
+
+def _sorted_out(
+    file: Resolved | None, stored: Sequence[Connector], troubles: dict[str, str]
+) -> tuple[list[Connector], dict[tuple[str, Kind], Connector]]:
+    """Tell links from chores; of two that claim the same, the first has it."""
+    taken = {link.name: f"the settings file {file.draft.lookup.file}" for link in file.links} if file else {}
+    in_file = set(taken)
+    copying: list[Connector] = []
+    chores: dict[tuple[str, Kind], Connector] = {}
+    for connector in stored:
+        link = link_name(connector)
+        if connector.kind in COPYING:
+            if link in taken:
+                troubles[connector.name] = f"{link} is copied by {taken[link]} already"
+                continue
+            taken[link] = f"connector {connector.name}"
+            copying.append(connector)
+        elif link in in_file:
+            troubles[connector.name] = f"{link} and all its chores are a matter of {taken[link]}"
+        elif (link, connector.kind) in chores:
+            troubles[connector.name] = f"connector {chores[link, connector.kind].name} does this for {link} already"
+        else:
+            chores[link, connector.kind] = connector
+    copied = {link_name(one) for one in copying}
+    for (link, kind), connector in chores.items():
+        if kind == "checkpoint" and link not in copied:
+            troubles[connector.name] = f"no MirrorSourceConnector copies {link}, so there is nothing to translate by"
+    return copying, chores
+
+
+def _read(
+    file: Resolved | None,
+    copying: Iterable[Connector],
+    chores: Mapping[tuple[str, Kind], Connector],
+    environment: Mapping[str, str],
+    troubles: dict[str, str],
+) -> list[tuple[Examined, Connector | None]]:
+    good: list[tuple[Draft, Connector | None]] = [] if file is None else [(file.draft, None)]
+    for connector in copying:
+        one = _together(connector, chores, environment)
+        (alone,) = examine_together([one])
+        if errors := _errors(alone.findings):
+            troubles[connector.name] = "; ".join(errors)
+        else:
+            good.append((_together(connector, chores, environment), connector))
+    found = examine_together([one for one, _ in good])
+    errors = [text for examined in found for text in _errors(examined.findings)]
+    if errors and any(connector for _, connector in good):
+        # Each of them is in order, all of them are not: the links form a loop. The file's come first.
+        troubles.update((connector.name, "; ".join(errors)) for _, connector in good if connector)
+        good = [(_fresh(one), connector) for one, connector in good if connector is None]
+        found = examine_together([one for one, _ in good])
+    return list(zip(found, (connector for _, connector in good), strict=True))
+
+
+def _fresh(one: Draft) -> Draft:
+    """The same text without what was said about it."""
+    one.lookup.findings.clear()
+    return one
+
+
+def _errors(findings: Iterable[Finding]) -> list[str]:
+    return [str(one) for one in findings if one.level == "error"]
+
+
+def _lone_heartbeats(
+    chores: Mapping[tuple[str, Kind], Connector],
+    settings: Mapping[str, LinkSettings],
+    environment: Mapping[str, str],
+    troubles: dict[str, str],
+) -> Iterable[HeartbeatPair]:
+    for (name, kind), connector in chores.items():
+        if kind != "heartbeat" or name in settings or connector.state != STARTED:
+            continue
+        (found,) = examine_together([_alone(connector, environment)])
+        if errors := _errors(found.findings):
+            troubles[connector.name] = "; ".join(errors)
+            continue
+        for link in found.links:
+            if link.emit_heartbeats_enabled:
+                yield HeartbeatPair(
+                    source=link.source,
+                    target=link.target,
+                    target_producer=link.target_producer,
+                    target_admin=link.target_admin,
+                    seconds=link.emit_heartbeats_seconds,
+                    replication_factor=link.heartbeats_replication_factor,
+                    admin_timeout_ms=link.admin_timeout_ms,
+                )
+
+
+def _together(
+    connector: Connector, chores: Mapping[tuple[str, Kind], Connector], environment: Mapping[str, str]
+) -> Draft:
+    """A link's connector with the chores that other connectors switch on for it."""
+    if connector.kind == "replicator":
+        return _draft(connector, connector.config, environment)
+    others = {key for keys in _CHORE_KEYS.values() for key in keys}
+    config = {key: value for key, value in connector.config.items() if key not in others}
+    for kind, keys in _CHORE_KEYS.items():
+        chore = chores.get((link_name(connector), kind))
+        if chore is not None and chore.state == STARTED:
+            config |= _ON[kind] | {key: chore.config[key] for key in keys if key in chore.config}
+    return _draft(connector, config, environment)
+
+
+def _alone(connector: Connector, environment: Mapping[str, str]) -> Draft:
+    config = {**_ON.get(connector.kind, {}), **connector.config}
+    target = config.get("target.cluster.bootstrap.servers")
+    if connector.kind == "heartbeat" and target is not None:
+        # It is written to the target alone; an address of the source is often left out.
+        config.setdefault("source.cluster.bootstrap.servers", target)
+    return _draft(connector, config, environment)
+
+
+def _draft(connector: Connector, config: Mapping[str, str], environment: Mapping[str, str]) -> Draft:
+    return draft(_entries(config), (), f"connector {connector.name}", (), environment)
+
+
+def _entries(config: Mapping[str, str]) -> dict[str, Entry]:
+    return {key: Entry(key, 1, value, value) for key, value in config.items()}
+
+
+def with_state(connector: Connector, state: TargetState) -> Connector:
+    """The same connector, wanted otherwise."""
+    return dataclasses.replace(connector, state=state)
+
+
+__all__ = ["LinkPlan", "check_connector", "connectors_of", "link_name", "plan_links", "with_state"]

@@ -1,0 +1,59 @@
+"""The keys of the service itself: its group, where it keeps links that are made over HTTP, and who may ask it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twinlog.config.keys import Key, Scope
+from twinlog.config.values import Kind, T_co, Text, TopicCharacters, Url, Whole, Words
+
+STORE = "store"
+"""What the store's cluster is called where a cluster needs an alias."""
+
+
+def _file(name: str, kind: Kind[T_co], default: str | None, meaning: str) -> Key[T_co]:
+    return Key(name, (Scope.FILE,), kind, default, meaning, own=True)
+
+
+GROUP_ID = _file(
+    "group.id", TopicCharacters(), "twinlog",
+    "Services with `--listen` and the same group on the same store stand by for each other: one runs the links.",
+)  # fmt: skip
+STORE_KEYS = Key(
+    "store.*", (Scope.FILE,), Text(), None,
+    "The cluster that keeps links made over HTTP: store.bootstrap.servers, store.security.protocol and so on, as for "
+    "any cluster. Absent: the target of the first link.",
+    secret=True, own=True,
+)  # fmt: skip
+STORE_REPLICAS = _file(
+    "store.replication.factor", Whole(1, 32767, also=-1), "-1", "Replicas of the store's topics; -1: its default."
+)
+HTTP_ADVERTISED = _file(
+    "http.advertised.url", Url(), None, "Where a standby sends writes to. Absent: the address of --listen."
+)
+HTTP_USERS = _file(
+    "http.users.file", Text(), None, "Who may ask, with hashed passwords and tokens; see `twinlog user add`."
+)
+HTTP_CERTIFICATE = _file("http.tls.certificate", Text(), None, "PEM file with the certificate: HTTPS is spoken.")
+HTTP_KEY = _file("http.tls.key", Text(), None, "PEM file with its key. Absent: it is in the certificate's file.")
+HTTP_CLIENT_CA = _file(
+    "http.tls.client.ca", Text(), None,
+    "PEM file: clients must show a certificate of this authority. It opens the door; who one is says the login.",
+)  # fmt: skip
+HTTP_ISSUER = _file("http.oidc.issuer", Url(), None, "Tokens of this issuer are accepted.")
+HTTP_JWKS = _file("http.oidc.jwks.url", Url(), None, "Its keys. Absent: the issuer's own description names them.")
+HTTP_AUDIENCE = _file("http.oidc.audience", Text(), "twinlog", "What a token must be made out for.")
+HTTP_ROLES_CLAIM = _file(
+    "http.oidc.roles.claim", Text(), "roles", "The claim that holds viewer, operator or admin; dots lead inside."
+)
+HTTP_AUDIT = _file("http.audit.file", Text(), None, "Every change that was asked for is also written to this file.")
+HTTP_MAX_BYTES = _file("http.max.request.bytes", Whole(1024, 2**30), "1048576", "A longer request is refused.")
+HTTP_TIMEOUT = _file("http.request.timeout.seconds", Whole(1, 3600), "90", "A request that takes longer is given up.")
+HTTP_HOSTS = _file(
+    "http.allowed.hosts", Words(), "", "Names by which browsers and clients may call the service; empty: any."
+)
+
+SERVICE_KEYS: tuple[Key[Any], ...] = (
+    GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
+    HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
+)  # fmt: skip

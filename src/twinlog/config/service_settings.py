@@ -1,0 +1,127 @@
+"""What a file says about the service itself. Runs while the file is resolved; the settings are complete and frozen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from twinlog.config import service_keys as keys
+from twinlog.config.clients import resolve_client
+from twinlog.config.keys import Key
+from twinlog.config.lookup import LinkLookup, Lookup
+from twinlog.config.precedence import TARGET_ADMIN
+from twinlog.config.settings import ClientSettings
+from twinlog.model.names import LinkName
+
+T = TypeVar("T")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class OidcSettings(_Frozen):
+    """Whose tokens are believed, and for what."""
+
+    issuer: str
+    jwks_url: str | None
+    audience: str
+    roles_claim: str
+
+
+class HttpSettings(_Frozen):
+    """How the service answers over HTTP."""
+
+    advertised_url: str | None = None
+    users_file: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    oidc: OidcSettings | None = None
+    audit_file: Path | None = None
+    max_request_bytes: int = 1_048_576
+    request_timeout_seconds: int = 90
+    allowed_hosts: tuple[str, ...] = ()
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether anybody has to log in."""
+        return self.users_file is not None or self.oidc is not None
+
+
+class ServiceSettings(_Frozen):
+    """The service beside its links."""
+
+    group_id: str = "twinlog"
+    # None: the target of the first link.
+    store: ClientSettings | None = None
+    store_replication_factor: int = -1
+    http: HttpSettings = HttpSettings()
+
+
+def has_store(lookup: Lookup) -> bool:
+    """Tell whether the file names a store, and so may do without links."""
+    return f"{keys.STORE}.bootstrap.servers" in lookup.entries
+
+
+def resolve_service(lookup: Lookup) -> ServiceSettings:
+    """Read the service's own keys; what is wrong is noted in the lookup."""
+    issuer = _optional(lookup, keys.HTTP_ISSUER)
+    oidc = None
+    if issuer is not None:
+        oidc = OidcSettings(
+            issuer=issuer,
+            jwks_url=_optional(lookup, keys.HTTP_JWKS),
+            audience=_value(lookup, keys.HTTP_AUDIENCE),
+            roles_claim=_value(lookup, keys.HTTP_ROLES_CLAIM),
+        )
+    http = HttpSettings(
+        advertised_url=_optional(lookup, keys.HTTP_ADVERTISED),
+        users_file=_path(lookup, keys.HTTP_USERS),
+        certificate=_path(lookup, keys.HTTP_CERTIFICATE),
+        key=_path(lookup, keys.HTTP_KEY),
+        client_ca=_path(lookup, keys.HTTP_CLIENT_CA),
+        oidc=oidc,
+        audit_file=_path(lookup, keys.HTTP_AUDIT),
+        max_request_bytes=_value(lookup, keys.HTTP_MAX_BYTES),
+        request_timeout_seconds=_value(lookup, keys.HTTP_TIMEOUT),
+        allowed_hosts=_value(lookup, keys.HTTP_HOSTS),
+    )
+    for needed in (http.users_file, http.certificate, http.key, http.client_ca):
+        if needed is not None and not needed.is_file():
+            lookup.note("error", None, f"{needed}: there is no such file", "http.*")
+    if http.client_ca is not None and http.certificate is None:
+        entry = lookup.find((keys.HTTP_CLIENT_CA.name,))
+        lookup.note("error", entry, f"needs {keys.HTTP_CERTIFICATE.name}: certificates are shown over TLS only")
+    return ServiceSettings(
+        group_id=_value(lookup, keys.GROUP_ID),
+        store=_store(lookup),
+        store_replication_factor=_value(lookup, keys.STORE_REPLICAS),
+        http=http,
+    )
+
+
+def _store(lookup: Lookup) -> ClientSettings | None:
+    if not has_store(lookup):
+        return None
+    # As the target of a link that does not exist: the store's keys are those of any cluster.
+    return resolve_client(LinkLookup(lookup, LinkName("", keys.STORE), runs=False), TARGET_ADMIN)
+
+
+def _optional(lookup: Lookup, key: Key[T]) -> T | None:
+    return lookup.read(key, lookup.find((key.name,)))
+
+
+def _value(lookup: Lookup, key: Key[T]) -> T:
+    value = _optional(lookup, key)
+    if value is None:
+        msg = f"{key.name} has no default in the catalogue"
+        raise LookupError(msg)
+    return value
+
+
+def _path(lookup: Lookup, key: Key[str]) -> Path | None:
+    text = _optional(lookup, key)
+    return Path(text.strip()) if text and text.strip() else None

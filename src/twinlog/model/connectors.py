@@ -1,0 +1,157 @@
+"""Links as Kafka Connect's users know them: connectors with a class, a config and a wanted state. Pure.
+
+    MirrorSourceConnector, ReplicatorSourceConnector     a link
+    MirrorCheckpointConnector, MirrorHeartbeatConnector  chores of the link of the same pair, switched on
+
+The records of the links topic are those of Connect's config topic, with the service's group before each key:
+
+    <group>/connector-<name>     {"properties": {...}}                      null: it was deleted
+    <group>/target-state-<name>  {"state": "PAUSED", "state.v2": "STOPPED"}
+    <group>/leader               {"instance", "url", "links"}               the last one runs the links
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["source", "checkpoint", "heartbeat", "replicator"]
+TargetState: TypeAlias = Literal["STARTED", "PAUSED", "STOPPED"]
+STARTED: Final = "STARTED"
+
+LINKS_TOPIC: Final = "twinlog-links.internal"
+AUDIT_TOPIC: Final = "twinlog-audit.internal"
+
+_MIRROR: Final = "org.apache.kafka.connect.mirror."
+CLASSES: Final[dict[Kind, str]] = {
+    "source": f"{_MIRROR}MirrorSourceConnector",
+    "checkpoint": f"{_MIRROR}MirrorCheckpointConnector",
+    "heartbeat": f"{_MIRROR}MirrorHeartbeatConnector",
+    "replicator": "io.confluent.connect.replicator.ReplicatorSourceConnector",
+}
+COPYING: Final = frozenset({"source", "replicator"})
+"""Kinds that are links; the others are chores of one."""
+
+
+def kind_of(class_name: str) -> Kind | None:
+    """Find the kind by the class: in full, without its package, or without the word Connector, as Connect takes it."""
+    simple = class_name.strip().rpartition(".")[2]
+    for kind, known in CLASSES.items():
+        name = known.rpartition(".")[2]
+        if simple in {name, name.removesuffix("Connector")} and class_name.strip() in {simple, known}:
+            return kind
+    return None
+
+
+def file_connector(link: str, kind: Kind) -> str:
+    """Name a link of the settings file, or one of its chores, as a connector."""
+    return f"{link}.{CLASSES[kind].rpartition('.')[2]}"
+
+
+@dataclass(frozen=True)
+class Connector:
+    """One connector as it was written. The config may hold secrets and stays out of `repr` (R12)."""
+
+    name: str
+    config: Mapping[str, str] = field(repr=False)
+    state: TargetState = STARTED
+    in_file: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """What it is; the class was checked when it was written."""
+        return kind_of(self.config.get("connector.class", "")) or "source"
+
+
+@dataclass(frozen=True)
+class Leader:
+    """Who runs the links of a group."""
+
+    instance: str
+    url: str | None
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """All that the links topic says about one group, record by record."""
+
+    group: str
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    states: Mapping[str, TargetState] = field(default_factory=dict)
+    leader: Leader | None = None
+
+    def take(self, key: bytes | None, value: bytes | None) -> Shelf:
+        """Read one record on; one of another group, or one that nobody understands, changes nothing."""
+        group, slash, what = (key or b"").decode("utf-8", errors="replace").partition("/")
+        if not slash or group != self.group:
+            return self
+        found = _parse(value)
+        if what == "leader":
+            return replace(self, leader=_leader(found))
+        if what.startswith("connector-"):
+            properties = found.get("properties") if found else None
+            config = {str(k): str(v) for k, v in properties.items()} if isinstance(properties, dict) else None
+            return replace(self, configs=_with(self.configs, what.removeprefix("connector-"), config))
+        if what.startswith("target-state-"):
+            state = found.get("state.v2", found.get("state")) if found else None
+            known: TargetState | None = state if state in {"STARTED", "PAUSED", "STOPPED"} else None
+            return replace(self, states=_with(self.states, what.removeprefix("target-state-"), known))
+        return self
+
+    def state_of(self, name: str) -> TargetState:
+        """What was asked for a connector last; at first, that it runs."""
+        return self.states.get(name, STARTED)
+
+    # --- records of this group ----------------------------------------------------------------------------------------
+
+    def config_record(self, name: str, config: Mapping[str, str] | None) -> tuple[bytes, bytes | None]:
+        """Write a connector's config, or its end."""
+        return self._key(f"connector-{name}"), None if config is None else _dump({"properties": dict(config)})
+
+    def state_record(self, name: str, state: TargetState | None) -> tuple[bytes, bytes | None]:
+        """Write what is asked for a connector, or that nothing is any more. Old readers take STOPPED for PAUSED."""
+        if state is None:
+            return self._key(f"target-state-{name}"), None
+        old = "PAUSED" if state == "STOPPED" else state
+        return self._key(f"target-state-{name}"), _dump({"state": old, "state.v2": state})
+
+    def leader_record(self, leader: Leader) -> tuple[bytes, bytes]:
+        """Write who runs the links from now on."""
+        value = {"instance": leader.instance, "url": leader.url, "links": list(leader.links)}
+        return self._key("leader"), _dump(value)
+
+    def _key(self, what: str) -> bytes:
+        # The group comes first and holds no slash; the rest may.
+        return f"{self.group}/{what}".encode()
+
+
+def _with(before: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
+    after = {key: kept for key, kept in before.items() if key != name}
+    return after if value is None else {**after, name: value}
+
+
+def _leader(found: dict[str, Any] | None) -> Leader | None:
+    if not found or not isinstance(found.get("instance"), str):
+        return None
+    links = found.get("links")
+    url = found.get("url")
+    return Leader(
+        found["instance"],
+        url if isinstance(url, str) else None,
+        tuple(str(link) for link in links) if isinstance(links, list) else (),
+    )
+
+
+def _parse(value: bytes | None) -> dict[str, Any] | None:
+    try:
+        found = json.loads(value) if value else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _dump(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
