@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.model.health import LinkStatus, PartitionStatus
-from twinlog.model.history import Event, Sample, bands, events_between, latency_of, sample_of, summary, thinned
+from twinlog.model.history import (
+    Event,
+    Latencies,
+    Sample,
+    bands,
+    events_between,
+    latency_of,
+    sample_of,
+    summary,
+    thinned,
+)
 from twinlog.model.ledger import ChoreNote, Engine, FaultEntry
 from twinlog.model.names import TopicPartition
 
@@ -92,3 +102,14 @@ def test_a_sample_says_unknown_and_never_zero():
     assert sample_of(blind).latency_ms is None
     assert latency_of([ChoreNote(chore="heartbeats", at_ms=1, counts={"canary_ms": 12})]) == 12
     assert summary([sample(1)._replace(rpo_seconds=None)])["worst_rpo_seconds"] is None
+
+
+@given(st.lists(st.integers(0, 100_000), max_size=20))
+def test_every_heartbeat_is_counted_once(took: list[int]):
+    latencies = Latencies()
+    for at_ms, one in enumerate(took, start=1):
+        note = ChoreNote(chore="heartbeats", at_ms=at_ms, counts={"canary_ms": one})
+        latencies.hear([note])
+        latencies.hear([note])
+    for bound, count in latencies.buckets():
+        assert count == sum(one / 1000 <= float(bound) for one in took)

@@ -19,7 +19,7 @@ from twinlog.errors import TwinlogError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.group_positions import Standing
 from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus
-from twinlog.model.history import EVENTS, SAMPLES, Event, Sample, events_between, sample_of
+from twinlog.model.history import EVENTS, SAMPLES, Event, Latencies, Sample, events_between, sample_of
 from twinlog.model.movement import WINDOW, Movement, Seen, movement, worst
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch import StateEntry, Switch
@@ -98,6 +98,7 @@ class Sight:
     took_s: float = 0.0
     failures: int = 0  # in a row
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=SAMPLES))
+    latencies: Latencies = field(default_factory=Latencies)
     groups: Groups | None = None
     groups_trouble: str | None = None
     groups_ms: int = 0
@@ -114,6 +115,7 @@ class Sight:
         events = list(events_between(self.status, status))
         self.status, self.trouble, self.remedy, self.failures = status, None, "", 0
         self.samples.append(sample_of(status))
+        self.latencies.hear(status.chores)
         if time.monotonic() - self._moved_at >= _MOVEMENT_SECONDS:
             self._moved_at = time.monotonic()
             self._observe_partitions(status)
@@ -179,7 +181,7 @@ class Lookout:
             self._forget(name)
             fresh = self.sights[name] = Sight(link, self._eyes.observer(link))
             if sight is not None:  # its settings changed: what it did before is still true
-                fresh.samples, fresh.status = sight.samples, sight.status
+                fresh.samples, fresh.status, fresh.latencies = sight.samples, sight.status, sight.latencies
             self._tasks[name] = [
                 asyncio.create_task(self._watch(fresh)),
                 asyncio.create_task(self._watch_slowly(fresh)),

@@ -6,8 +6,9 @@ one look            ──▶ sample_of: the numbers of that moment
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from twinlog.model.health import LinkState, LinkStatus
@@ -18,6 +19,7 @@ Kind: TypeAlias = Literal["state", "fault", "engine", "chore", "source", "switch
 SAMPLES: Final = 1800
 """How many samples are kept: an hour, when a look is taken every two seconds."""
 EVENTS: Final = 1000
+BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _BAD_STATES: Final = frozenset({"DEGRADED", "FAULTED", "STALLED", "UNKNOWN"})
 _CANARY: Final = "canary_ms"
 
@@ -58,6 +60,29 @@ class Band(NamedTuple):
     thing: str
     from_ms: int
     until_ms: int | None
+
+
+@dataclass
+class Latencies:
+    """How long heartbeats took, counted in buckets: what Prometheus calls a histogram."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
+    total_s: float = 0.0
+    heard_ms: int = 0
+
+    def hear(self, chores: Iterable[ChoreNote]) -> None:
+        """Count the heartbeat of a note that was not seen before."""
+        for note in chores:
+            took_ms = note.counts.get(_CANARY)
+            if note.chore == "heartbeats" and took_ms is not None and note.at_ms > self.heard_ms:
+                self.heard_ms = note.at_ms
+                self.counts[bisect_left(BUCKETS_S, took_ms / 1000)] += 1
+                self.total_s += took_ms / 1000
+
+    def buckets(self) -> list[tuple[str, float]]:
+        """Upper bounds with the number of heartbeats up to each."""
+        bounds = [*map(str, BUCKETS_S), "+Inf"]
+        return [(bound, float(sum(self.counts[: place + 1]))) for place, bound in enumerate(bounds)]
 
 
 def sample_of(status: LinkStatus) -> Sample:

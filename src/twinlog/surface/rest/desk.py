@@ -1,0 +1,97 @@
+"""What all routers of the faces share: the rooms below, the lookout, the operations. One per application."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import LinkUnknown
+from twinlog.flow.lookout import Eyes, Lookout, Sight
+from twinlog.model.history import Event, Level
+from twinlog.surface.rest.operations import Operation, Operations
+from twinlog.surface.rest.rooms import Rooms
+
+
+@dataclass
+class Desk:
+    """Where routers find everything."""
+
+    rooms: Rooms
+    lookout: Lookout
+    topic_metrics: bool = True  # per-topic series; a cluster with tens of thousands of topics may not want them
+    operations: Operations = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.operations = Operations(self._note)
+
+    @classmethod
+    def of(cls, rooms: Rooms, *, look_seconds: float = 2.0) -> Desk:
+        """A desk over these rooms."""
+        eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing)
+        return cls(rooms, Lookout(eyes, look_seconds=look_seconds))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Look at the links while the block lasts."""
+        watch = asyncio.create_task(self.lookout.run())
+        try:
+            yield
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            await self.operations.close()
+
+    def link(self, name: str) -> LinkSettings:
+        """A link by its name. Raises LinkUnknown."""
+        links = {link.name: link for link in self.rooms.links()}
+        if name not in links:
+            raise LinkUnknown(name, "this service", ", ".join(links) or "none")
+        return links[name]
+
+    def sight(self, name: str) -> Sight:
+        """What is known about a link. Raises LinkUnknown."""
+        link = self.link(name)
+        return self.lookout.sights.get(name) or Sight(link, self.rooms.observer(link))
+
+    def sights(self) -> list[Sight]:
+        """All links, those not looked at yet too."""
+        return [self.sight(link.name) for link in self.rooms.links()]
+
+    def _note(self, operation: Operation) -> None:
+        level: Level
+        match operation.status:
+            case "running":
+                level, says = "info", f"{operation.kind} begun"
+            case "done":
+                level, says = "info", f"{operation.kind} done"
+            case "failed":
+                level, says = "bad", f"{operation.kind} failed: {(operation.error or {}).get('message', '')}"
+        remedy = (operation.error or {}).get("remedy", "")
+        now_ms = int(time.time() * 1000)
+        event = Event(
+            now_ms,
+            operation.link,
+            "operation",
+            level,
+            operation.kind,
+            says,
+            remedy,
+            ended=operation.status != "running",
+        )
+        self.lookout.tell([event])
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk of the application that answers."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+TheDesk = Annotated[Desk, Depends(desk_of)]

@@ -1,0 +1,125 @@
+"""Long actions: begun by a request, done beside it, asked about later. Kept in memory; runs in the service's loop.
+
+An action that must survive the process keeps its own journal (a switch does); an operation only tells how it goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from twinlog.errors import TwinlogError
+
+log = logging.getLogger("twinlog.operations")
+
+Kind: TypeAlias = Literal["verification", "examination", "switch", "resume", "abort", "drill"]
+Status: TypeAlias = Literal["running", "done", "failed"]
+_KEPT: Final = 200
+_LINES: Final = 200
+
+
+class KeyReusedError(Exception):
+    """An idempotency key came back with another request."""
+
+
+class BusyError(Exception):
+    """The same action of the same link runs already."""
+
+
+@dataclass
+class Operation:
+    """One action and how far it is."""
+
+    kind: Kind
+    link: str
+    asked: dict[str, Any]
+    by: str = ""
+    key: str | None = None
+    id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    status: Status = "running"
+    what: str = "begun"
+    done: int = 0
+    total: int = 0
+    began_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+    ended_ms: int | None = None
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
+    result: dict[str, Any] | None = None
+    error: dict[str, str] | None = None
+
+    def progress(self, what: str, done: int = 0, total: int = 0) -> None:
+        """Tell how far it is."""
+        self.what, self.done, self.total = what, done, total
+
+    def say(self, line: str) -> None:
+        """Add a line."""
+        self.what = line
+        self.lines.append(line)
+
+
+Work = Callable[[Operation], Awaitable[dict[str, Any]]]
+
+
+class Operations:
+    """The operations of this process, newest last."""
+
+    def __init__(self, on_change: Callable[[Operation], None] = lambda _: None) -> None:
+        self._all: OrderedDict[str, Operation] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._on_change = on_change
+
+    def find(self, operation_id: str) -> Operation | None:
+        """One by its id."""
+        return self._all.get(operation_id)
+
+    def all(self, kind: Kind | None = None, link: str | None = None) -> list[Operation]:
+        """Those of a kind or of a link, newest first."""
+        found = [one for one in self._all.values() if kind in {None, one.kind} and link in {None, one.link}]
+        return found[::-1]
+
+    def start(self, operation: Operation, work: Work) -> Operation:
+        """Begin, or return what the same key began before. Raises KeyReusedError, BusyError."""
+        before = next((one for one in self._all.values() if one.key and one.key == operation.key), None)
+        if before is not None:
+            if (before.kind, before.link, before.asked) != (operation.kind, operation.link, operation.asked):
+                raise KeyReusedError(operation.key)
+            return before
+        if any(one.status == "running" and one.kind == operation.kind for one in self.all(link=operation.link)):
+            raise BusyError(f"{operation.link}: a {operation.kind} runs already")
+        self._all[operation.id] = operation
+        while len(self._all) > _KEPT:
+            oldest = next((one for one in self._all.values() if one.status != "running"), None)
+            if oldest is None:
+                break
+            del self._all[oldest.id]
+        task = asyncio.create_task(self._run(operation, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        self._on_change(operation)
+        return operation
+
+    async def _run(self, operation: Operation, work: Work) -> None:
+        try:
+            operation.result = await work(operation)
+        except TwinlogError as error:
+            operation.status = "failed"
+            operation.error = {"code": error.code, "message": str(error), "remedy": error.way_out()}
+        except Exception as error:  # it has no caller left to tell, so it is told here
+            log.exception("%s of %s", operation.kind, operation.link)
+            operation.status = "failed"
+            operation.error = {"code": "UNEXPECTED", "message": f"unexpected: {error!r}", "remedy": "see the log"}
+        else:
+            operation.status = "done"
+        operation.ended_ms = int(time.time() * 1000)
+        self._on_change(operation)
+
+    async def close(self) -> None:
+        """End what still runs; a switch goes on later from its journal."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

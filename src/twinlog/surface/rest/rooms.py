@@ -1,0 +1,128 @@
+"""What the faces ask of the rooms below, as one list; and the answers of a running service.
+
+Routers and pages know only `Rooms`. They parse and render; everything that is decided is decided behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from twinlog.audit.verify import OnProgress
+from twinlog.audit.verify_plan import VerifyWish
+from twinlog.config.lookup import Origin
+from twinlog.config.pair import load_pair, stand_in_pair
+from twinlog.config.resolve import load_file
+from twinlog.config.settings import LinkSettings
+from twinlog.doctor.answers import Diagnosis
+from twinlog.errors import UsageError
+from twinlog.flow.lookout import Looks
+from twinlog.model.names import TopicPartition
+from twinlog.model.switch import Command
+from twinlog.model.switch_plan import Facts, Plan
+from twinlog.model.verify_report import VerifyReport
+from twinlog.recovery.report import Report
+from twinlog.recovery.switching import Standing, Switching
+from twinlog.service import Service, examine_link, group_report, observer, translate_position
+from twinlog.sync.group_report import Answer, GroupReport
+
+Say = Callable[[str], None]
+
+
+class Rooms(Protocol):
+    """Everything that a face can ask for."""
+
+    def links(self) -> Sequence[LinkSettings]:
+        """The links of this service."""
+
+    def observer(self, link: LinkSettings) -> Looks:
+        """Eyes on a link."""
+
+    async def groups(self, link: LinkSettings) -> GroupReport:
+        """How its groups stand on both sides."""
+
+    async def translate(self, link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
+        """One position on the other side."""
+
+    async def standing(self, link: LinkSettings) -> Standing:
+        """Which side is active, and every switch there was."""
+
+    async def plan(self, link: LinkSettings, command: Command) -> tuple[Facts, Plan]:
+        """What a switch would do. Changes nothing."""
+
+    async def switch(self, link: LinkSettings, command: Command, say: Say) -> Report:
+        """Switch."""
+
+    async def resume(self, link: LinkSettings, say: Say) -> Report:
+        """Go on with an interrupted switch."""
+
+    async def abort(self, link: LinkSettings, say: Say) -> Report:
+        """Give an open switch up."""
+
+    async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
+        """Compare both logs."""
+
+    async def examine(self, link: LinkSettings) -> list[Diagnosis]:
+        """Everything that a disaster would test."""
+
+    def settings(self, link: LinkSettings) -> Mapping[str, Origin]:
+        """Every setting of a link with the line that decided it. Secrets are masked."""
+
+
+@dataclass
+class LiveRooms:
+    """The rooms of a running service. `config` is its file; None when its links come from elsewhere."""
+
+    service: Service
+    config: Path | None = None
+    folder: Path = Path("twinlog-switch")
+
+    def links(self) -> Sequence[LinkSettings]:
+        return [engine.link for engine in self.service.engines]
+
+    def observer(self, link: LinkSettings) -> Looks:
+        return observer(link)
+
+    async def groups(self, link: LinkSettings) -> GroupReport:
+        return await group_report(link, lambda _: True)
+
+    async def translate(self, link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
+        return await translate_position(link, asked, offset, reverse=reverse)
+
+    async def standing(self, link: LinkSettings) -> Standing:
+        # To look at both clusters the clients of the link are enough.
+        return await self.service.switching(stand_in_pair(link), self.folder.absolute()).standing()
+
+    async def plan(self, link: LinkSettings, command: Command) -> tuple[Facts, Plan]:
+        return await (await self._switching(link)).plan(command)
+
+    async def switch(self, link: LinkSettings, command: Command, say: Say) -> Report:
+        switching = await self._switching(link, say)
+        _, plan = await switching.plan(command)
+        return await switching.execute(plan)
+
+    async def resume(self, link: LinkSettings, say: Say) -> Report:
+        return await (await self._switching(link, say)).resume()
+
+    async def abort(self, link: LinkSettings, say: Say) -> Report:
+        return await (await self._switching(link, say)).abort()
+
+    async def _switching(self, link: LinkSettings, say: Say = lambda _: None) -> Switching:
+        if self.config is None:
+            raise UsageError(f"{link.name}: a switch needs a settings file with both clusters, and there is none")
+        pair = await asyncio.to_thread(load_pair, self.config, link.name)
+        found = self.service.switching(pair, self.folder.absolute())
+        found.say = say
+        return found
+
+    async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
+        return await asyncio.to_thread(self.service.verify, link, wish, on_progress)
+
+    async def examine(self, link: LinkSettings) -> list[Diagnosis]:
+        return await examine_link(link)
+
+    def settings(self, link: LinkSettings) -> Mapping[str, Origin]:
+        return {} if self.config is None else load_file(self.config).origins.get(link.name, {})

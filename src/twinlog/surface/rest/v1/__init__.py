@@ -1,0 +1,1 @@
+"""Twinlog's own API: links, their partitions and groups, what happened, and the long actions."""

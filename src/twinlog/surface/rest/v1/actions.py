@@ -1,0 +1,215 @@
+"""/v1 actions: verify, examine, plan and run a switch. Each long one is an operation that is asked about later.
+
+Every action takes an `Idempotency-Key` header: the same key again gives the same operation, not a second switch. A
+browser cannot send that header from a foreign page, which keeps such pages from pressing our buttons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from twinlog.audit.verify_plan import VerifyWish
+from twinlog.errors import UsageError
+from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.switch_plan import Facts, Plan
+from twinlog.recovery.switching import reports
+from twinlog.surface.rest.desk import Desk, TheDesk
+from twinlog.surface.rest.operations import Kind, Operation, Work
+from twinlog.surface.rest.v1.answers import OperationAnswer, operation_of
+from twinlog.surface.rest.v1.route import PROBLEMS, V1Route, problem
+
+router = APIRouter(prefix="/v1", route_class=V1Route, tags=["actions"], responses=PROBLEMS)
+
+Key = Annotated[
+    str,
+    Header(alias="Idempotency-Key", min_length=8, max_length=100, description="The same key gives the same operation."),
+]
+SwitchCommand = Literal["failover-planned", "failover-unplanned", "failback-delta", "failback-full"]
+
+
+class _Wish(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class VerifyRequest(_Wish):
+    """What is to be compared; without limits, everything that is copied."""
+
+    topics: str | None = Field(None, max_length=500, description="A Java regular expression over source topics.")
+    sample: float | None = Field(None, gt=0, le=1, description="A share, e.g. 0.01.")
+
+
+class PlanRequest(_Wish):
+    """Which switch."""
+
+    command: SwitchCommand
+
+
+class SwitchRequest(PlanRequest):
+    """A switch, confirmed by the link's name, typed."""
+
+    confirm: str = Field(max_length=500, description="The link's name again: what makes a hand stop.")
+
+
+class ConfirmRequest(_Wish):
+    """Confirmed by the link's name, typed."""
+
+    confirm: str = Field(max_length=500)
+
+
+class PlanAnswer(BaseModel):
+    """What a switch would do, and what is at stake."""
+
+    link: str
+    command: SwitchCommand
+    active: str
+    will_be_active: str
+    at_risk: dict[str, Any]
+    warnings: list[str]
+    wiped: list[str]
+    steps: list[dict[str, Any]]
+
+
+class SwitchStanding(BaseModel):
+    """Which side is active, and every switch there was, the open one last."""
+
+    state: dict[str, Any] | None
+    open: bool
+    switches: list[dict[str, Any]]
+
+
+Accepted = {202: {"model": OperationAnswer, "description": "Begun; `Location` tells where to ask"}}
+
+
+@router.post("/links/{link}/verifications", status_code=202, responses=Accepted)  # type: ignore[arg-type]
+async def verify(link: str, wish: VerifyRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+    """Compare both logs of a link, record by record, while it runs."""
+    settings = desk.link(link)
+    asked = verify_wish(wish.topics, wish.sample)
+
+    async def work(operation: Operation) -> dict[str, Any]:
+        return (await desk.rooms.verify(settings, asked, operation.progress)).as_json()
+
+    return _begin(desk, request, ("verification", link, wish), key, work)
+
+
+def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
+    """What was asked for, as the auditors take it. Raises UsageError."""
+    if not topics:
+        return VerifyWish(sample=sample)
+    try:
+        pattern = compile_java(topics)
+    except RegexError as error:
+        raise UsageError(f"topics={topics}: {error}") from error
+    return VerifyWish(lambda name: pattern.fullmatch(name) is not None, f"topics {topics}", sample=sample)
+
+
+@router.post("/links/{link}/examinations", status_code=202, responses=Accepted)  # type: ignore[arg-type]
+async def examine(link: str, desk: TheDesk, request: Request, key: Key) -> Response:
+    """Ask both clusters everything that a disaster would test."""
+    settings = desk.link(link)
+
+    async def work(_: Operation) -> dict[str, Any]:
+        return {"checks": [asdict(one) for one in await desk.rooms.examine(settings)]}
+
+    return _begin(desk, request, ("examination", link, _Wish()), key, work)
+
+
+@router.get("/links/{link}/switches")
+async def show_switches(link: str, desk: TheDesk) -> SwitchStanding:
+    """Which side is active, what runs, what was done."""
+    standing = await desk.rooms.standing(desk.link(link))
+    return SwitchStanding(
+        state=standing.state.model_dump(exclude={"runner"}) if standing.state else None,
+        open=standing.open is not None,
+        switches=[report.as_json() for report in reports(standing)],
+    )
+
+
+@router.post("/links/{link}/switches/plan")
+async def plan_switch(link: str, wish: PlanRequest, desk: TheDesk) -> PlanAnswer:
+    """The dry run: every step, and what is at risk. Changes nothing."""
+    return plan_answer(*await desk.rooms.plan(desk.link(link), wish.command))
+
+
+def plan_answer(facts: Facts, plan: Plan) -> PlanAnswer:
+    """A plan as an answer."""
+    return PlanAnswer(
+        link=str(plan.link),
+        command=plan.command,
+        active=facts.active,
+        will_be_active=facts.new_active,
+        at_risk=asdict(plan.at_risk),
+        warnings=list(plan.warnings),
+        wiped=list(plan.wiped),
+        steps=[asdict(step) for step in plan.steps],
+    )
+
+
+@router.post("/links/{link}/switches", status_code=202, responses=Accepted)  # type: ignore[arg-type]
+async def switch(link: str, wish: SwitchRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+    """Switch. `confirm` must be the name of the link."""
+    settings = desk.link(link)
+    _confirmed(link, wish.confirm)
+
+    async def work(operation: Operation) -> dict[str, Any]:
+        return (await desk.rooms.switch(settings, wish.command, operation.say)).as_json()
+
+    return _begin(desk, request, ("switch", link, wish), key, work)
+
+
+@router.post("/links/{link}/switches/resume", status_code=202, responses=Accepted)  # type: ignore[arg-type]
+async def resume(link: str, wish: ConfirmRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+    """Go on with an interrupted switch, at the step where it stopped."""
+    settings = desk.link(link)
+    _confirmed(link, wish.confirm)
+
+    async def work(operation: Operation) -> dict[str, Any]:
+        return (await desk.rooms.resume(settings, operation.say)).as_json()
+
+    return _begin(desk, request, ("resume", link, wish), key, work)
+
+
+@router.post("/links/{link}/switches/abort", status_code=202, responses=Accepted)  # type: ignore[arg-type]
+async def abort(link: str, wish: ConfirmRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+    """Give an open switch up; not once a side was made active."""
+    settings = desk.link(link)
+    _confirmed(link, wish.confirm)
+
+    async def work(operation: Operation) -> dict[str, Any]:
+        return (await desk.rooms.abort(settings, operation.say)).as_json()
+
+    return _begin(desk, request, ("abort", link, wish), key, work)
+
+
+@router.get("/operations")
+def list_operations(desk: TheDesk, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
+    """The actions of this process, newest first."""
+    return [operation_of(one) for one in desk.operations.all(kind, link)]
+
+
+@router.get("/operations/{operation_id}", response_model=OperationAnswer)
+def show_operation(operation_id: str, desk: TheDesk) -> Any:
+    """How far an action is, and what came of it."""
+    found = desk.operations.find(operation_id)
+    if found is None:
+        way = "Operations are kept by the process that runs them; a switch is found under /v1/links/{link}/switches."
+        return problem(404, "OPERATION_UNKNOWN", f"{operation_id}: no such operation", way)
+    return operation_of(found)
+
+
+def _confirmed(link: str, said: str) -> None:
+    if said.strip() != link:
+        raise UsageError(f"{link}: not confirmed; `confirm` must be the name of the link. Nothing was changed")
+
+
+def _begin(desk: Desk, request: Request, asked: tuple[Kind, str, BaseModel], key: str, work: Work) -> Response:
+    kind, link, wish = asked
+    who = str(getattr(request.state, "principal", "") or "")
+    operation = desk.operations.start(Operation(kind, link, wish.model_dump(), who, key), work)
+    answer = operation_of(operation).model_dump()
+    return JSONResponse(answer, 202, headers={"Location": f"/v1/operations/{operation.id}"})

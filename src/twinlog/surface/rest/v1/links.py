@@ -1,0 +1,231 @@
+"""/v1/links: how links, topics, partitions and groups stand, and what happened to them. Reads only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from twinlog.errors import ClusterUnreachable
+from twinlog.model.history import bands, summary, thinned
+from twinlog.model.names import TopicPartition
+from twinlog.model.translation import Exact
+from twinlog.surface.rest.desk import Desk, TheDesk
+from twinlog.surface.rest.v1 import answers
+from twinlog.surface.rest.v1.answers import (
+    BandPoint,
+    EventLine,
+    Fault,
+    GroupRow,
+    LinkDetail,
+    LinkSummary,
+    PartitionRow,
+    SamplePoint,
+    TopicRow,
+)
+from twinlog.surface.rest.v1.route import PROBLEMS, V1Route
+from twinlog.surface.rest.v1.tables import Part, TheWish, Wish, part_of
+
+router = APIRouter(prefix="/v1", route_class=V1Route, tags=["links"], responses=PROBLEMS)
+
+TOPIC_SORTS = ("topic", "partitions", "lag_records", "rpo_seconds", "records", "bytes", "state", "faults", "skipped")
+PARTITION_SORTS = ("topic", "partition", "lag", "records", "bytes", "state", "source_next", "source_end", "target_next")
+GROUP_SORTS = ("group", "topic", "partition", "source_offset", "target_offset", "re_read", "movement", "translation")
+
+
+class TopicList(BaseModel):
+    """A page of topics."""
+
+    rows: list[TopicRow]
+    matching: int
+    total: int
+
+
+class PartitionList(BaseModel):
+    """A page of partitions."""
+
+    rows: list[PartitionRow]
+    matching: int
+    total: int
+
+
+class GroupList(BaseModel):
+    """A page of positions. `looked_ms` is when the groups were looked at."""
+
+    rows: list[GroupRow]
+    matching: int
+    total: int
+    looked_ms: int
+    findings: list[str]
+    trouble: str | None
+
+
+class Position(BaseModel):
+    """An offset to be translated."""
+
+    topic: str = Field(min_length=1, max_length=249)
+    partition: int = Field(ge=0, le=2**31 - 1)
+    offset: int = Field(ge=0, le=2**63 - 1)
+
+
+class Translated(BaseModel):
+    """One position on the other side."""
+
+    topic: str
+    partition: int
+    offset: int
+    translation: Literal["exact", "at-or-before"]
+
+
+class History(BaseModel):
+    """The last hour of a link."""
+
+    samples: list[SamplePoint]
+    bands: list[BandPoint]
+    worst_rpo_seconds: float | None
+    worst_lag_records: int | None
+    median_latency_ms: int | None
+
+
+class Setting(BaseModel):
+    """One setting, and the key and line of the file that decided it; both null for a default."""
+
+    name: str
+    value: str
+    key: str | None
+    line: int | None
+
+
+@router.get("/links")
+def list_links(desk: TheDesk) -> list[LinkSummary]:
+    """Every link in a line."""
+    return [answers.summary_of(sight) for sight in desk.sights()]
+
+
+@router.get("/links/{link}")
+def show_link(link: str, desk: TheDesk) -> LinkDetail:
+    """One link: state and its cause, what is at risk, chores, faults."""
+    return answers.detail_of(desk.sight(link))
+
+
+@router.get("/links/{link}/topics")
+def list_topics(link: str, desk: TheDesk, wish: TheWish) -> TopicList:
+    """The mirrored topics, a page at a time."""
+    part = topic_part(desk, link, wish)
+    return TopicList(**vars(part))
+
+
+def topic_part(desk: Desk, link: str, wish: Wish) -> Part[TopicRow]:
+    """A page of topics."""
+    return part_of(answers.topics_of(desk.sight(link)), wish, lambda row: row.topic, lambda row: row.state, TOPIC_SORTS)
+
+
+@router.get("/links/{link}/partitions")
+def list_partitions(link: str, desk: TheDesk, wish: TheWish, topic: str | None = None) -> PartitionList:
+    """Partitions with their offsets on both sides; of one topic, or of all."""
+    part = partition_part(desk, link, wish, topic)
+    return PartitionList(**vars(part))
+
+
+def partition_part(desk: Desk, link: str, wish: Wish, topic: str | None) -> Part[PartitionRow]:
+    """A page of partitions."""
+    sight = desk.sight(link)
+    found = sight.status.partitions if sight.status else ()
+    rows = [
+        answers.partition_of(part, sight.movements.get(part.partition, "OK"))
+        for part in found
+        if topic is None or part.partition.topic == topic
+    ]
+    return part_of(rows, wish, lambda row: f"{row.topic}-{row.partition}", lambda row: row.state, PARTITION_SORTS)
+
+
+@router.get("/links/{link}/groups")
+async def list_groups(link: str, desk: TheDesk, wish: TheWish, fresh: bool = False) -> GroupList:
+    """Where each group stands on both sides, and how many records it would read again if it switched now.
+
+    Groups are looked at every half minute; `fresh` looks now.
+    """
+    if fresh:
+        await desk.lookout.look_at_groups(desk.sight(link))
+    part = group_part(desk, link, wish)
+    sight = desk.sight(link)
+    return GroupList(
+        **vars(part),
+        looked_ms=sight.groups_ms,
+        findings=list(sight.groups.findings) if sight.groups else [],
+        trouble=sight.groups_trouble,
+    )
+
+
+def group_part(desk: Desk, link: str, wish: Wish) -> Part[GroupRow]:
+    """A page of positions of groups, of topics that the link mirrors."""
+    sight = desk.sight(link)
+    standings = sight.groups.standings if sight.groups else ()
+    rows = [
+        answers.group_of(standing, sight.group_movements.get(standing.group, "OK"))
+        for standing in standings
+        if standing.remote is not None
+    ]
+    return part_of(rows, wish, lambda row: row.group, lambda row: row.movement, GROUP_SORTS)
+
+
+@router.get("/links/{link}/translation")
+async def translate(
+    link: str, desk: TheDesk, position: Annotated[Position, Query()], reverse: bool = False
+) -> Translated:
+    """One offset on the other side: where a reader goes on without missing a record."""
+    asked = TopicPartition(position.topic, position.partition)
+    found = await desk.rooms.translate(desk.link(link), asked, position.offset, reverse=reverse)
+    kind: Literal["exact", "at-or-before"] = "exact" if isinstance(found.translation, Exact) else "at-or-before"
+    return Translated(
+        topic=found.place.topic, partition=found.place.partition, offset=found.place_offset, translation=kind
+    )
+
+
+@router.get("/links/{link}/history")
+def show_history(link: str, desk: TheDesk, points: Annotated[int, Query(ge=1, le=1800)] = 360) -> History:
+    """Lag, RPO, throughput and latency of the last hour, and the stretches with faults and switches."""
+    sight = desk.sight(link)
+    samples = list(sight.samples)
+    own = [event for event in desk.lookout.events if event.link == link]
+    return History(
+        samples=[answers.point(sample) for sample in thinned(samples, points)],
+        bands=[answers.band(one) for one in bands(own)],
+        **summary(samples),
+    )
+
+
+@router.get("/links/{link}/faults")
+def list_faults(link: str, desk: TheDesk) -> list[Fault]:
+    """Everything that cannot be copied, with its cause and the way out."""
+    sight = desk.sight(link)
+    if sight.status is None and sight.trouble:
+        raise ClusterUnreachable(sight.link.target, sight.trouble)
+    return answers.faults_of(sight.status) if sight.status else []
+
+
+@router.get("/links/{link}/settings")
+def list_settings(link: str, desk: TheDesk) -> list[Setting]:
+    """Every setting with the line that decided it. Secrets are masked."""
+    origins = desk.rooms.settings(desk.link(link))
+    return [Setting(name=name, **origin._asdict()) for name, origin in sorted(origins.items())]
+
+
+class EventWish(BaseModel):
+    """Which events are wanted."""
+
+    link: str = Field("", max_length=500)
+    level: Literal["", "good", "info", "warning", "bad"] = ""
+    limit: int = Field(200, ge=1, le=1000)
+
+
+@router.get("/events", tags=["events"])
+def list_events(desk: TheDesk, wish: Annotated[EventWish, Query()]) -> list[EventLine]:
+    """What happened since this service began to look, newest first."""
+    found = [
+        event
+        for event in reversed(desk.lookout.events)
+        if wish.link in {"", event.link} and wish.level in {"", event.level}
+    ]
+    return [answers.line(event) for event in found[: wish.limit]]

@@ -1,0 +1,66 @@
+"""/v1/stream: live values as server-sent events. One look at the links wakes every reader; nobody polls a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+
+from twinlog.surface.rest.desk import Desk, TheDesk
+from twinlog.surface.rest.v1.answers import line, operation_of, summary_of
+
+router = APIRouter(prefix="/v1", tags=["stream"])
+
+_ALIVE_S: Final = 15.0
+_PACE_S: Final = 1.0
+
+
+@router.get(
+    "/stream",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"text/event-stream": {}}, "description": "links, events and operations, as they come"}
+    },
+)
+async def stream(desk: TheDesk) -> StreamingResponse:
+    """Events named `links` (all summaries), `event` (one line) and `operations` (those that run or just ended)."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_messages(desk), media_type="text/event-stream", headers=headers)
+
+
+async def _messages(desk: Desk) -> AsyncIterator[str]:
+    told: dict[str, Any] = {}
+    last = desk.lookout.events[-1] if desk.lookout.events else None
+    while True:
+        links = [summary_of(sight).model_dump() for sight in desk.sights()]
+        if told.get("links") != links:
+            told["links"] = links
+            yield _message("links", links)
+        fresh = []
+        for event in reversed(desk.lookout.events):
+            if event is last:
+                break
+            fresh.append(event)
+        for event in reversed(fresh):
+            yield _message("event", line(event).model_dump())
+        last = desk.lookout.events[-1] if desk.lookout.events else None
+        operations = [operation_of(one).model_dump(exclude={"result"}) for one in desk.operations.all()[:20]]
+        if told.get("operations") != operations:
+            told["operations"] = operations
+            yield _message("operations", operations)
+        busy = any(one.status == "running" for one in desk.operations.all())
+        try:
+            async with asyncio.timeout(_PACE_S if busy else _ALIVE_S):
+                await desk.lookout.next_change()
+        except TimeoutError:
+            yield ": alive\n\n"
+        else:
+            await asyncio.sleep(0.2)  # several links are looked at in the same moment
+
+
+def _message(name: str, data: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
