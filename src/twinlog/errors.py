@@ -5,6 +5,8 @@
     │   ├── SettingsInvalid        one or more keys of the file
     ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
     ├── SettingUnknown             a command names a setting that nobody knows
+    ├── EvidenceBroken             a file of drill reports was changed
+    ├── DrillStopped               a rehearsal could not be brought to its end; production is not concerned
     ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
     │   ├── JavaMissing
     │   ├── JarsUnavailable
@@ -41,6 +43,12 @@
     ├── SwitchStopped              a switch stands at a step; it can be resumed
     │   └── SwitchTakenOver        somebody else goes on with it
     ├── RedirectFailed             a hook did not send clients on
+    ├── ConnectorError             what was asked of a connector over HTTP was not done
+    │   ├── ConnectorUnknown
+    │   ├── ConnectorExists
+    │   ├── ConnectorRefused       the request or the settings in it are wrong
+    │   ├── ConnectorReadOnly      it stands in the settings file
+    │   └── NotActive              another service of the group runs the links (retriable)
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
@@ -143,6 +151,87 @@ class SettingUnknown(TwinlogError):
 
     name: str
     near: str
+
+
+@dataclass(eq=False)
+class DrillStopped(TwinlogError):
+    """A rehearsal got stuck. What it made is deleted; production is not concerned."""
+
+    code = "DRILL_STOPPED"
+    says = "{link}: the drill stopped: {problem}"
+    remedy = "`twinlog doctor` says what stands in the way; the same would stop a real switch."
+
+    link: str
+    problem: str
+
+
+@dataclass(eq=False)
+class EvidenceBroken(TwinlogError):
+    """The chain of drill reports does not hold: nothing is added to it."""
+
+    code = "EVIDENCE_BROKEN"
+    says = "{file}: {problem}"
+    remedy = "Keep the file as it is for whoever must explain it, and give a new one with --report."
+
+    file: str
+    problem: str
+
+
+# --- connectors over HTTP ---------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class ConnectorError(TwinlogError):
+    """What was asked of a connector was not done; nothing was changed."""
+
+    code = "CONNECTOR"
+    says = "{connector}: {problem}"
+
+    connector: str
+    problem: str
+
+
+@dataclass(eq=False)
+class ConnectorUnknown(ConnectorError):
+    """There is no such connector, task or logger. The sentence is Connect's: its users look for it."""
+
+    code = "CONNECTOR_UNKNOWN"
+    says = "{problem}"
+
+
+@dataclass(eq=False)
+class ConnectorExists(ConnectorError):
+    """The name is taken."""
+
+    code = "CONNECTOR_EXISTS"
+    says = "Connector {connector} already exists"
+
+
+@dataclass(eq=False)
+class ConnectorRefused(ConnectorError):
+    """The request, or the settings in it, cannot be taken."""
+
+    code = "CONNECTOR_REFUSED"
+    says = "{problem}"
+
+
+@dataclass(eq=False)
+class ConnectorReadOnly(ConnectorError):
+    """A link of the settings file was to be changed or deleted over HTTP."""
+
+    code = "CONNECTOR_READ_ONLY"
+    says = "{connector}: this link stands in {problem} and is changed there; over HTTP it can be paused and resumed"
+    remedy = "Change the file: the service notices within seconds."
+
+
+@dataclass(eq=False)
+class NotActive(ConnectorError):
+    """Only the service that runs the links may change them, and it cannot be asked at the moment."""
+
+    code = "NOT_ACTIVE"
+    says = "{connector}: {problem}"
+    remedy = "Ask again in a few seconds."
+    retriable = True
 
 
 # --- the local brokers (demo, tests) ----------------------------------------------------------------------------------

@@ -22,7 +22,11 @@ from twinlog.audit.verify import OnProgress, Verification
 from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.changes import Change
 from twinlog.config.pair import Pair, stand_in_pair
+from twinlog.config.resolve import Resolved
 from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.connectors.audit import Audit
+from twinlog.connectors.states import EngineSight
+from twinlog.connectors.steward import Position, Steward
 from twinlog.doctor.answers import Diagnosis
 from twinlog.doctor.gather import gather
 from twinlog.doctor.registry import examine
@@ -37,6 +41,7 @@ from twinlog.flow.observe import Observer
 from twinlog.flow.query import SparkRuntime, start_query, start_session
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.links_topic import LinksTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.local.java import spark_java_home
 from twinlog.model.health import LinkStatus
@@ -76,9 +81,15 @@ class Service:
     """All links of one process."""
 
     def __init__(
-        self, links: Sequence[LinkSettings], spark: SparkPlace, state: Path, heartbeats: Sequence[HeartbeatPair] = ()
+        self,
+        links: Sequence[LinkSettings],
+        spark: SparkPlace,
+        state: Path,
+        heartbeats: Sequence[HeartbeatPair] = (),
+        *,
+        stays: bool = False,
     ) -> None:
-        """Nothing is started yet."""
+        """Nothing is started yet. One that `stays` runs without links, too: they may come over HTTP."""
         self._links = links
         self._heartbeats = heartbeats
         self._heartbeat_pairs = HeartbeatPairs()
@@ -87,7 +98,7 @@ class Service:
         self._session: Any = None
         self._cores = os.cpu_count() or 1
         self._slots = sum(link.tasks_max or self._cores for link in links) + SPARE_SLOTS
-        self._fleet = Fleet(self._engine)
+        self._fleet = Fleet(self._engine, stays=stays)
         self._settings_file = SettingsFile()
 
     @property
@@ -132,10 +143,19 @@ class Service:
         self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair] = ()
     ) -> tuple[Change, ...]:
         """Make these the links: a changed file was read and is in order. Links that are equal are not touched."""
+        changes = await self.become(links, heartbeats)
+        self.accept()
+        return changes
+
+    async def become(self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
+        """Make these the links, wherever they were written."""
         changes = await self._fleet.apply(links)
         await self._heartbeat_pairs.become(heartbeats)
-        self._settings_file.accepted()
         return changes
+
+    def accept(self) -> None:
+        """Show in the status of every link that the file is in force."""
+        self._settings_file.accepted()
 
     def reject(self, reasons: Iterable[str]) -> None:
         """Show in the status of every link that the file is wrong and that it runs with what was read before."""
@@ -151,6 +171,35 @@ class Service:
         """Switches of a pair, with engines on the session that is there."""
         return Switching(pair, EngineCopier(lambda: self._start_query, self._state / "switch"), folder)
 
+    # --- what the steward of connectors asks ---------------------------------------------------------------------
+
+    async def restart(self, link: str) -> None:
+        """Begin a link anew."""
+        await self._fleet.restart(link)
+
+    def sight(self, link: str) -> EngineSight | None:
+        """How the engine of a link stands; None when it has none here."""
+        engine = next((one for one in self.engines if one.link.name == link), None)
+        if engine is None:
+            return None
+        failure = self._fleet.failure(link)
+        if failure is not None:
+            return EngineSight("waiting", str(failure), 0)
+        return EngineSight(engine.phase, engine.trouble, engine.link.tasks_max or self._cores)
+
+    def check(self, link: LinkSettings) -> None:
+        """Build a link's engine and drop it: settings that cannot work on this machine raise."""
+        self._engine(link)
+
+    async def positions(self, link: LinkSettings) -> list[Position]:
+        """How far a link is, by its ledger."""
+        status = await observer(link).look()
+        return [(part.partition.topic, part.partition.partition, part.source_next) for part in status.partitions]
+
+    async def forget(self, link: LinkSettings, topic: str) -> None:
+        """Let a topic begin anew."""
+        await forget_topic(link, topic)
+
     def _start_spark(self) -> None:
         self._session = _spark_session(self._spark, self._slots, self._state)
 
@@ -158,6 +207,29 @@ class Service:
         session, self._session = self._session, None
         if session is not None:
             _stop_session(session)
+
+
+def steward(service: Service, file: Resolved, instance: str, url: str | None) -> Steward:
+    """The steward of a service's connectors; the file says where they are kept."""
+    settings = file.service
+    store = settings.store or next((link.target_admin for link in file.links), None)
+    if store is None:
+        raise UsageError("links made over HTTP need a place: set store.bootstrap.servers, or a link in the file")
+    return Steward(
+        service,
+        lambda on_news, on_turn: LinksTopic(
+            store,
+            settings.group_id,
+            replication_factor=settings.store_replication_factor,
+            on_news=on_news,
+            on_turn=on_turn,
+        ),
+        settings.group_id,
+        instance,
+        url,
+        os.environ,
+        Audit(settings.http.audit_file),
+    )
 
 
 def _spark_session(place: SparkPlace, slots: int, state: Path) -> Any:
@@ -321,6 +393,7 @@ __all__ = [
     "observer",
     "offset_resets",
     "scratch_folder",
+    "steward",
     "switching",
     "takeover_preview",
     "topic_explanation",

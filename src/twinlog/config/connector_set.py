@@ -63,7 +63,7 @@ def check_connector(connector: Connector, environment: Mapping[str, str]) -> tup
 
 
 def connectors_of(file: Resolved) -> list[Connector]:
-    """Show the links of a file as connectors: each link, and its chores where they are on. Nothing in them is secret."""
+    """Show the links of a file as connectors: each link, and its chores where they are on. Nothing in it is secret."""
     found = []
     for link in file.links:
         shown = {

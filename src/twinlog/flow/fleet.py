@@ -46,10 +46,11 @@ class _Life:
 
 
 class Fleet:
-    """The engines of a process."""
+    """The engines of a process. One that `stays` goes on without links: they may come later."""
 
-    def __init__(self, make_engine: Callable[[LinkSettings], Engine]) -> None:
+    def __init__(self, make_engine: Callable[[LinkSettings], Engine], *, stays: bool = False) -> None:
         self._make_engine = make_engine
+        self._stays = stays
         self._lives: dict[str, _Life] = {}
         self._changing = asyncio.Lock()
         self._begun = asyncio.Event()
@@ -60,6 +61,13 @@ class Fleet:
     def engines(self) -> list[Engine]:
         """The engines that run or have ended by themselves, not those that were replaced."""
         return [life.engine for life in self._lives.values()]
+
+    def failure(self, link: str) -> BaseException | None:
+        """What the engine of a link ended with, if it did not end well."""
+        life = self._lives.get(link)
+        if life is None or not life.task.done() or life.task.cancelled():
+            return None
+        return life.task.exception()
 
     async def run(self, engines: Iterable[Engine]) -> None:
         """Run these engines and what `apply` makes of them, until every engine has ended. Raises what one raised."""
@@ -93,19 +101,37 @@ class Fleet:
                 self._changes_done()
             return changes
 
+    async def restart(self, link: str) -> None:
+        """Begin a link anew with the settings it has. One that is not here is left alone."""
+        async with self._changing:
+            life = self._lives.get(link)
+            if life is None:
+                return
+            try:
+                new = self._make_engine(life.engine.link)
+                await self._end(link)
+                if not self._stopping:
+                    self._begin(new)
+            finally:
+                self._changes_done()
+
     async def _replace(self, name: str, new: Engine | None) -> None:
         old = self._lives.get(name)
         if old is not None:
             # Another engine has the link. It reads the same file: taking it back would start a quarrel.
             if old.engine.phase == "superseded" and new is not None:
                 return
-            old.engine.stop()
-            await asyncio.wait({old.task})
-            if not old.task.cancelled() and (error := old.task.exception()) is not None:
-                log.warning("%s: ended badly for its new settings: %s", name, error)
-            self._lives.pop(name, None)
+            await self._end(name)
         if new is not None and not self._stopping:
             self._begin(new)
+
+    async def _end(self, name: str) -> None:
+        old = self._lives[name]
+        old.engine.stop()
+        await asyncio.wait({old.task})
+        if not old.task.cancelled() and (error := old.task.exception()) is not None:
+            log.warning("%s: ended badly for its new settings: %s", name, error)
+        self._lives.pop(name, None)
 
     def _begin(self, engine: Engine) -> None:
         task = asyncio.create_task(engine.run(), name=f"engine {engine.link.name}")
@@ -121,5 +147,10 @@ class Fleet:
             self._begun.is_set()
             and not self._changing.locked()
             and all(life.task.done() for life in self._lives.values())
+            and (self._stopping or not self._stays or self._all_failed())
         ):
             self._ended.set()
+
+    def _all_failed(self) -> bool:
+        """Whether nothing runs because nothing can: whoever started us must hear of it."""
+        return bool(self._lives) and all(self.failure(name) is not None for name in self._lives)

@@ -1,0 +1,55 @@
+"""How a connector stands, in Connect's words. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from twinlog.model.connectors import TargetState
+
+State: TypeAlias = Literal["RUNNING", "PAUSED", "STOPPED", "FAILED", "UNASSIGNED", "RESTARTING"]
+
+_PHASES: Final[dict[str, State]] = {
+    "running": "RUNNING",
+    "starting": "UNASSIGNED",
+    "stopped": "UNASSIGNED",
+    # Data does not move: whoever watches for FAILED must see it, and the trace says why (R14).
+    "waiting": "FAILED",
+    "superseded": "FAILED",
+    "switched": "PAUSED",
+}
+
+
+@dataclass(frozen=True)
+class EngineSight:
+    """What is known of a link's engine."""
+
+    phase: str
+    trouble: str | None
+    tasks: int = 1
+
+
+@dataclass(frozen=True)
+class ConnectorStatus:
+    """A connector and its tasks."""
+
+    state: State
+    trace: str | None = None
+    tasks: int = 0
+    task_state: State = "UNASSIGNED"
+
+
+def judge(wanted: TargetState, trouble: str | None, engine: EngineSight | None, *, copies: bool) -> ConnectorStatus:
+    """From what is wanted and what is there to what is shown. `copies` is false for a chore, which has one task."""
+    if wanted == "STOPPED":
+        return ConnectorStatus("STOPPED")
+    tasks = 1 if engine is None or not copies else max(1, engine.tasks)
+    if trouble is not None:
+        return ConnectorStatus("FAILED", trouble, 0)
+    if wanted == "PAUSED":
+        return ConnectorStatus("PAUSED", None, tasks, "PAUSED")
+    if engine is None:
+        return ConnectorStatus("UNASSIGNED", None, tasks, "UNASSIGNED")
+    state = _PHASES.get(engine.phase, "UNASSIGNED")
+    trace = engine.trouble if state != "RUNNING" else None
+    return ConnectorStatus(state, trace, tasks, state)
