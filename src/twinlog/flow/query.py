@@ -6,6 +6,7 @@ whole parcel, so Spark's batching and buffering are switched off.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from dataclasses import dataclass
@@ -14,10 +15,13 @@ from typing import Any, Final
 
 import pyspark
 from pyspark import SparkConf, SparkContext
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from twinlog.flow.source import LinkRun, link_format
+
+log = logging.getLogger("twinlog.query")
 
 FLOWING: Final[dict[str, str]] = {
     # One row per Arrow batch: a parcel goes on when it is there, not when a batch is full.
@@ -79,6 +83,19 @@ def _lean_home(scratch: Path) -> Path:
     return home
 
 
+def _hush_counters() -> None:
+    """Spark's channel for accumulators breaks when a query is stopped hard, with a stack trace on the terminal.
+
+    We use none of them, and the JVM opens the channel again by itself.
+    """
+
+    def note(self: object, request: object, client_address: object) -> None:
+        log.debug("Spark closed its channel for accumulators: %r, %r, %r", self, request, client_address)
+
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        server.handle_error = note  # type: ignore[method-assign]
+
+
 def start_session(engine: SparkRuntime) -> SparkSession:
     """The one Spark session of this process."""
     if engine.master is None:
@@ -91,6 +108,7 @@ def start_session(engine: SparkRuntime) -> SparkSession:
     os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     if engine.java_home:
         os.environ["JAVA_HOME"] = engine.java_home
+    _hush_counters()
     master = engine.master or f"local[{engine.slots},1000000]"  # a task may fail as often as brokers make it
     scratch = engine.log.parent
     own = {

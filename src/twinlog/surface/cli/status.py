@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -106,9 +107,9 @@ def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, 
 
 def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool) -> None:
     console = Console()
-    table = Table(title=None)
-    for title in ("link", "state", "lag", "behind", "at risk", "records/s", "MB/s", "topics", "partitions", "faults"):
-        table.add_column(title, justify="left" if title in {"link", "state"} else "right")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))  # eighty columns hold it
+    for title in ("link", "state", "lag", "behind", "at risk", "records/s", "MB/s", "topics", "parts", "faults"):
+        table.add_column(title, justify="left" if title in {"link", "state"} else "right", no_wrap=title != "link")
     for link, status_ in found:
         if isinstance(status_, ClusterError):
             table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * 8)
@@ -133,9 +134,9 @@ def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitio
 def _print_chores(console: Console, status_: LinkStatus) -> None:
     """One line per chore; what it could not do below it."""
     for chore in status_.chores:
-        counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items())
+        counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items() if value)
         ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
-        line = Text(f"{chore.chore:13}", "bold").append(f"{counts or 'done'}, {ago:.0f} s ago", "dim")
+        line = Text(f"{chore.chore:13}", "bold").append(f"{counts or 'nothing to do'}, {ago:.0f} s ago", "dim")
         console.print(line if chore.trouble is None else Text(f"{chore.chore:13}", "bold").append(chore.trouble, "red"))
         for finding in chore.findings:
             console.print(Text(f"  {finding}", "yellow"))
