@@ -11,6 +11,7 @@ import bench.latency.run
 import bench.partitions.run
 import bench.throughput.run
 import bench.translation.run
+import bench.verify.run
 from bench.machine import machine_facts
 from bench.options import Options
 from bench.report import append, listed
@@ -20,6 +21,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "latency": bench.latency.run.answer,
     "partitions": bench.partitions.run.answer,
     "translation": bench.translation.run.answer,
+    "verify": bench.verify.run.answer,
 }
 
 

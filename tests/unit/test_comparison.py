@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.batches import LZ4, NONE, Made, at, logs, make_batch, rewritten
+from tests.unit.batches import LZ4, NONE, Made, append_time, at, logs, make_batch, rewritten
 
 from twinlog.audit.comparison import Comparison, Side
 from twinlog.model.differences import Kind
@@ -16,7 +16,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import HEADER, ClusterIds, Hop, Provenance
 from twinlog.model.runs import Run, RunMap
 from twinlog.model.verification import Chunk, ChunkResult, Lineage, stretches_between
-from twinlog.wire.batch import walk
+from twinlog.wire.batch import read_header, walk
 from twinlog.wire.codec import PlainRecord
 from twinlog.wire.ranges import RawBatch
 
@@ -139,6 +139,16 @@ def test_one_changed_field_of_one_record_is_found_at_its_offset(place: int, name
     assert (found.kind, found.source, found.target) == (Kind.CHANGED, place, 100 + place)
     assert found.what.startswith("headers" if name == "headers" else name)
     assert result.source_digest != result.target_digest
+
+
+def test_times_in_the_header_count_although_the_records_are_the_same_bytes() -> None:
+    made = make_batch(ten(), LZ4)
+    header = read_header(made.data)
+    base, last = header.base_timestamp, header.max_timestamp
+    later = rewritten(made.data, base_offset=100, base_timestamp=base + 5)
+    assert compared(identity(), [made.data], [later]).differing == 10
+    stamped = append_time(made, last).data  # all records carry the batch's time, which is that of the last one
+    assert compared(identity(), [stamped], [rewritten(made.data, base_offset=100)]).differing == 9
 
 
 # --- damaged ----------------------------------------------------------------------------------------------------------

@@ -67,6 +67,7 @@ def test_the_words_mean_what_they_mean_to_kafka_consumer_groups() -> None:
     assert planned(ShiftBy(-1), edges, 12).after == 11
     assert planned(ShiftBy(-5), edges, 12) == Reset("g", HERE, 12, 10, "7 is before the log, which begins at 10")
     assert planned(ToOffset(99), edges, None) == Reset("g", HERE, None, 50, "99 is behind the log, which ends at 50")
+    assert [planned(ToOffset(at), edges, None).after for at in (9, 10, 50, 51)] == [10, 10, 50, 50]
     assert planned(ToTime(0), edges, 12).after == 33
     assert planned(ShiftBy(3), edges, None).after is None
     assert planned(ToListed({}), edges, 12).after is None
