@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,12 +20,40 @@ from tests.switches import (
     service_running,
 )
 
+from twinlog.errors import ClusterError
+from twinlog.ledger.snapshot import read_ledger
+from twinlog.local.cluster import LocalCluster
+
 SETTINGS = {
     "replication_policy_class": IDENTITY,
     "emit_checkpoints_interval_seconds": "1",
     "sync_group_offsets_interval_seconds": "1",
     "refresh_groups_interval_seconds": "1",
 }
+
+
+def limit(ends: Ends, value: str | None) -> None:
+    """Let the copies take records of at most so many bytes; the marker of a fence needs 78."""
+    (topic,) = ends.topics() if value else [name for name in ends.target.list_topics() if name.startswith(ends.prefix)]
+    assert ends.target.apply_topic_configs({topic: {"max.message.bytes": value}}) == {topic: None}
+
+
+def size_limit(ends: Ends, topic: str) -> str | None:
+    """What the source takes."""
+    configs = ends.source.fetch_topic_configs([topic])[topic]
+    assert not isinstance(configs, ClusterError)
+    return next(config.value for config in configs if config.name == "max.message.bytes")
+
+
+def await_told(ends: Ends, group: str, topic: str, end: int) -> None:
+    """Wait until the ledger knows how far the source goes, and the target where the group stands."""
+
+    def told() -> tuple[object, object]:
+        view = asyncio.run(read_ledger(ends.link.target_producer, ends.alias, within_s=20))
+        memo = view.memos.get("source-ends", {}).get(topic) if view else None
+        return memo.body["ends"] if memo else None, view.notes.get("groups") if view else None
+
+    wait_until(told, lambda seen: seen[0] == [end], within_s=30, what=f"the end {end} of {topic} and {group}")
 
 
 @pytest.mark.proves("R1", "R2", "R5")
@@ -59,3 +88,45 @@ def test_a_planned_switch_and_back_loses_nothing_and_reads_nothing_twice(
             lambda: log_numbers(there, topic), lambda seen: seen == list(range(130)), within_s=30, what="a copying link"
         )
     assert pair_of_ends(ends).back_enabled is False
+
+
+@pytest.mark.proves("R1", "R2", "R5", "R7")
+def test_a_lost_source_is_left_with_every_lost_record_named_and_comes_back_whole(
+    make_cluster: Callable[..., LocalCluster], target_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    source = make_cluster("primary")
+    ends = Ends(source, target_cluster, **SETTINGS)
+    here, there = source.bootstrap_servers, target_cluster.bootstrap_servers
+    topic = ends.create("payments")
+    group = f"g{ends.alias}"
+    produce(here, topic, range(9_998))
+    commit_at(here, group, topic, 8_000)
+    with service_running(ends, tmp_path) as engine:
+        engine.await_running()
+        ends.await_copied(topic)
+        # The target takes nothing more, so that the last two are not copied; how many they are is known by then.
+        limit(ends, "100")
+        produce(here, topic, range(9_998, 10_000))
+        await_told(ends, group, topic, 10_000)
+        source.kill()
+
+        report = do_switch(ends, tmp_path, "failover-unplanned")
+        limit(ends, None)
+        assert report.lost["records"] == 2
+        assert report.lost["lost"] == {f"{topic}-0": [9_998, 10_000]}
+        assert numbers_of(there, group, topic) == list(range(8_000, 9_998))
+        assert produce(there, topic, range(10_000, 10_050)) == []
+
+        source.start()
+        wait_until(lambda: size_limit(ends, topic), lambda limit: limit == "0", within_s=30, what="a shut old primary")
+        assert set(produce(here, topic, range(1))) == {"MSG_SIZE_TOO_LARGE"}
+        assert numbers_of(there, group, topic) == list(range(10_000, 10_050))
+        back = do_switch(ends, tmp_path, "failback-delta")
+        assert back.tail["records"] == 2
+        assert len(Path(back.tail["file"]).read_text().splitlines()) == 2
+        returned = log_numbers(here, topic)
+        assert sorted(returned) == sorted(log_numbers(there, topic)) == list(range(10_050))
+        assert returned == list(range(10_050))
+        # It had read the two on neither side: nothing unread is skipped, and what that costs is told.
+        assert numbers_of(here, group, topic) == list(range(9_998, 10_050))
+        assert any("50 offsets are read again" in finding for step in back.steps for finding in step["findings"])

@@ -146,7 +146,8 @@ class LinkEngine:
             self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
             await self._sign_in(target, writer, view)
             # The source may know of a switch that the target never heard of.
-            if await self._patiently("reading the switch", lambda: watch.read("source")) is None or self._held(watch):
+            looked = await self._patiently("reading the switch", lambda: watch.read("source"), watch)
+            if looked is None or self._held(watch):
                 return
             tasks.append(asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine")))
             clusters = await self._patiently("asking who the clusters are", self._identify)
@@ -189,10 +190,10 @@ class LinkEngine:
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    async def _patiently(self, what: str, work: Callable[[], Any]) -> Any:
-        """Try until it works; None when stopped meanwhile. Unreachable clusters and missing rights are waited for."""
+    async def _patiently(self, what: str, work: Callable[[], Any], watch: SwitchWatch | None = None) -> Any:
+        """Try until it works; None when stopped or held meanwhile. Clusters that are away are waited for."""
         pause = 0.5
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not (watch is not None and self._held(watch)):
             try:
                 done = await work()
             except (ClusterError, *ConnectionTrouble) as error:
@@ -301,6 +302,7 @@ class LinkEngine:
         next_refresh = time.monotonic() + self.link.refresh_topics_seconds
         next_beat = 0.0
         pause = 0.5
+        refreshing: asyncio.Task[None] | None = None
         while not self._stopping.is_set() and not self._held(watch):
             self._see_that_all_live()
             if await self._heed_draining(writer, view, watch):
@@ -325,9 +327,15 @@ class LinkEngine:
             if now >= next_beat:
                 await writer.write([self._record("running", self.generation)])
                 next_beat = now + HEARTBEAT_SECONDS
-            if self.link.refresh_topics_enabled and now >= next_refresh:
-                await self._refresh_once(writer, view)
+            if refreshing is not None and refreshing.done():
+                self._beside_tasks.remove(refreshing)
+                refreshing.result()
+                refreshing = None
                 next_refresh = time.monotonic() + self.link.refresh_topics_seconds
+            elif self.link.refresh_topics_enabled and now >= next_refresh and refreshing is None:
+                # Beside us: a source that is away takes a minute to say nothing, and we must go on hearing.
+                refreshing = asyncio.create_task(self._refresh_once(writer, view))
+                self._beside_tasks.append(refreshing)
             await self._pause(_TICK_S)
 
     async def _heed_draining(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> bool:
