@@ -17,11 +17,18 @@ TOPIC: Final = "${topic}"
 _LEDGER_PREFIX = "twinlog-ledger."
 _LEDGER_SUFFIX = ".internal"
 SWITCH_TOPIC = "twinlog-switch.internal"
+DRILL_PREFIX: Final = "twinlog-drill-"
+DRILL_ALIAS: Final = "-drill"
 
 
 def is_own_ledger(topic: str) -> bool:
     """Tell whether a Twinlog link keeps its books there: they describe one cluster and mean nothing elsewhere."""
     return topic == WRITERS_TOPIC or (topic.startswith(_LEDGER_PREFIX) and topic.endswith(_LEDGER_SUFFIX))
+
+
+def is_others_drill(topic: str, source: str) -> bool:
+    """Tell whether a drill rehearses with this topic, and this is not the drill's own link: it is nobody else's."""
+    return topic.startswith(DRILL_PREFIX) and not source.endswith(DRILL_ALIAS)
 
 
 def fits_format(name: str, rename_format: str) -> bool:

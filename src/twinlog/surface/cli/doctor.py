@@ -15,7 +15,7 @@ from rich.text import Text
 
 from twinlog.doctor.answers import WORST_FIRST, Diagnosis
 from twinlog.service import examine_link
-from twinlog.surface.cli.links import chosen_link
+from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.output import Output
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}

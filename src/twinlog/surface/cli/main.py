@@ -16,6 +16,7 @@ from twinlog.surface.cli import local
 from twinlog.surface.cli.demo import demo
 from twinlog.surface.cli.diff import diff
 from twinlog.surface.cli.doctor import doctor
+from twinlog.surface.cli.drill import drill
 from twinlog.surface.cli.explain import app as explain_app
 from twinlog.surface.cli.failover import app as switch_app
 from twinlog.surface.cli.failover import failback, failover
@@ -44,6 +45,7 @@ app.command()(status)
 app.command()(diff)
 app.command()(rpo)
 app.command()(doctor)
+app.command()(drill)
 app.command()(groups)
 app.command()(translate)
 app.command()(verify)

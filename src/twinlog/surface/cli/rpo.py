@@ -17,8 +17,8 @@ from twinlog.model.exposure import LinkExposure, TopicExposure
 from twinlog.model.javaregex import RegexError
 from twinlog.model.selection import Patterns
 from twinlog.service import observer
+from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.exposure_view import exposure_json, headline
-from twinlog.surface.cli.links import chosen_link
 from twinlog.surface.cli.output import Output
 from twinlog.surface.cli.status import BETWEEN_LOOKS_S
 from twinlog.surface.cli.words import duration, number, size

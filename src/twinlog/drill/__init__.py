@@ -1,0 +1,1 @@
+"""Rehearsals of a disaster that touch nothing of production, each with a report as evidence."""

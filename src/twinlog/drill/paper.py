@@ -1,0 +1,49 @@
+"""The paper drill: the plan of a switch, what is at risk, what the doctor says. Nothing is changed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from twinlog.doctor.answers import Diagnosis
+from twinlog.drill.outcome import DrillOutcome
+from twinlog.model.switch_plan import Plan
+
+
+def paper_outcome(plans: Mapping[str, Plan | str], diagnoses: Iterable[Diagnosis]) -> DrillOutcome:
+    """Judge what would happen. A plan that was refused is its reason."""
+    outcome = DrillOutcome("paper")
+    for command, plan in plans.items():
+        if isinstance(plan, str):
+            outcome.failures.append(f"{command} would be refused: {plan}")
+            continue
+        outcome.facts[command] = _plan(plan)
+        outcome.remarks += [f"{command}: {warning}" for warning in plan.warnings]
+    found = list(diagnoses)
+    for one in found:
+        line = f"{one.name}: {one.seen}" + (f"; try: {one.mend}" if one.mend else "")
+        if one.verdict == "fail":
+            outcome.failures.append(line)
+        elif one.verdict in {"warn", "unknown"}:
+            outcome.remarks.append(line)
+    in_order = sum(one.verdict == "ok" for one in found)
+    # Of a hundred: an honest trend from drill to drill, whatever it is called.
+    outcome.facts["readiness"] = round(100 * in_order / len(found)) if found else None
+    outcome.facts["checks"] = {one.name: one.verdict for one in found}
+    return outcome
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    risk = plan.at_risk
+    return {
+        "steps": [
+            {"step": step.id, "title": step.title, "changes": step.changes, "risk": step.risk} for step in plan.steps
+        ],
+        "at_risk": {
+            "records": risk.records,
+            "bytes": risk.bytes,
+            "seconds": risk.seconds,
+            "groups": risk.groups,
+            "sentences": list(risk.sentences),
+        },
+    }

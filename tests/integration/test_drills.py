@@ -1,0 +1,84 @@
+"""Drills on real brokers: they find what is wrong, touch nothing of production, and leave evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.ends import Ends
+from tests.switches import commit_at, produce
+from tests.threads import engine_running
+from typer.testing import CliRunner
+
+from twinlog.model.naming import DRILL_PREFIX
+from twinlog.surface.cli.main import app
+
+QUICK = {
+    "emit_checkpoints_interval_seconds": "1",
+    "sync_group_offsets_interval_seconds": "1",
+    "refresh_groups_interval_seconds": "1",
+    "rto_seconds": "100",
+}
+
+
+def drill(ends: Ends, folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
+    file, reports = ends.write_file(folder), folder / "drills.jsonl"
+    answer = CliRunner().invoke(
+        app, ["drill", ends.link.name, "-c", str(file), "--report", str(reports), "-o", "json", *arguments]
+    )
+    assert answer.stdout.startswith("{"), answer.output
+    return answer.exit_code, json.loads(answer.stdout)
+
+
+def drill_groups(ends: Ends) -> list[str]:
+    """Groups that a drill left behind."""
+    listed = ends.target.ask(lambda client, timeout_s: {"": client.list_consumer_groups(request_timeout=timeout_s)})
+    return [group.group_id for group in listed[""].valid if group.group_id.startswith(DRILL_PREFIX)]
+
+
+@pytest.mark.proves("R5", "R7")
+def test_shadows_of_groups_start_where_these_stopped_and_the_reports_are_chained(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends(**QUICK)
+    here = ends.source_cluster.bootstrap_servers
+    topic = ends.create("orders")
+    group, other = f"g{ends.alias}", f"h{ends.alias}"
+    ends.set(groups=f"{group},{other}")
+    produce(here, topic, range(100))
+    commit_at(here, group, topic, 60)
+    commit_at(here, other, topic, 100)
+    with engine_running(ends.link, tmp_path, with_chores=True):
+        ends.await_copied()
+        code, passed = drill(ends, tmp_path, "--shadow")
+        assert (code, passed["failures"], passed["remarks"]) == (0, [], [])
+        assert passed["facts"]["groups"] == 2
+        assert passed["facts"]["records_compared"] == 40
+        assert passed["rto_kept"] == "kept"
+        assert drill_groups(ends) == []
+
+        # A record that somebody else wrote into the copy is what no lag shows.
+        assert produce(ends.target_cluster.bootstrap_servers, ends.remote(topic), range(1)) == []
+        code, remarked = drill(ends, tmp_path, "--shadow", "--groups", group)
+        assert (code, remarked["verdict"]) == (0, "passed with remarks")
+        assert remarked["remarks"] == [f"{group}: {topic}-0: 1 of the records it reads were not written by this link"]
+
+        code, paper = drill(ends, tmp_path, "--paper")
+        assert "failover-planned" in paper["facts"]
+        assert paper["facts"]["readiness"] > 50
+        assert (paper["number"], paper["previous"]) == (3, remarked["hash"])
+
+    assert drill(ends, tmp_path, "--check")[0] == 0
+    reports = tmp_path / "drills.jsonl"
+    whole = reports.read_text()
+    reports.write_text(whole.splitlines()[0] + "\n")
+    code, cut = drill(ends, tmp_path, "--check")
+    assert (code, [one["problem"] for one in cut["breaks"]]) == (
+        1,
+        ["the last report that the ledger knows of is missing"],
+    )
+    reports.write_text(whole.replace('"records_compared": 40', '"records_compared": 41'))
+    assert drill(ends, tmp_path, "--check")[1]["breaks"][0]["problem"] == "it was changed after it was written"
