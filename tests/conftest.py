@@ -57,6 +57,16 @@ def secure_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCl
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def third_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """One more, for rings and meshes; started when the first test asks for it."""
+    cluster = LocalCluster("third", tmp_path_factory.mktemp("clusters") / "third")
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
 @pytest.fixture
 def make_cluster(tmp_path: Path) -> Iterator[Callable[..., LocalCluster]]:
     """Start a cluster of one test's own, for tests that break things; its brokers are stopped when the test ends."""

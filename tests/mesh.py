@@ -12,11 +12,20 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 from tests.ends import QUICK
 from tests.load.checker import judge_numbers
 from tests.load.load import Load
 from tests.load.logs import Cluster, Isolation, LogRecord, read_logs
-from tests.load.records import Damaged, read_stamp
+from tests.load.records import Damaged, Stamp, read_stamp
+from tests.load.verdict import Verdict
 from tests.load.waiting import wait_until
 from tests.threads import ThreadedEngine
 
@@ -24,10 +33,15 @@ from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.client_options import client_options
+from twinlog.ledger.view import LedgerView
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.health import LinkStatus
+from twinlog.model.ledger import FaultEntry, ledger_topic
+from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import HEADER
+from twinlog.model.runs import Run, RunMap
 from twinlog.service import observer
+from twinlog.wire.connection import Cluster as TargetCluster
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
@@ -40,6 +54,7 @@ class Mesh:
         self.mark = f"m{uuid.uuid4().hex[:6]}"
         self._settings = {name.replace("_", "."): value for name, value in settings.items()}
         self.loads: list[tuple[str, Load]] = []
+        self.users: dict[str, str] = {}  # who we are on a secure cluster; the one who may do everything, unless told
         self._admins: dict[str, ClusterAdmin] = {}
 
     def alias(self, letter: str) -> str:
@@ -50,14 +65,17 @@ class Mesh:
         """The file that an operator would write."""
         lines = [f"clusters = {', '.join(map(self.alias, self.clusters))}"]
         for letter, cluster in self.clusters.items():
-            lines += [f"{self.alias(letter)}.{k} = {v}" for k, v in cluster.client_properties("admin").items()]
+            client = cluster.client_properties(self.users.get(letter, "admin"))
+            lines += [f"{self.alias(letter)}.{key} = {value}" for key, value in client.items()]
         lines += [f"{self.alias(name[0])}->{self.alias(name[-1])}.enabled = true" for name in self.names]
         wishes = {"topics": f"{self.mark}.*", "replication.policy.class": IDENTITY, **QUICK, **self._settings}
         return "\n".join([*lines, *(f"{key} = {value}" for key, value in wishes.items())]) + "\n"
 
-    def set(self, **settings: str) -> None:
-        """Change settings for whoever reads the file next."""
-        self._settings |= {name.replace("_", "."): value for name, value in settings.items()}
+    def write_file(self, folder: Path) -> Path:
+        """Write the properties file for a process of its own."""
+        path = folder / f"{self.mark}.properties"
+        path.write_text(self.properties, encoding="latin-1")
+        return path
 
     @property
     def links(self) -> dict[str, LinkSettings]:
@@ -111,6 +129,22 @@ class Mesh:
     def status(self, name: str) -> LinkStatus:
         return asyncio.run(observer(self.links[name]).look())
 
+    def await_copies(self, name: str, more: int, within_s: float = 60) -> None:
+        """Wait until a link has copied so many more records."""
+
+        def copied() -> int:
+            return sum(part.records for part in self.status(name).partitions)
+
+        before = copied()
+        wait_until(copied, lambda now: now >= before + more, within_s=within_s, what=f"{more} more copies by {name}")
+
+    def await_fault(self, name: str, code: str) -> FaultEntry:
+        """Wait for a fault of a link by its code."""
+        status = wait_until(
+            lambda: self.status(name), lambda seen: code in {f.code for f in seen.faults}, within_s=30, what=code
+        )
+        return next(fault for fault in status.faults if fault.code == code)
+
     def await_rest(self, topic: str, partitions: int, within_s: float = 60) -> dict[str, LinkStatus]:
         """Wait until every link has come to the end of its source, twice, with the same ends: all is still."""
         links = self.links
@@ -132,7 +166,69 @@ class Mesh:
 
         return wait_until(twice, lambda found: found[1], within_s=within_s, what=f"rest of {topic}")[0]
 
+    def grant(self, letter: str, topic: str) -> None:
+        """Let the user `twinlog` read a topic and its configs, and see the cluster."""
+        boss = {**self.users, letter: "admin"}
+        now, self.users = self.users, boss
+        client = AdminClient({**self._client(letter)})
+        self.users = now
+        rights = [("TOPIC", topic, right) for right in ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")]
+        rules = [
+            AclBinding(
+                ResourceType[kind], what, ResourcePatternType.LITERAL, "User:twinlog", "*",
+                AclOperation[right], AclPermissionType.ALLOW,
+            )
+            for kind, what, right in rights
+        ]  # fmt: skip
+        for future in client.create_acls(rules).values():
+            future.result(30)
+
     # --- judging ------------------------------------------------------------------------------------------------------
+
+    def view(self, name: str) -> LedgerView:
+        """The ledger of a link, with all of its map."""
+        link = self.links[name]
+
+        async def read() -> LedgerView:
+            target = TargetCluster(link.target_producer, "test")
+            try:
+                topic = (await target.refresh([ledger_topic(link.source)]))[ledger_topic(link.source)]
+                view = LedgerView(dict.fromkeys(topic.leaders, 0), keep_maps=True)
+                await view.catch_up(target, link.source)
+            finally:
+                await target.close()
+            return view
+
+        return asyncio.run(read())
+
+    def runs(self, name: str, partition: TopicPartition) -> list[Run]:
+        """The map of a partition, its sealed parts first."""
+        view = self.view(name)
+        sealed = view.sealed.get(partition, {})
+        parts = [sealed[first].run_map() for first in sorted(sealed)]
+        return [run for part in (*parts, RunMap.from_json(view.states[partition].runs)) for run in part]
+
+    def records(self, letter: str, topic: str, load: Load, partition: int | None = None) -> list[LogRecord]:
+        """What of a load is on one cluster, as it lies there."""
+        where = self._client(letter)
+        try:
+            logs = read_logs(Cluster(where["bootstrap.servers"], where), topic, "read_committed")
+        except KeyError:
+            return []
+        return [
+            record
+            for number, records in logs.items()
+            if partition in {None, number}
+            for record, bare in zip(records, map(unmarked, records), strict=True)
+            if isinstance(stamp := _stamp(bare), Stamp) and stamp.seed == load.seed
+        ]
+
+    def verdict(self, letter: str, topic: str, load: Load) -> Verdict:
+        """Whether all of a load is on one cluster, once and in order."""
+        where = self._client(letter)
+        logs = read_logs(Cluster(where["bootstrap.servers"], where), topic, "read_committed")
+        mine = {number: _of_load(load, records) for number, records in logs.items()}
+        return judge_numbers(load.seed, load.acknowledged, load.aborted, mine, f"{topic} on {letter}")
 
     def check(self, topic: str) -> None:
         """Every record of every load is on every cluster exactly once, in its load's order, byte by byte."""
@@ -165,13 +261,16 @@ def unmarked(record: LogRecord) -> LogRecord:
     return record._replace(headers=tuple(header for header in record.headers if header[0] != HEADER))
 
 
+def _stamp(record: LogRecord) -> Stamp | Damaged:
+    return read_stamp(record.key, record.value, record.headers, record.timestamp[1])
+
+
 def _number(record: LogRecord) -> int:
-    stamp = read_stamp(record.key, record.value, record.headers, record.timestamp[1])
+    stamp = _stamp(record)
     return -1 if isinstance(stamp, Damaged) else stamp.sequence
 
 
 def _of_load(load: Load, records: Sequence[LogRecord]) -> list[LogRecord]:
-    """The records of one load, and those that say nothing of themselves."""
+    """The records of one load without headers of provenance, and those that say nothing of themselves."""
     plain = [unmarked(record) for record in records]
-    stamps = [read_stamp(r.key, r.value, r.headers, r.timestamp[1]) for r in plain]
-    return [r for r, stamp in zip(plain, stamps, strict=True) if isinstance(stamp, Damaged) or stamp.seed == load.seed]
+    return [r for r in plain if isinstance(stamp := _stamp(r), Damaged) or stamp.seed == load.seed]
