@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +24,7 @@ from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.changes import Change
 from twinlog.config.pair import Pair, stand_in_pair
 from twinlog.config.resolve import Resolved
-from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.config.settings import ClientSettings, HeartbeatPair, LinkSettings
 from twinlog.connectors.audit import Audit
 from twinlog.connectors.states import EngineSight
 from twinlog.connectors.steward import Position, Steward
@@ -89,7 +90,8 @@ class Service:
         *,
         stays: bool = False,
     ) -> None:
-        """Nothing is started yet. One that `stays` runs without links, too: they may come over HTTP."""
+        """Nothing is started yet. One that `stays` begins without links: `become` brings them, at once or over HTTP."""
+        self._stays = stays
         self._links = links
         self._heartbeats = heartbeats
         self._heartbeat_pairs = HeartbeatPairs()
@@ -126,7 +128,7 @@ class Service:
     async def run(self) -> None:
         """Run all links until each has ended. One link's end does not end another's (R8)."""
         # Before Spark, which is slow: settings that cannot work on this machine are told at once.
-        engines = [self._engine(link) for link in self._links]
+        engines = [] if self._stays else [self._engine(link) for link in self._links]
         await asyncio.to_thread(self._start_spark)
         try:
             await self._heartbeat_pairs.become(self._heartbeats)
@@ -209,12 +211,23 @@ class Service:
             _stop_session(session)
 
 
-def steward(service: Service, file: Resolved, instance: str, url: str | None) -> Steward:
-    """The steward of a service's connectors; the file says where they are kept."""
-    settings = file.service
-    store = settings.store or next((link.target_admin for link in file.links), None)
+def store_of(file: Resolved) -> ClientSettings:
+    """The cluster that keeps what is made over HTTP."""
+    store = file.service.store or next((link.target_admin for link in file.links), None)
     if store is None:
         raise UsageError("links made over HTTP need a place: set store.bootstrap.servers, or a link in the file")
+    return store
+
+
+def cluster_id_of(file: Resolved) -> Callable[[], str]:
+    """Ask that cluster for its id, once."""
+    admin = ClusterAdmin(store_of(file))
+    return functools.cache(admin.fetch_cluster_id)
+
+
+def steward(service: Service, file: Resolved, instance: str, url: str | None) -> Steward:
+    """The steward of a service's connectors; the file says where they are kept."""
+    settings, store = file.service, store_of(file)
     return Steward(
         service,
         lambda on_news, on_turn: LinksTopic(
@@ -394,6 +407,7 @@ __all__ = [
     "offset_resets",
     "scratch_folder",
     "steward",
+    "store_of",
     "switching",
     "takeover_preview",
     "topic_explanation",

@@ -166,11 +166,14 @@ class Steward:
             except TwinlogError as error:
                 self.trouble = str(error)
                 log.warning("group %s: waiting: %s", self.group, error)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE_S)
+            except Exception as error:  # a mistake of ours must neither end this loop nor stay unseen
+                self.trouble = f"unexpected: {error!r}"
+                log.exception("group %s", self.group)
             else:
                 self.trouble = None
                 return done
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
 
     def _hear(self, shelf: Shelf) -> None:
         self._shelf = shelf

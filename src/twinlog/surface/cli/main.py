@@ -29,6 +29,7 @@ from twinlog.surface.cli.rpo import rpo
 from twinlog.surface.cli.run import run
 from twinlog.surface.cli.status import status
 from twinlog.surface.cli.translate import translate
+from twinlog.surface.cli.user import app as user_app
 from twinlog.surface.cli.validate import validate
 from twinlog.surface.cli.verify import verify
 
@@ -57,6 +58,7 @@ app.add_typer(explain_app, name="explain")
 app.command()(failover)
 app.command()(failback)
 app.add_typer(switch_app, name="switch")
+app.add_typer(user_app, name="user")
 app.add_typer(local.app, name="local")
 
 

@@ -18,10 +18,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from twinlog.config.changes import Change
+from twinlog.config.resolve import Resolved
 from twinlog.config.settings import LinkSettings
 from twinlog.config.watch import SettingsWatch
-from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError
+from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError, UsageError
 from twinlog.service import Service, SparkPlace, scratch_folder
+from twinlog.surface.cli.listening import Door, Take
 from twinlog.surface.cli.output import Output, chosen_clusters, print_findings
 
 Say = Callable[[str, LinkSettings, str | None], None]
@@ -32,27 +35,36 @@ LOOK_SECONDS = 1.0
 
 
 def run(
+    *,
     config: Annotated[Path, typer.Option("--config", "-c", help="A MirrorMaker 2 properties file.")],
     clusters: Annotated[list[str] | None, typer.Option(help="Run only links into these clusters.")] = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
+    listen: Annotated[str | None, typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083.")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to say what happens.")] = Output.TABLE,
 ) -> None:
     """Mirror until Ctrl-C or SIGTERM, which end cleanly: what was read is written and recorded first.
 
     The file is watched: a change takes effect within seconds, for the links that it concerns. SIGHUP reads it at once.
+
+    With --listen the service answers over HTTP: Kafka Connect's REST interface makes, changes and holds links. Services
+    with the same group.id stand by for each other.
     """
     watch = SettingsWatch(config, chosen_clusters(clusters))
     resolved = watch.load()
     print_findings(resolved.findings, output)
+    if not resolved.links and listen is None:
+        raise UsageError(f"{config}: there is no link in it; with --listen links can be made over HTTP")
+    door = Door.open(listen, resolved) if listen is not None else None
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
     for link in resolved.links:
         say("starting", link, f"topics {','.join(link.topics.include)} from {link.start_from}")
     scratch = scratch_folder()
     try:
-        service = Service(resolved.links, SparkPlace(master, options), scratch, resolved.heartbeats)
-        asyncio.run(_serve(service, watch, say, output))
+        place = SparkPlace(master, options)
+        service = Service(resolved.links, place, scratch, resolved.heartbeats, stays=door is not None)
+        asyncio.run(_serve(service, watch, say, output, door))
     except EngineDied as error:
         Console(stderr=True).print(f"[yellow]{error}[/] Starting anew.")
         shutil.rmtree(scratch, ignore_errors=True)
@@ -65,27 +77,40 @@ def run(
         raise typer.Exit(SUPERSEDED)
 
 
-async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Output) -> None:
+async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Output, door: Door | None) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.stop)
     asked = asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, asked.set)
     told: dict[str, tuple[str, str | None]] = {}
-    beside = [
-        asyncio.create_task(_watch(service, say, told)),
-        asyncio.create_task(_follow_file(service, watch, asked, output)),
-    ]
-    try:
-        await service.run()
-    finally:
-        for task in beside:
-            task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
-        _tell(service, say, told)
+    async with contextlib.AsyncExitStack() as stack:
+        take: Take = _taker(service)
+        if door is not None:
+            take = await stack.enter_async_context(door.standing(service))
+        beside = [
+            asyncio.create_task(_watch(service, say, told)),
+            asyncio.create_task(_follow_file(service, watch, asked, output, take)),
+        ]
+        try:
+            await service.run()
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            _tell(service, say, told)
 
 
-async def _follow_file(service: Service, watch: SettingsWatch, asked: asyncio.Event, output: Output) -> None:
+def _taker(service: Service) -> Take:
+    async def take(resolved: Resolved) -> tuple[Change, ...]:
+        return await service.apply(resolved.links, resolved.heartbeats)
+
+    return take
+
+
+async def _follow_file(
+    service: Service, watch: SettingsWatch, asked: asyncio.Event, output: Output, take: Take
+) -> None:
     """Bring what the file says into force whenever it changes; a wrong file changes nothing."""
     while True:
         with contextlib.suppress(TimeoutError):
@@ -96,7 +121,7 @@ async def _follow_file(service: Service, watch: SettingsWatch, asked: asyncio.Ev
         asked.clear()
         try:
             resolved = await asyncio.to_thread(watch.load)
-            changes = await service.apply(resolved.links, resolved.heartbeats)
+            changes = await take(resolved)
         except TwinlogError as error:
             findings = error.findings if isinstance(error, SettingsInvalid) else ()
             print_findings(findings, output)

@@ -1,20 +1,79 @@
 """The HTTP application: which routers there are, and what they share. Runs in the service's own loop.
 
-Routers find the running service as `request.app.state.service`. They decide nothing; what they may not do is refused
-before they are asked (gate.py).
+    gate (length, time, who, may they) ─▶ forward (to the active service) ─▶ routers
+
+Routers find the running service as `request.app.state.service` and the steward of its connectors as
+`request.app.state.steward`. They decide nothing.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
+from twinlog.config.service_settings import HttpSettings
+from twinlog.connectors.steward import Steward
 from twinlog.service import Service
+from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
+from twinlog.surface.rest.connect.exchange import refusal
+from twinlog.surface.rest.forward import Forward
+from twinlog.surface.rest.gate import Gate
+from twinlog.surface.rest.v1.route import problem
+
+log = logging.getLogger("twinlog.rest")
 
 
-def build_app(service: Service) -> FastAPI:
+def build_app(
+    service: Service | None,
+    steward: Steward,
+    settings: HttpSettings | None = None,
+    *,
+    bound_to: str = "127.0.0.1",
+    cluster_id: Callable[[], str] | None = None,
+) -> FastAPI:
     """All of HTTP for one service, started or not."""
+    http = settings or HttpSettings()
     app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None)
     app.state.service = service
+    app.state.steward = steward
+    app.state.cluster_id = cluster_id
+    for router in (worker.router, connectors.router, offsets.router, plugins.router):
+        app.include_router(router)
+    app.add_exception_handler(HTTPException, _unknown)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(Exception, _mistake)
+    # The last one added is the first that is asked.
+    app.add_middleware(Forward, steward=steward, settings=http)
+    app.add_middleware(Gate, settings=http, audit=steward.audit, bound_to=bound_to)
     return app
+
+
+def _answer(request: Request, status: int, code: str, message: str) -> Response:
+    if request.url.path.startswith("/v1"):
+        return problem(status, code, message)
+    return refusal(status, message)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    said = error.detail if isinstance(error, HTTPException) else ""
+    answer = _answer(request, status, "HTTP", f"HTTP {status} {said}")
+    answer.headers.update(getattr(error, "headers", None) or {})
+    return answer
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    # Names and reasons only: what was sent may be a secret (R12).
+    told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+    return _answer(request, 422, "UNREADABLE", told or "The request cannot be read")
+
+
+async def _mistake(request: Request, error: Exception) -> Response:
+    log.error("%s %s", request.method, request.url.path, exc_info=error)
+    return _answer(request, 500, "MISTAKE", "Something went wrong in Twinlog itself; its log says what.")

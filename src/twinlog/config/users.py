@@ -1,0 +1,162 @@
+"""The file of those who may ask the service: names, roles, hashed passwords and tokens. Nothing in it opens a door.
+
+    alice:admin:scrypt:<salt>:<hash>      a person with a password
+    ci:operator:token:<hash>              a program with a token
+
+Runs in the service, which reads the file again when it changes, and in `twinlog user`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from twinlog.errors import UsageError
+
+ROLES: Final = ("viewer", "operator", "admin")
+_NAME: Final = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
+_COST: Final = {"n": 2**14, "r": 8, "p": 1}
+
+
+@dataclass(frozen=True)
+class User:
+    """One line of the file."""
+
+    name: str
+    role: str
+    scheme: str
+    secret: str = field(repr=False)
+
+    def line(self) -> str:
+        """As it stands in the file."""
+        return f"{self.name}:{self.role}:{self.scheme}:{self.secret}"
+
+
+def parse_users(text: str, file: str) -> list[User]:
+    """Read the file. Raises UsageError that names the line."""
+    users = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = line.strip().split(":", 3)
+        if len(parts) != 4 or parts[1] not in ROLES or parts[2] not in {"scrypt", "token"}:
+            raise UsageError(f"{file}:{number}: expected name:role:scrypt:salt:hash or name:role:token:hash")
+        users.append(User(*parts))
+    return users
+
+
+def load_users(path: Path) -> list[User]:
+    """Read the file. Raises UsageError."""
+    try:
+        return parse_users(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: the file of users cannot be read ({error})") from None
+
+
+def with_password(name: str, role: str, password: str) -> User:
+    """Make a user who logs in by password."""
+    _check(name, role)
+    salt = os.urandom(16)
+    return User(name, role, "scrypt", f"{_text(salt)}:{_text(_scrypt(password, salt))}")
+
+
+def with_token(name: str, role: str) -> tuple[User, str]:
+    """Make a user who shows a token; the token is returned once and kept nowhere."""
+    _check(name, role)
+    token = secrets.token_urlsafe(32)
+    return User(name, role, "token", _digest(token)), token
+
+
+def save_user(path: Path, user: User) -> None:
+    """Put a user into the file, in place of an older one of that name."""
+    kept = [one for one in load_users(path) if one.name != user.name] if path.exists() else []
+    _write(path, [*kept, user])
+
+
+def remove_user(path: Path, name: str) -> None:
+    """Take a user out of the file. Raises UsageError when there is none."""
+    users = load_users(path)
+    kept = [one for one in users if one.name != name]
+    if len(kept) == len(users):
+        raise UsageError(f"{name}: no such user in {path}")
+    _write(path, kept)
+
+
+def _write(path: Path, users: list[User]) -> None:
+    """Replace the file as a whole: the service may read it at any moment."""
+    new = path.with_name(f".{path.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as paper:
+        paper.writelines(f"{user.line()}\n" for user in users)
+    new.replace(path)
+
+
+class Users:
+    """Looks people up. A password is slow to check on purpose, so one that was right is remembered, hashed anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int] | None = None
+        self._users: list[User] = []
+        self._right: dict[bytes, User] = {}
+        self._salt = os.urandom(32)
+        self._refresh()
+
+    def by_password(self, name: str, password: str) -> User | None:
+        """Find who logs in with a name and a password. Blocking."""
+        self._refresh()
+        key = hmac.digest(self._salt, f"{name}\0{password}".encode(), "sha256")
+        if key in self._right:
+            return self._right[key]
+        user = next((one for one in self._users if one.name == name and one.scheme == "scrypt"), None)
+        salt, _, expected = user.secret.partition(":") if user else (_text(self._salt[:16]), "", "")
+        # For an unknown name, too: how long it takes must not tell whether there is one.
+        right = hmac.compare_digest(_text(_scrypt(password, base64.b64decode(salt))), expected)
+        if user is None or not right:
+            return None
+        self._right[key] = user
+        return user
+
+    def by_token(self, token: str) -> User | None:
+        """Find whose token it is."""
+        self._refresh()
+        digest = _digest(token)
+        return next(
+            (one for one in self._users if one.scheme == "token" and hmac.compare_digest(one.secret, digest)), None
+        )
+
+    def _refresh(self) -> None:
+        try:
+            seen = self._path.stat()
+        except OSError:
+            return  # a file that is being replaced; who was in it stays
+        stamp = (seen.st_mtime_ns, seen.st_size)
+        if stamp != self._stamp:
+            self._users, self._stamp = load_users(self._path), stamp
+            self._right.clear()
+
+
+def _check(name: str, role: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{name}: a user's name has letters, digits, `_`, `.`, `@` and `-`")
+    if role not in ROLES:
+        raise UsageError(f"{role}: roles are {', '.join(ROLES)}")
+
+
+def _scrypt(password: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(password.encode(), salt=salt, **_COST)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()

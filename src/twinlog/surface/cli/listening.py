@@ -1,0 +1,68 @@
+"""`twinlog run --listen`: the HTTP server and the steward of connectors beside the links. Runs in their loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from twinlog.config.changes import Change
+from twinlog.config.resolve import Resolved
+from twinlog.service import Service, cluster_id_of, steward, store_of
+from twinlog.surface.rest.app import build_app
+from twinlog.surface.rest.serve import address_of, bind, server_of
+
+log = logging.getLogger("twinlog.rest")
+
+Take: TypeAlias = Callable[[Resolved], Awaitable[tuple[Change, ...]]]
+"""What is done with a settings file that changed and is in order."""
+
+
+@dataclass
+class Door:
+    """The address is taken before anything slow begins: one that is in use is told at once."""
+
+    sock: socket.socket
+    file: Resolved
+
+    @classmethod
+    def open(cls, listen: str, file: Resolved) -> Door:
+        """Take the address. Raises UsageError."""
+        store_of(file)
+        return cls(bind(listen, file.service.http), file)
+
+    @asynccontextmanager
+    async def standing(self, service: Service) -> AsyncIterator[Take]:
+        """Answer while the block lasts; yields what is to be done with a changed file."""
+        settings = self.file.service.http
+        address = address_of(self.sock, settings)
+        keeper = steward(service, self.file, uuid.uuid4().hex[:12], address)
+        await keeper.use_file(self.file)
+        app = build_app(
+            service,
+            keeper,
+            settings,
+            bound_to=self.sock.getsockname()[0],
+            cluster_id=cluster_id_of(self.file),
+        )
+        server = server_of(app, settings)
+        answering = asyncio.create_task(server.serve(sockets=[self.sock]))
+        keeping = asyncio.create_task(keeper.run())
+        log.info("answering at %s", address)
+
+        async def take(file: Resolved) -> tuple[Change, ...]:
+            changes = await keeper.use_file(file)
+            service.accept()
+            return changes
+
+        try:
+            yield take
+        finally:
+            keeping.cancel()
+            server.should_exit = True
+            await asyncio.gather(keeping, answering, return_exceptions=True)

@@ -1,0 +1,68 @@
+"""`twinlog user`: who may ask a service over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from twinlog.config.users import load_users, remove_user, save_user, with_password, with_token
+from twinlog.errors import UsageError
+
+app = typer.Typer(help="Who may ask a service over HTTP (`twinlog run --listen`).", no_args_is_help=True)
+
+File = Annotated[Path, typer.Option("--file", "-f", help="The file that http.users.file names.")]
+
+
+class Role(StrEnum):
+    """What somebody may do."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="How they are called in the audit.")],
+    file: File,
+    role: Annotated[
+        Role, typer.Option(help="viewer reads; operator pauses, restarts, switches; admin changes links.")
+    ] = Role.VIEWER,
+    token: Annotated[bool, typer.Option("--token", help="Make a token for a program; it is shown once.")] = False,
+) -> None:
+    """Add somebody, or give them a new password, token or role. A running service notices within a second.
+
+    The password is asked for, or read from standard input when that is no terminal. Only its hash is kept.
+    """
+    if token:
+        user, secret = with_token(name, role.value)
+        save_user(file, user)
+        typer.echo(f"{name}: {role.value}; send this as `Authorization: Bearer`, it is shown only now:", err=True)
+        typer.echo(secret)
+        return
+    if sys.stdin.isatty():
+        password = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    else:
+        password = sys.stdin.readline().rstrip("\n")
+    if not password:
+        raise UsageError("an empty password opens nothing; nothing was changed")
+    save_user(file, with_password(name, role.value, password))
+    typer.echo(f"{name}: {role.value}", err=True)
+
+
+@app.command()
+def remove(name: Annotated[str, typer.Argument(help="Who may ask no longer.")], file: File) -> None:
+    """Take somebody out. A running service notices within a second."""
+    remove_user(file, name)
+    typer.echo(f"{name}: removed", err=True)
+
+
+@app.command("list")
+def list_users(file: File) -> None:
+    """Show names, roles and how they log in; never what with."""
+    for user in load_users(file):
+        typer.echo(f"{user.name}\t{user.role}\t{'token' if user.scheme == 'token' else 'password'}")

@@ -1,0 +1,284 @@
+"""`/connectors`: links as connectors, made, changed, looked at, held and ended. Runs in the service's loop."""
+
+from __future__ import annotations
+
+import socket
+import unicodedata
+from typing import Annotated, Any, Final
+from urllib.parse import quote, urlsplit
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from twinlog.config.masking import masked
+from twinlog.connectors.steward import Steward
+from twinlog.errors import ConnectorRefused, ConnectorUnknown
+from twinlog.model.connectors import COPYING, TargetState
+from twinlog.surface.rest.connect.exchange import (
+    CONFIG_SCHEMA,
+    PROBLEMS,
+    ConnectRoute,
+    as_config,
+    json_body,
+    read_config,
+    read_object,
+    refusal,
+    steward_of,
+    who_asks,
+)
+
+router = APIRouter(prefix="/connectors", tags=["connectors"], route_class=ConnectRoute, responses=PROBLEMS)
+
+Name = Annotated[str, Path(description="The connector's name; links of the file are called `A->B.Mirror…Connector`.")]
+Task = Annotated[str, Path(description="The task's number.")]
+_INITIAL: Final[dict[str, TargetState]] = {"RUNNING": "STARTED", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
+_CREATE: Final = {
+    "type": "object",
+    "required": ["name", "config"],
+    "properties": {
+        "name": {"type": "string"},
+        "config": CONFIG_SCHEMA,
+        "initial_state": {"type": "string", "enum": ["RUNNING", "PAUSED", "STOPPED"]},
+    },
+}
+_EXAMPLE: Final = {
+    "name": "east-to-west",
+    "config": {
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "source.cluster.alias": "east",
+        "target.cluster.alias": "west",
+        "source.cluster.bootstrap.servers": "east:9092",
+        "target.cluster.bootstrap.servers": "west:9092",
+        "topics": ".*",
+    },
+}
+
+
+@router.get("", summary="List connectors")
+async def list_connectors(
+    request: Request,
+    expand: Annotated[list[str] | None, Query(description="`status`, `info`, or both")] = None,
+) -> Response:
+    """Names, or with `expand` what is asked of each."""
+    steward = steward_of(request)
+    wanted = set(expand or ()) & {"status", "info"}
+    if not expand:
+        return JSONResponse(steward.names())
+    found = {}
+    for name in steward.names():
+        sides = {"status": _status(steward, name, request), "info": _info(steward, name)}
+        found[name] = {side: sides[side] for side in sides if side in wanted}
+    return JSONResponse(found)
+
+
+@router.post("", summary="Make a connector", status_code=201, openapi_extra=json_body(_CREATE, _EXAMPLE))
+async def create(request: Request) -> Response:
+    """A MirrorSourceConnector or ReplicatorSourceConnector begins to copy at once."""
+    body = await read_object(request)
+    config = as_config(body.get("config") or {})
+    named = body.get("name")
+    name = _good_name(named if isinstance(named, str) else config.get("name"), config)
+    asked = body.get("initial_state")
+    state = _INITIAL.get(asked.upper()) if isinstance(asked, str) else "STARTED"
+    if state is None or not isinstance(asked, str | None):
+        raise ConnectorRefused(name, f"initial_state: {asked} is none of RUNNING, PAUSED, STOPPED")
+    steward = steward_of(request)
+    await steward.create(who_asks(request), name, _whole(config), state)
+    where = {"Location": str(request.url_for("get_connector", name="")) + quote(name, safe="")}
+    return JSONResponse(_info(steward, name), 201, where)
+
+
+@router.get("/{name}", summary="One connector")
+async def get_connector(request: Request, name: Name) -> Response:
+    """Its config, tasks and type."""
+    return JSONResponse(_info(steward_of(request), name))
+
+
+@router.delete("/{name}", summary="End a connector", status_code=204)
+async def delete(request: Request, name: Name) -> Response:
+    """The link stops; what it copied, and its ledger, stay."""
+    await steward_of(request).delete(who_asks(request), name)
+    return Response(status_code=204)
+
+
+@router.get("/{name}/config", summary="Its config")
+async def get_config(request: Request, name: Name) -> Response:
+    """Secrets are `***`; sent back as such, they stay what they are."""
+    return JSONResponse(masked(steward_of(request).connector(name).config))
+
+
+@router.put("/{name}/config", summary="Set its config", openapi_extra=json_body(CONFIG_SCHEMA))
+async def put_config(request: Request, name: Name) -> Response:
+    """All of it; a connector that was not there is made."""
+    config = await read_config(request)
+    _good_name(name, config)
+    steward = steward_of(request)
+    made, _ = await steward.put(who_asks(request), name, _whole(config))
+    where = {"Location": str(request.url_for("get_connector", name="")) + quote(name, safe="")}
+    return JSONResponse(_info(steward, name), 201 if made else 200, where if made else None)
+
+
+@router.patch("/{name}/config", summary="Change its config", openapi_extra=json_body(CONFIG_SCHEMA))
+async def patch_config(request: Request, name: Name) -> Response:
+    """Some keys of it; null removes one."""
+    steward = steward_of(request)
+    changes = await read_config(request)
+    steward.connector(name)
+    _good_name(name, changes)
+    await steward.patch(who_asks(request), name, changes)
+    return JSONResponse(_info(steward, name))
+
+
+@router.get("/{name}/status", summary="How it stands")
+async def get_status(request: Request, name: Name) -> Response:
+    """State of the connector and its tasks; `trace` says why data does not move."""
+    return JSONResponse(_status(steward_of(request), name, request))
+
+
+@router.post("/{name}/restart", summary="Begin anew", status_code=204)
+async def restart(
+    request: Request,
+    name: Name,
+    includeTasks: Annotated[str, Query(description="true or false")] = "false",  # noqa: N803  Connect's name
+    onlyFailed: Annotated[str, Query(description="true or false")] = "false",  # noqa: N803  Connect's name
+) -> Response:
+    """The link's engine is replaced; nothing is lost or copied twice."""
+    steward = steward_of(request)
+    include_tasks, only_failed = (one.lower() == "true" for one in (includeTasks, onlyFailed))
+    before = _status(steward, name, request)
+    await steward.restart(who_asks(request), name, only_failed=only_failed)
+    if not include_tasks and not only_failed:
+        return Response(status_code=204)
+    for part in (before["connector"], *(before["tasks"] if include_tasks else ())):
+        if not only_failed or part["state"] == "FAILED":
+            part["state"] = "RESTARTING"
+    return JSONResponse(before, 202)
+
+
+@router.put("/{name}/pause", summary="Pause", status_code=202)
+async def pause(request: Request, name: Name) -> Response:
+    """Nothing is copied until it is resumed."""
+    await steward_of(request).want(who_asks(request), name, "PAUSED")
+    return Response(status_code=202)
+
+
+@router.put("/{name}/resume", summary="Resume", status_code=202)
+async def resume(request: Request, name: Name) -> Response:
+    """It goes on where it was."""
+    await steward_of(request).want(who_asks(request), name, "STARTED")
+    return Response(status_code=202)
+
+
+@router.put("/{name}/stop", summary="Stop", status_code=204)
+async def stop(request: Request, name: Name) -> Response:
+    """As pause, and its positions may be changed meanwhile."""
+    await steward_of(request).want(who_asks(request), name, "STOPPED")
+    return Response(status_code=204)
+
+
+@router.get("/{name}/tasks", summary="Its tasks")
+async def get_tasks(request: Request, name: Name) -> Response:
+    """One entry per task."""
+    steward = steward_of(request)
+    config = masked(steward.connector(name).config)
+    found = [{"id": {"connector": name, "task": n}, "config": config} for n in range(steward.status(name).tasks)]
+    return JSONResponse(found)
+
+
+@router.get("/{name}/tasks/{task}/status", summary="How a task stands")
+async def get_task_status(request: Request, name: Name, task: Task) -> Response:
+    """State of one task."""
+    tasks = _status(steward_of(request), name, request)["tasks"]
+    return JSONResponse(tasks[_task(name, task, len(tasks))])
+
+
+@router.post("/{name}/tasks/{task}/restart", summary="Begin a task anew", status_code=204)
+async def restart_task(request: Request, name: Name, task: Task) -> Response:
+    """Tasks of a link begin together."""
+    steward = steward_of(request)
+    _task(name, task, steward.status(name).tasks)
+    await steward.restart(who_asks(request), name)
+    return Response(status_code=204)
+
+
+@router.get("/{name}/topics", summary="Topics it writes to")
+async def get_topics(request: Request, name: Name) -> Response:
+    """The copies on the target, by the link's ledger."""
+    steward = steward_of(request)
+    one = steward.connector(name)
+    topics: list[str] = []
+    if one.kind in COPYING and name not in steward.plan.troubles:
+        link = steward.settings(name)
+        sources = {topic for topic, _, _ in await steward.positions(name)}
+        topics = sorted(link.naming.remote(link.source, topic) for topic in sources)
+    return JSONResponse({name: {"topics": topics}})
+
+
+@router.put("/{name}/topics/reset", summary="Forget topics it wrote to")
+async def reset_topics(request: Request, name: Name) -> Response:
+    """Not possible: the list is what the ledger says."""
+    steward_of(request).connector(name)
+    return refusal(403, "Topic tracking reset is disabled: the topics of a link are those of its ledger.")
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def _info(steward: Steward, name: str) -> dict[str, Any]:
+    tasks = range(steward.status(name).tasks)
+    return {
+        "name": name,
+        "config": masked(steward.connector(name).config),
+        "tasks": [{"connector": name, "task": number} for number in tasks],
+        "type": "source",
+    }
+
+
+def _status(steward: Steward, name: str, request: Request) -> dict[str, Any]:
+    status = steward.status(name)
+    worker = _worker(steward, request)
+    version = request.app.version
+    return {
+        "name": name,
+        "connector": _part(status.state, worker, status.trace, version),
+        "tasks": [
+            {"id": number, **_part(status.task_state, worker, status.trace, version)} for number in range(status.tasks)
+        ],
+        "type": "source",
+    }
+
+
+def _part(state: str, worker: str, trace: str | None, version: str) -> dict[str, Any]:
+    found = {"state": state, "worker_id": worker, "version": version}
+    return {**found, "trace": trace} if trace and state == "FAILED" else found
+
+
+def _worker(steward: Steward, request: Request) -> str:
+    url = steward.leader_url or steward.url
+    place = urlsplit(url).netloc if url else request.url.netloc
+    return place or f"{socket.gethostname()}:8083"
+
+
+def _task(name: str, task: str, tasks: int) -> int:
+    if not task.isdecimal() or len(task) > 9 or int(task) >= tasks:
+        raise ConnectorUnknown(name, f"No status found for task {name}-{task}")
+    return int(task)
+
+
+def _good_name(name: str | None, config: dict[str, str | None]) -> str:
+    """The name, which must be the same wherever it stands."""
+    trimmed = (name or "").strip()
+    inside = config.get("name")
+    if inside is not None and inside.strip() != trimmed:
+        raise ConnectorRefused(
+            trimmed, f"Connector name configuration ({inside}) doesn't match connector name in the URL ({trimmed})"
+        )
+    if not trimmed:
+        raise ConnectorRefused("", "Connector name is missing or empty")
+    if "/" in trimmed or any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in trimmed):
+        raise ConnectorRefused(trimmed, "A connector name must hold neither `/` nor control characters")
+    return trimmed
+
+
+def _whole(config: dict[str, str | None]) -> dict[str, str]:
+    return {key: value for key, value in config.items() if value is not None}

@@ -1,0 +1,137 @@
+"""How requests are read and errors answered, as Connect does it: `{"error_code", "message"}`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, cast
+
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+
+from twinlog.connectors.audit import NOBODY, Who
+from twinlog.connectors.steward import Steward
+from twinlog.errors import (
+    ClusterError,
+    ConnectorExists,
+    ConnectorReadOnly,
+    ConnectorRefused,
+    ConnectorUnknown,
+    NotActive,
+    TwinlogError,
+)
+
+_STATUS: Final[tuple[tuple[type[TwinlogError], int], ...]] = (
+    (ConnectorUnknown, 404),
+    (ConnectorExists, 409),
+    (ConnectorRefused, 400),
+    (ConnectorReadOnly, 403),
+    (NotActive, 409),
+    (ClusterError, 503),
+)
+PROBLEM: Final = {
+    "type": "object",
+    "properties": {"error_code": {"type": "integer"}, "message": {"type": "string"}},
+    "required": ["error_code", "message"],
+}
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"description": text, "content": {"application/json": {"schema": PROBLEM}}}
+    for status, text in (
+        (400, "The request or the settings in it are wrong"),
+        (401, "Nobody logged in"),
+        (403, "Not allowed"),
+        (404, "There is no such thing"),
+        (405, "Not this way"),
+        (409, "It exists, or another service runs the links: ask again"),
+        (413, "The request is too long"),
+        (422, "A parameter cannot be read"),
+        (503, "A cluster does not answer"),
+    )
+}
+
+
+def refusal(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """An error as Connect tells it."""
+    return JSONResponse({"error_code": status, "message": message}, status, headers)
+
+
+class ConnectRoute(APIRoute):
+    """Turns errors of the rooms below into Connect's answers."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler with the translation around it."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except TwinlogError as error:
+                status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+                way_out = error.way_out()
+                return refusal(status, f"{error} {way_out}" if way_out else str(error))
+
+        return handle
+
+
+def steward_of(request: Request) -> Steward:
+    """Whom orders are given to."""
+    return cast("Steward", request.app.state.steward)
+
+
+def who_asks(request: Request) -> Who:
+    """Who gave this order; the gate has looked before."""
+    return cast("Who", request.scope.get("twinlog.who", NOBODY))
+
+
+async def read_json(request: Request) -> Any:
+    """Read the body. Raises ConnectorRefused for what is no JSON."""
+    body = await request.body()
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise ConnectorRefused("request", "The body is no valid JSON") from None
+
+
+async def read_object(request: Request) -> dict[str, Any]:
+    """Read a body that must be a JSON object."""
+    found = await read_json(request)
+    if not isinstance(found, dict):
+        raise ConnectorRefused("request", "The body must be a JSON object")
+    return found
+
+
+async def read_config(request: Request) -> dict[str, str | None]:
+    """Read a map of settings: texts, and what Connect takes for texts."""
+    return as_config(await read_object(request))
+
+
+def as_config(found: Any) -> dict[str, str | None]:
+    """Settings as texts. Raises ConnectorRefused for nested ones."""
+    if not isinstance(found, dict):
+        raise ConnectorRefused("config", "The configuration must be a JSON object")
+    return {key: _text(key, value) for key, value in found.items()}
+
+
+def _text(key: str, value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return json.dumps(value)
+    raise ConnectorRefused("config", f"Invalid value for configuration {key}: it must be a text")
+
+
+def json_body(schema: dict[str, Any], example: Any = None) -> dict[str, Any]:
+    """Describe a body in OpenAPI that the route reads itself."""
+    content: dict[str, Any] = {"schema": schema}
+    if example is not None:
+        content["example"] = example
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+CONFIG_SCHEMA: Final = {
+    "type": "object",
+    "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+}

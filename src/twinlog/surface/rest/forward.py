@@ -1,0 +1,103 @@
+"""Orders that reach a service that stands by go on to the active one. Runs in the service's loop, one thread per order.
+
+Reading goes the same way while the active one answers, because it knows how its links stand; when it does not, what the
+links topic says is told instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import logging
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+from fastapi import Response
+
+from twinlog.config.service_settings import HttpSettings
+from twinlog.connectors.steward import Steward
+from twinlog.surface.rest.connect.exchange import refusal
+from twinlog.surface.rest.gate import App, Receive, Scope, Send
+
+log = logging.getLogger("twinlog.rest")
+
+MARK: Final = "x-twinlog-forwarded"
+_PASSED_ON: Final = ("authorization", "content-type", "accept", "idempotency-key")
+_BACK: Final = ("content-type", "location", "www-authenticate")
+_WITHIN_S: Final = 30.0
+
+
+class Forward:
+    """Stands between the gate and the routers."""
+
+    def __init__(self, app: App, *, steward: Steward, settings: HttpSettings) -> None:
+        self._app = app
+        self._steward = steward
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        url = None if scope["type"] != "http" or self._steward.active else self._steward.leader_url
+        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope.get("headers", ())}
+        if url is None or not scope["path"].startswith("/connectors") or MARK in headers:
+            await self._app(scope, receive, send)
+            return
+        body = await _body(receive)
+        try:
+            answer: Response = await asyncio.to_thread(self._ask, url, scope, headers, body)
+        except (OSError, http.client.HTTPException) as error:
+            log.warning("%s does not answer: %s", url, error)
+            if scope["method"] in {"GET", "HEAD"}:
+                await self._app(scope, _again(body), send)
+                return
+            answer = refusal(409, f"The active service at {url} does not answer; ask again in a few seconds.")
+        await answer(scope, receive, send)
+
+    def _ask(self, url: str, scope: Scope, headers: dict[str, str], body: bytes) -> Response:
+        path = scope.get("raw_path", scope["path"].encode()).decode("latin-1")
+        query = scope.get("query_string", b"").decode("latin-1")
+        address = f"{url.rstrip('/')}{path}{'?' if query else ''}{query}"
+        sent = {name: headers[name] for name in _PASSED_ON if name in headers} | {MARK: "1"}
+        request = urllib.request.Request(  # noqa: S310  the address of our own group's leader
+            address, data=body or None, method=scope["method"], headers=sent
+        )
+        context = self._tls() if address.startswith("https:") else None
+        try:
+            with urllib.request.urlopen(request, timeout=_WITHIN_S, context=context) as answer:  # noqa: S310
+                return _passed_back(answer.status, answer.headers, answer.read())
+        except urllib.error.HTTPError as error:
+            return _passed_back(error.code, error.headers, error.read())
+
+    def _tls(self) -> ssl.SSLContext:
+        """Believe the public authorities, and those that certified this service itself."""
+        context = ssl.create_default_context()
+        for trusted in (self._settings.certificate, self._settings.client_ca):
+            if trusted is not None:
+                context.load_verify_locations(trusted)
+        if self._settings.certificate is not None:
+            context.load_cert_chain(self._settings.certificate, self._settings.key)
+        return context
+
+
+def _passed_back(status: int, headers: Any, body: bytes) -> Response:
+    kept = {name: headers[name] for name in _BACK if headers.get(name)}
+    return Response(body, status, kept)
+
+
+async def _body(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _again(body: bytes) -> Receive:
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive

@@ -1,0 +1,140 @@
+"""Before any router: how long a request may be and take, who asks, and whether they may. Runs in the service's loop.
+
+    viewer    reads                    operator  pauses, resumes, restarts, switches
+    admin     makes, changes and deletes links, forgets positions, changes levels of logging
+
+Without a login everybody is an admin; the service then listens on loopback only. A browser on the same machine must not
+be led into giving orders by a foreign page, so orders that come from one are refused, login or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from twinlog.config.service_settings import HttpSettings
+from twinlog.connectors.audit import NOBODY, Audit, Role, Who
+from twinlog.surface.rest.connect.exchange import refusal
+from twinlog.surface.rest.identity import Doorkeeper
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
+"""Asked by machines that cannot log in; they tell nothing but yes or no."""
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_OPERATING: Final = ("/pause", "/resume", "/restart", "/stop")
+_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="twinlog", charset="UTF-8"'}
+
+
+def needed_role(method: str, path: str) -> Role:
+    """What somebody must be to do this."""
+    if method in _READING:
+        return "viewer"
+    if path.startswith("/connector-plugins"):
+        return "viewer"  # checking settings changes nothing
+    if path.startswith(("/v1/", "/ui")):
+        return "operator"
+    if path.startswith("/connectors/") and path.endswith(_OPERATING):
+        return "operator"
+    return "admin"
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    name = host.strip("[]")
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+class _TooLong(Exception):
+    pass
+
+
+class Gate:
+    """Stands around the application."""
+
+    def __init__(self, app: App, *, settings: HttpSettings, audit: Audit, bound_to: str) -> None:
+        self._app = app
+        self._settings = settings
+        self._audit = audit
+        self._door = Doorkeeper(settings) if settings.asks_who else None
+        self._only_here = is_loopback(bound_to) and not settings.allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refused = await self._look(scope)
+        if refused is None:
+            await self._let_in(scope, receive, send)
+        else:
+            await refused(scope, receive, send)
+
+    async def _look(self, scope: Scope) -> Any:
+        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        method, path = scope["method"], scope["path"]
+        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        allowed = self._settings.allowed_hosts
+        if (allowed and host not in allowed) or (self._only_here and host and not is_loopback(host)):
+            return refusal(403, f"{host}: this service is not called so; see http.allowed.hosts")
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._settings.max_request_bytes:
+            return refusal(413, f"The request is longer than {self._settings.max_request_bytes} bytes")
+        origin = headers.get("origin")
+        if method not in _READING and origin and urlsplit(origin).netloc != headers.get("host"):
+            return refusal(403, f"{origin}: orders are not taken from foreign pages")
+        address = scope["client"][0] if scope.get("client") else ""
+        who: Who | None = Who(NOBODY.name, NOBODY.role, address)
+        if self._door is not None and path not in OPEN_PATHS:
+            who = await self._door.identify(headers.get("authorization", ""), address)
+            if who is None:
+                return refusal(401, "User cannot access the resource.", _CHALLENGE)
+        role = needed_role(method, path)
+        if who is not None and not who.may(role):
+            self._audit.note(who, method, path, outcome=f"denied: needs {role}")
+            return refusal(403, f"{who.name} is {who.role}; this needs {role}")
+        scope["twinlog.who"] = who
+        return None
+
+    async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count what comes, and give up what does not begin to answer in time; a stream may then last."""
+        came, begun = 0, asyncio.Event()
+
+        async def counted() -> MutableMapping[str, Any]:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > self._settings.max_request_bytes:
+                raise _TooLong
+            return message
+
+        async def watched(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                begun.set()
+                limit.reschedule(None)
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self._settings.request_timeout_seconds) as limit:
+                await self._app(scope, counted, watched)
+        except _TooLong:
+            if not begun.is_set():
+                await refusal(413, f"The request is longer than {self._settings.max_request_bytes} bytes")(
+                    scope, receive, send
+                )
+        except TimeoutError:
+            if not begun.is_set():
+                await refusal(500, "Request timed out. The order may still be carried out; look before repeating it.")(
+                    scope, receive, send
+                )

@@ -1,0 +1,113 @@
+"""Who asks: users with passwords or tokens, and tokens of an OIDC issuer. Runs in the service's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import urllib.request
+from typing import Any, Final, cast
+
+import jwt
+
+from twinlog.config.service_settings import HttpSettings, OidcSettings
+from twinlog.config.users import Users
+from twinlog.connectors.audit import RANKS, Role, Who
+
+log = logging.getLogger("twinlog.rest")
+
+_ALGORITHMS: Final = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+_WITHIN_S: Final = 5
+_LONGEST: Final = 1 << 20
+_LEEWAY_S: Final = 30
+
+
+class Doorkeeper:
+    """Tells who somebody is by what they show."""
+
+    def __init__(self, settings: HttpSettings) -> None:
+        self._users = Users(settings.users_file) if settings.users_file is not None else None
+        self._oidc = _Issuer(settings.oidc) if settings.oidc is not None else None
+
+    async def identify(self, authorization: str, address: str) -> Who | None:
+        """Return who it is; None when what is shown is worth nothing."""
+        scheme, _, shown = authorization.partition(" ")
+        match scheme.lower():
+            case "basic":
+                return await self._by_password(shown.strip(), address)
+            case "bearer":
+                return await self._by_token(shown.strip(), address)
+            case _:
+                return None
+
+    async def _by_password(self, shown: str, address: str) -> Who | None:
+        try:
+            name, colon, password = base64.b64decode(shown, validate=True).decode().partition(":")
+        except ValueError:
+            return None
+        if self._users is None or not colon:
+            return None
+        user = await asyncio.to_thread(self._users.by_password, name, password)
+        return None if user is None else Who(user.name, cast("Role", user.role), address)
+
+    async def _by_token(self, token: str, address: str) -> Who | None:
+        user = self._users.by_token(token) if self._users is not None else None
+        if user is not None:
+            return Who(user.name, cast("Role", user.role), address)
+        if self._oidc is None or token.count(".") != 2:
+            return None
+        found = await asyncio.to_thread(self._oidc.read, token)
+        return None if found is None else Who(*found, address)
+
+
+class _Issuer:
+    """Checks tokens by the issuer's keys, which are fetched when they are needed and kept."""
+
+    def __init__(self, settings: OidcSettings) -> None:
+        self._settings = settings
+        self._keys: jwt.PyJWKClient | None = None
+
+    def read(self, token: str) -> tuple[str, Role] | None:
+        """Return name and role of a token that is good. Blocking."""
+        settings = self._settings
+        try:
+            key = self._client().get_signing_key_from_jwt(token)
+            claims = jwt.decode(
+                token,
+                key.key,
+                algorithms=_ALGORITHMS,
+                audience=settings.audience,
+                issuer=settings.issuer,
+                leeway=_LEEWAY_S,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+        except (jwt.PyJWTError, OSError, ValueError) as error:
+            log.warning("a token of %s was refused: %s", settings.issuer, type(error).__name__)
+            return None
+        role = _role(claims, settings.roles_claim)
+        if role is None:
+            return None
+        return str(claims.get("preferred_username") or claims["sub"]), role
+
+    def _client(self) -> jwt.PyJWKClient:
+        if self._keys is None:
+            url = self._settings.jwks_url or self._described()
+            self._keys = jwt.PyJWKClient(url, cache_keys=True, lifespan=600, timeout=_WITHIN_S)
+        return self._keys
+
+    def _described(self) -> str:
+        address = self._settings.issuer.rstrip("/") + "/.well-known/openid-configuration"
+        with urllib.request.urlopen(address, timeout=_WITHIN_S) as answer:  # noqa: S310  the operator's own setting
+            found = json.loads(answer.read(_LONGEST))
+        return str(found["jwks_uri"])
+
+
+def _role(claims: dict[str, Any], claim: str) -> Role | None:
+    """Find the highest role of a token; none at all opens nothing."""
+    found: Any = claims
+    for part in claim.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    words = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
+    roles = [word for word in words if word in RANKS]
+    return cast("Role", max(roles, key=lambda word: RANKS[cast("Role", word)])) if roles else None

@@ -1,0 +1,81 @@
+"""The HTTP server in the service's own loop: where it listens, and under which conditions it does."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import ssl
+from collections.abc import Generator
+from typing import Final
+
+import uvicorn
+from fastapi import FastAPI
+
+from twinlog.config.service_settings import HttpSettings
+from twinlog.errors import UsageError
+from twinlog.surface.rest.gate import is_loopback
+
+log = logging.getLogger("twinlog.rest")
+
+_MOST_AT_ONCE: Final = 1000
+_STOP_SECONDS: Final = 3
+
+
+def bind(listen: str, settings: HttpSettings) -> socket.socket:
+    """Take the address, or say why not. Raises UsageError; nothing was started."""
+    host, colon, port = listen.rpartition(":")
+    host = host.strip("[]")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"--listen {listen}: expected HOST:PORT, such as 127.0.0.1:8083")
+    if not is_loopback(host) and not settings.asks_who:
+        raise UsageError(
+            f"--listen {listen}: beyond this machine nobody is let in without a login; set http.users.file (see "
+            "`twinlog user add`) or http.oidc.issuer in the settings file, or listen on 127.0.0.1"
+        )
+    if not is_loopback(host) and settings.certificate is None:
+        log.warning("%s: passwords and tokens travel in clear text; set http.tls.certificate", listen)
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, int(port)), family=family, backlog=512)
+    except OSError as error:
+        raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
+
+
+def address_of(sock: socket.socket, settings: HttpSettings) -> str:
+    """Where other services of the group find this one."""
+    if settings.advertised_url is not None:
+        return settings.advertised_url
+    host, port = sock.getsockname()[:2]
+    if host in {"0.0.0.0", "::"}:  # noqa: S104  looked for, not bound to
+        host = socket.getfqdn()
+    scheme = "https" if settings.certificate is not None else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """Signals are the service's own business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Capture none."""
+        yield
+
+
+def server_of(app: FastAPI, settings: HttpSettings) -> uvicorn.Server:
+    """The server; `serve(sockets=[...])` runs until `should_exit`."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        limit_concurrency=_MOST_AT_ONCE,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+        ssl_ca_certs=str(settings.client_ca) if settings.client_ca is not None else None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if settings.client_ca is not None else ssl.CERT_NONE,
+    )
+    return _Server(config)
