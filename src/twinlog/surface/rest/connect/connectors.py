@@ -84,7 +84,7 @@ async def create(request: Request) -> Response:
         raise ConnectorRefused(name, f"initial_state: {asked} is none of RUNNING, PAUSED, STOPPED")
     steward = steward_of(request)
     await steward.create(who_asks(request), name, _whole(config), state)
-    where = {"Location": str(request.url_for("get_connector", name="")) + quote(name, safe="")}
+    where = {"Location": f"{request.base_url}connectors/{quote(name, safe='')}"}
     return JSONResponse(_info(steward, name), 201, where)
 
 
@@ -114,7 +114,7 @@ async def put_config(request: Request, name: Name) -> Response:
     _good_name(name, config)
     steward = steward_of(request)
     made, _ = await steward.put(who_asks(request), name, _whole(config))
-    where = {"Location": str(request.url_for("get_connector", name="")) + quote(name, safe="")}
+    where = {"Location": f"{request.base_url}connectors/{quote(name, safe='')}"}
     return JSONResponse(_info(steward, name), 201 if made else 200, where if made else None)
 
 

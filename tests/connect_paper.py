@@ -1,0 +1,162 @@
+"""A steward over paper: connectors, their store and their engines in memory, for tests of what is said over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+from tests.load.waiting import wait_until
+
+from twinlog.config.changes import Change
+from twinlog.config.resolve import Resolved, resolve
+from twinlog.config.service_settings import HttpSettings
+from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.connectors.audit import Audit
+from twinlog.connectors.states import EngineSight
+from twinlog.connectors.steward import Position, Record, Steward
+from twinlog.errors import NotActive, UsageError
+from twinlog.model.connectors import Leader, Shelf
+from twinlog.surface.rest.app import build_app
+
+
+class PaperTopic:
+    """The links topic of one group, shared by the services of it. The first in line leads."""
+
+    def __init__(self, group: str = "g") -> None:
+        self.shelf = Shelf(group)
+        self.audited: list[bytes] = []
+        self.leader: PaperStore | None = None
+        self.stores: list[PaperStore] = []
+
+    def write(self, by: PaperStore, records: Sequence[Record]) -> Shelf:
+        if self.leader is not by:
+            raise NotActive(self.shelf.group, "another service took the links over")
+        for key, value in records:
+            self.shelf = self.shelf.take(key, value)
+        for store in self.stores:
+            store.on_news(self.shelf)
+        return self.shelf
+
+
+class PaperStore:
+    def __init__(self, topic: PaperTopic, on_news: Callable[[Shelf], None], on_turn: Callable[[], None]) -> None:
+        self.topic, self.on_news, self.on_turn = topic, on_news, on_turn
+
+    def open(self) -> Shelf:
+        self.topic.stores.append(self)
+        if len(self.topic.stores) == 1:
+            self.on_turn()
+        return self.topic.shelf
+
+    def lead(self, leader: Leader) -> Shelf:
+        self.topic.leader = self
+        return self.append([self.topic.shelf.leader_record(leader)])
+
+    def append(self, records: Sequence[Record]) -> Shelf:
+        return self.topic.write(self, records)
+
+    def audit(self, entry: bytes) -> None:
+        self.topic.audited.append(entry)
+
+    def close(self) -> None:
+        self.topic.stores.remove(self)
+        if self.topic.stores:
+            self.topic.stores[0].on_turn()
+
+
+class PaperRunner:
+    """Links that run at once and never move."""
+
+    def __init__(self) -> None:
+        self.links: dict[str, LinkSettings] = {}
+        self.heartbeats: tuple[HeartbeatPair, ...] = ()
+        self.phases: dict[str, tuple[str, str | None]] = {}
+        self.restarted: list[str] = []
+        self.forgotten: list[str] = []
+        self.there: list[Position] = [("orders", 0, 10), ("orders", 1, 0)]
+
+    async def become(self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
+        self.links, self.heartbeats = {link.name: link for link in links}, tuple(heartbeats)
+        return ()
+
+    async def restart(self, link: str) -> None:
+        self.restarted.append(link)
+
+    def sight(self, link: str) -> EngineSight | None:
+        if link not in self.links:
+            return None
+        return EngineSight(*self.phases.get(link, ("running", None)), self.links[link].tasks_max or 1)
+
+    def check(self, link: LinkSettings) -> None:
+        if link.source == "impossible":
+            raise UsageError("impossible: this machine cannot log in there")
+
+    async def positions(self, link: LinkSettings) -> list[Position]:
+        del link
+        return self.there
+
+    async def forget(self, link: LinkSettings, topic: str) -> None:
+        del link
+        if topic == "full":
+            raise UsageError("full: still exists")
+        self.forgotten.append(topic)
+
+
+class PaperService:
+    """One service: its steward in a loop of its own, and a client that asks it."""
+
+    def __init__(
+        self,
+        topic: PaperTopic,
+        *,
+        text: str = "",
+        http: HttpSettings | None = None,
+        instance: str = "one",
+        audit: Path | None = None,
+    ) -> None:
+        self.topic, self.runner = topic, PaperRunner()
+        self.steward = Steward(
+            self.runner,
+            lambda on_news, on_turn: PaperStore(topic, on_news, on_turn),
+            topic.shelf.group,
+            instance,
+            f"http://{instance}:8083",
+            {"SECRET": "hush-from-env"},
+            Audit(audit),
+        )
+        self.app = build_app(None, self.steward, http, cluster_id=lambda: "id-of-the-cluster")
+        self.file: Resolved | None = resolve(text.encode(), "links.properties", (), {}) if text else None
+
+
+@contextmanager
+def asked(service: PaperService, *, active: bool = True) -> Iterator[TestClient]:
+    """A client while the steward runs; both live in the client's loop."""
+    client = TestClient(service.app, base_url="http://127.0.0.1:8083", raise_server_exceptions=False)
+    tasks: list[asyncio.Task[None]] = []
+
+    async def begin() -> None:
+        if service.file is not None:
+            await service.steward.use_file(service.file)
+        tasks.append(asyncio.create_task(service.steward.run()))
+
+    async def end() -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with client:
+        assert client.portal is not None
+        client.portal.call(begin)
+        try:
+            wait_until(
+                lambda: (service.steward.trouble, service.steward.active),
+                lambda seen: seen == (None, active),
+                within_s=10,
+                what="the steward",
+            )
+            yield client
+        finally:
+            client.portal.call(end)
