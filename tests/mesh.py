@@ -71,6 +71,17 @@ class Mesh:
         wishes = {"topics": f"{self.mark}.*", "replication.policy.class": IDENTITY, **QUICK, **self._settings}
         return "\n".join([*lines, *(f"{key} = {value}" for key, value in wishes.items())]) + "\n"
 
+    def set(self, **settings: str) -> None:
+        """Change settings for whoever reads the file next."""
+        self._settings |= {name.replace("_", "."): value for name, value in settings.items()}
+
+    def delete(self, letter: str, topic: str) -> None:
+        """Delete a topic on one cluster and wait for it."""
+        assert self.admin(letter).delete_topics([topic]) == {topic: None}
+        wait_until(
+            lambda: topic in self.admin(letter).list_topics(), lambda there: not there, within_s=30, what="its end"
+        )
+
     def write_file(self, folder: Path) -> Path:
         """Write the properties file for a process of its own."""
         path = folder / f"{self.mark}.properties"

@@ -63,6 +63,24 @@ def test_topics_of_two_sources_are_merged_into_one_and_each_is_exact(
         assert state.records == len(found)
 
 
+@pytest.mark.proves("R1", "R2")
+@pytest.mark.parametrize("headers", ["false", "true"])
+def test_overrides_fill_a_cluster_that_lost_its_records(
+    source_cluster: LocalCluster, target_cluster: LocalCluster, tmp_path: Path, headers: str
+) -> None:
+    mesh = Mesh({"A": source_cluster, "B": target_cluster}, ["A->B", "B->A"], provenance_header_enable=headers)
+    topic = mesh.create("orders", 1)
+    for letter in "AB":
+        mesh.load(letter, topic, 1).produce(200)
+    with mesh.running(tmp_path, "A->B"):
+        mesh.await_copies("A->B", 200)
+    mesh.delete("A", topic)
+    mesh.set(provenance_header_filter_overrides=f"{source_cluster.cluster_id},{topic},-")
+    with mesh.running(tmp_path, "B->A"):
+        mesh.await_copies("B->A", 400)
+    assert all(mesh.verdict("A", topic, load).ok for _, load in mesh.loads)
+
+
 @pytest.mark.proves("R1", "R2", "R3", "R9", "R10")
 @pytest.mark.parametrize("headers", ["false", "true"])
 def test_killed_again_and_again_with_load_on_both_sides_nothing_comes_home(

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.load.load import Ending
+from tests.load.waiting import wait_until
 from tests.mesh import Mesh
+from tests.threads import ThreadedEngine
 
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.provenance import read_hops
@@ -63,3 +65,19 @@ def test_a_ring_of_three_with_headers_tells_the_way_and_ends_before_the_origin(
     }
     ids = {letter: cluster.cluster_id for letter, cluster in clusters.items()}
     assert ways == {"A": {(ids["A"], ids["B"])}, "B": {(ids["B"],)}, "C": {()}}
+
+
+@pytest.mark.proves("R14")
+def test_a_link_from_a_cluster_to_itself_copies_nothing_and_says_so(
+    source_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    mesh = Mesh({"A": source_cluster, "B": source_cluster}, ["A->B"])
+    engine = ThreadedEngine(mesh.links["A->B"], tmp_path)
+    try:
+        trouble = wait_until(
+            lambda: engine.engine.trouble, lambda said: said is not None, within_s=20, what="an engine that complains"
+        )
+        assert "source and target are the same cluster" in str(trouble)
+        assert engine.engine.phase == "waiting"
+    finally:
+        engine.stop()
