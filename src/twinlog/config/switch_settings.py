@@ -25,12 +25,13 @@ class Redirect(_Frozen):
     kind: HookKind
     timeout_seconds: int = 30
     command: tuple[str, ...] = ()
-    url: str | None = None
+    # Addresses and bodies of web hooks often are secrets themselves.
+    url: Secret | None = None
     method: str = "POST"
     headers: dict[str, Secret] = Field(default_factory=dict)
-    body: str | None = None
+    body: Secret | None = None
     # Asked afterwards; the answer must contain `verify_contains`.
-    verify_url: str | None = None
+    verify_url: Secret | None = None
     verify_contains: str = "{active}"
     key: str | None = None
     # What is written; `values` for single clusters win. Absent: their bootstrap servers.

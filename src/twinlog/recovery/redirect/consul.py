@@ -21,7 +21,7 @@ def call(hook: Redirect, direction: Direction) -> str:
     value = direction.value(hook.value, hook.values)
     key = direction.fill(hook.key or "").lstrip("/")
     headers = {"X-Consul-Token": hook.token.reveal()} if hook.token is not None else {}
-    url = f"{(hook.url or '').rstrip('/')}/v1/kv/{urllib.parse.quote(key)}"
+    url = f"{(hook.url.reveal() if hook.url else '').rstrip('/')}/v1/kv/{urllib.parse.quote(key)}"
     said = exchange(hook.name, "PUT", url, value.encode(), headers=headers, timeout_s=hook.timeout_seconds)
     if said.strip() != b"true":
         raise RedirectFailed(hook.name, f"{key}: the write was not taken")

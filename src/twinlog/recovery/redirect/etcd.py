@@ -30,7 +30,7 @@ def call(hook: Redirect, direction: Direction) -> str:
 
 
 def _ask(hook: Redirect, what: str, body: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:
-    url = f"{(hook.url or '').rstrip('/')}/v3/{what}"
+    url = f"{(hook.url.reveal() if hook.url else '').rstrip('/')}/v3/{what}"
     answer = exchange(
         hook.name, "POST", url, json.dumps(body).encode(), headers=headers, timeout_s=hook.timeout_seconds
     )

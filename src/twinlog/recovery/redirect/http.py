@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from typing import Final
@@ -16,9 +17,10 @@ _LONGEST: Final = 1 << 20
 def exchange(
     hook: str, method: str, url: str, body: bytes | None, *, headers: Mapping[str, str], timeout_s: float
 ) -> bytes:
-    """Return the body of a good answer. Raises RedirectFailed; never with a header or a body of ours in it (R12)."""
+    """Return the body of a good answer. Raises RedirectFailed, which shows nothing of ours but the host (R12)."""
     if not url.startswith(("http://", "https://")):
-        raise RedirectFailed(hook, f"{url}: only http and https are spoken")
+        raise RedirectFailed(hook, "only http and https are spoken")
+    where = host_of(url)
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers))  # noqa: S310  checked above
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310  checked above
@@ -26,7 +28,12 @@ def exchange(
             return found
     except urllib.error.HTTPError as error:
         said = error.read(_SHOWN).decode(errors="replace").strip()
-        raise RedirectFailed(hook, f"{method} {url}: it answered {error.code} {error.reason}: {said}") from None
+        raise RedirectFailed(hook, f"{method} to {where}: it answered {error.code} {error.reason}: {said}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        raise RedirectFailed(hook, f"{method} {url}: {reason}") from None
+        raise RedirectFailed(hook, f"{method} to {where}: {reason}") from None
+
+
+def host_of(url: str) -> str:
+    """What of an address may be shown."""
+    return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]

@@ -9,7 +9,7 @@ from typing import Final
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed
 from twinlog.model.redirects import Direction
-from twinlog.recovery.redirect.http import exchange
+from twinlog.recovery.redirect.http import exchange, host_of
 
 _AGAIN_S: Final = 0.5
 
@@ -17,19 +17,19 @@ _AGAIN_S: Final = 0.5
 def call(hook: Redirect, direction: Direction) -> str:
     """Send it, and wait until the verification holds. Blocking."""
     deadline = time.monotonic() + hook.timeout_seconds
-    body = direction.fill(hook.body) if hook.body is not None else json.dumps(direction.words())
+    body = direction.fill(hook.body.reveal()) if hook.body is not None else json.dumps(direction.words())
     headers = {"Content-Type": "application/json", **{name: value.reveal() for name, value in hook.headers.items()}}
-    url = direction.fill(hook.url or "")
+    url = direction.fill(hook.url.reveal() if hook.url else "")
     payload = None if hook.method == "GET" else body.encode()
     exchange(hook.name, hook.method, url, payload, headers=headers, timeout_s=hook.timeout_seconds)
     if hook.verify_url is None:
-        return f"{hook.method} {url} was answered well"
+        return f"{hook.method} to {host_of(url)} was answered well"
     wanted = direction.fill(hook.verify_contains)
-    check = direction.fill(hook.verify_url)
+    check = direction.fill(hook.verify_url.reveal())
     while True:
         said = exchange(hook.name, "GET", check, None, headers=headers, timeout_s=max(1.0, deadline - time.monotonic()))
         if wanted in said.decode(errors="replace"):
-            return f"{check} says {wanted}"
+            return f"{host_of(check)} says {wanted}"
         if time.monotonic() > deadline:
-            raise RedirectFailed(hook.name, f"{check} does not say {wanted} within {hook.timeout_seconds} s")
+            raise RedirectFailed(hook.name, f"{host_of(check)} does not say {wanted} within {hook.timeout_seconds} s")
         time.sleep(_AGAIN_S)

@@ -1,0 +1,105 @@
+"""A switch that is interrupted at every point of every plan, and goes on: the end is the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.ends import Ends
+from tests.load.waiting import wait_until
+from tests.switches import (
+    IDENTITY,
+    Plug,
+    commit_at,
+    log_numbers,
+    numbers_of,
+    produce,
+    service_running,
+    switching,
+)
+
+from twinlog.model.switch import Command
+from twinlog.recovery.report import Report
+
+SETTINGS = {
+    "replication_policy_class": IDENTITY,
+    "emit_checkpoints_interval_seconds": "1",
+    "sync_group_offsets_interval_seconds": "1",
+    "refresh_groups_interval_seconds": "1",
+}
+
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
+
+
+def interrupted(ends: Ends, folder: Path, command: Command) -> tuple[Report, int]:
+    """Run a plan, pulling the plug once at each point that it reaches; returns how often that was."""
+    pulled: set[tuple[str, str]] = set()
+
+    def hook(step: str, when: str) -> None:
+        if (step, when) not in pulled:
+            pulled.add((step, when))
+            raise Plug(step, when)
+
+    async def begin() -> Report:
+        one = switching(ends, folder, hook)
+        # The same runner: nobody waits to see whether the process before is gone.
+        one.runner = "plugged"
+        standing = await one.standing()
+        if standing.open is not None:
+            return await one.resume()
+        _, plan = await one.plan(command)
+        return await one.execute(plan)
+
+    while True:
+        try:
+            return asyncio.run(begin()), len(pulled)
+        except Plug:
+            continue
+
+
+@pytest.mark.proves("R1", "R2", "R5", "R9")
+@pytest.mark.parametrize(
+    ("over", "back"), [("failover-planned", "failback-delta"), ("failover-unplanned", "failback-full")]
+)
+def test_a_switch_comes_to_the_same_end_wherever_it_is_interrupted(
+    make_ends: Callable[..., Ends], tmp_path: Path, over: Command, back: Command
+) -> None:
+    ends = make_ends(**SETTINGS)
+    here, there = ends.source_cluster.bootstrap_servers, ends.target_cluster.bootstrap_servers
+    topic = ends.create("orders", 2)
+    group = f"g{ends.alias}"
+    for partition in range(2):
+        produce(here, topic, range(100), partition=partition)
+        commit_at(here, group, topic, 60, partition)
+    with service_running(ends, tmp_path) as engine:
+        engine.await_running()
+        ends.await_copied(topic)
+        wait_until(lambda: told_groups(ends), lambda count: count >= 1, within_s=30, what="positions of the group")
+        report, plugs = interrupted(ends, tmp_path, over)
+        assert plugs == 3 * len(report.steps)
+        assert report.active == "T"
+        assert sorted(numbers_of(there, group, topic)) == sorted([*range(60, 100), *range(60, 100)])
+        for partition in range(2):
+            assert produce(there, topic, range(100, 120), partition=partition) == []
+        report, plugs = interrupted(ends, tmp_path, back)
+        assert plugs == 3 * len(report.steps)
+        assert report.active == ends.alias
+        for partition in range(2):
+            assert log_numbers(here, topic, partition) == list(range(120))
+        assert sorted(numbers_of(here, group, topic)) == sorted([*range(100, 120), *range(100, 120)])
+        for partition in range(2):
+            assert produce(here, topic, range(120, 130), partition=partition) == []
+        wait_until(
+            lambda: [log_numbers(there, topic, partition) for partition in range(2)],
+            lambda seen: seen == [list(range(130))] * 2,
+            within_s=60,
+            what="a copying link",
+        )
+
+
+def told_groups(ends: Ends) -> int:
+    """How many groups the link translates by now."""
+    note = next((chore for chore in ends.status().chores if chore.chore == "groups"), None)
+    return note.counts.get("groups", 0) if note else 0
