@@ -173,6 +173,17 @@ class Service:
         """Switches of a pair, with engines on the session that is there."""
         return Switching(pair, EngineCopier(lambda: self._start_query, self._state / "switch"), folder)
 
+    def drills(self, pair: Pair, reports: Path, say: Callable[[str], None]) -> Drills:
+        """Rehearsals of a pair, with engines on the session that is there."""
+        eyes = observer(pair.link)
+
+        async def look() -> tuple[LinkStatus, LedgerView]:
+            return await eyes.look(), eyes.view
+
+        state = self._state / "drill"
+        canary = Canary(pair, lambda: self._start_query, state, say)
+        return Drills(pair, look, self.switching(pair, state / "switch"), canary.run, Reports(reports), say)
+
     # --- what the steward of connectors asks ---------------------------------------------------------------------
 
     async def restart(self, link: str) -> None:

@@ -109,6 +109,9 @@ class Sight:
     _seen: dict[TopicPartition, deque[Seen]] = field(default_factory=dict)
     _groups_seen: dict[tuple[str, TopicPartition], deque[Seen]] = field(default_factory=dict)
     _moved_at: float = 0.0
+    _counted: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)
+    _counted_ms: int = 0
+    _rates: dict[TopicPartition, tuple[float, float]] = field(default_factory=dict)
 
     def take(self, status: LinkStatus) -> list[Event]:
         """Remember one look; returns what is new in it."""
@@ -119,7 +122,23 @@ class Sight:
         if time.monotonic() - self._moved_at >= _MOVEMENT_SECONDS:
             self._moved_at = time.monotonic()
             self._observe_partitions(status)
+            self._observe_rates(status)
         return events
+
+    def rate(self, partition: TopicPartition) -> tuple[float, float]:
+        """Records and bytes per second of one partition, between the last two observations of its movement."""
+        return self._rates.get(partition, (0.0, 0.0))
+
+    def _observe_rates(self, status: LinkStatus) -> None:
+        now = {part.partition: (part.records, part.bytes) for part in status.partitions}
+        elapsed = (status.now_ms - self._counted_ms) / 1000
+        if self._counted and elapsed > 0:
+            self._rates = {
+                partition: (max(0, records - before[0]) / elapsed, max(0, size - before[1]) / elapsed)
+                for partition, (records, size) in now.items()
+                if (before := self._counted.get(partition)) is not None
+            }
+        self._counted, self._counted_ms = now, status.now_ms
 
     def _observe_partitions(self, status: LinkStatus) -> None:
         engine = status.engine

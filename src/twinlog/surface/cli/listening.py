@@ -9,12 +9,15 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
 from twinlog.service import Service, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
+from twinlog.surface.rest.desk import Desk
+from twinlog.surface.rest.rooms import LiveRooms
 from twinlog.surface.rest.serve import address_of, bind, server_of
 
 log = logging.getLogger("twinlog.rest")
@@ -43,12 +46,14 @@ class Door:
         address = address_of(self.sock, settings)
         keeper = steward(service, self.file, uuid.uuid4().hex[:12], address)
         await keeper.use_file(self.file)
+        rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links)
         app = build_app(
             service,
             keeper,
             settings,
             bound_to=self.sock.getsockname()[0],
             cluster_id=cluster_id_of(self.file),
+            desk=Desk.of(rooms, keeper.audit),
         )
         server = server_of(app, settings)
         answering = asyncio.create_task(server.serve(sockets=[self.sock]))
@@ -57,6 +62,7 @@ class Door:
 
         async def take(file: Resolved) -> tuple[Change, ...]:
             changes = await keeper.use_file(file)
+            rooms.of_file = file.links
             service.accept()
             return changes
 

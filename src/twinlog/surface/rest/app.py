@@ -21,6 +21,8 @@ from twinlog.connectors.steward import Steward
 from twinlog.service import Service
 from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
 from twinlog.surface.rest.connect.exchange import refusal
+from twinlog.surface.rest.desk import Desk
+from twinlog.surface.rest.faces import add_faces
 from twinlog.surface.rest.forward import Forward
 from twinlog.surface.rest.gate import Gate
 from twinlog.surface.rest.v1.route import problem
@@ -35,15 +37,19 @@ def build_app(
     *,
     bound_to: str = "127.0.0.1",
     cluster_id: Callable[[], str] | None = None,
+    desk: Desk | None = None,
 ) -> FastAPI:
-    """All of HTTP for one service, started or not."""
+    """All of HTTP for one service, started or not. Without a desk there is Connect's part alone."""
     http = settings or HttpSettings()
-    app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None)
+    lifespan = None if desk is None else lambda _: desk.open()
+    app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service = service
     app.state.steward = steward
     app.state.cluster_id = cluster_id
     for router in (worker.router, connectors.router, offsets.router, plugins.router):
         app.include_router(router)
+    if desk is not None:
+        add_faces(app, desk)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(Exception, _mistake)

@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from twinlog.config.settings import LinkSettings
+from twinlog.connectors.audit import Audit
 from twinlog.errors import LinkUnknown
 from twinlog.flow.lookout import Eyes, Lookout, Sight
 from twinlog.model.history import Event, Level
@@ -25,17 +26,17 @@ class Desk:
 
     rooms: Rooms
     lookout: Lookout
-    topic_metrics: bool = True  # per-topic series; a cluster with tens of thousands of topics may not want them
+    audit: Audit | None = None  # where actions are written down
     operations: Operations = field(init=False)
 
     def __post_init__(self) -> None:
         self.operations = Operations(self._note)
 
     @classmethod
-    def of(cls, rooms: Rooms, *, look_seconds: float = 2.0) -> Desk:
+    def of(cls, rooms: Rooms, audit: Audit | None = None, *, look_seconds: float = 2.0) -> Desk:
         """A desk over these rooms."""
         eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing)
-        return cls(rooms, Lookout(eyes, look_seconds=look_seconds))
+        return cls(rooms, Lookout(eyes, look_seconds=look_seconds), audit)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

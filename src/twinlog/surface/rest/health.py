@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 
 from twinlog.model.readiness import reasons_against
-from twinlog.surface.rest.desk import TheDesk
+from twinlog.surface.rest.desk import Desk, TheDesk
 
 router = APIRouter(tags=["health"])
+TheLink = Annotated[str, Query(max_length=500, description="Only this link.")]
 
 
 @router.get("/livez")
@@ -19,14 +20,24 @@ def live() -> dict[str, str]:
     return {"status": "alive"}
 
 
-@router.get("/readyz", responses={503: {"description": "Some link does not move; the answer says which and why"}})
-def ready(desk: TheDesk, link: Annotated[str, Query(max_length=500, description="Only this link.")] = "") -> Response:
-    """200 when the data of every link moves, or of the one that is asked for."""
-    sights = [sight for sight in desk.sights() if link in {"", sight.link.name}]
-    against = {
+@router.get("/readyz", responses={503: {"description": "Some link does not move"}})
+def ready(desk: TheDesk, link: TheLink = "") -> Response:
+    """200 when the data of every link moves, or of the one that is asked for. Asked without a login: yes or no."""
+    found = reasons(desk, link)
+    well = bool(found) and not any(found.values())
+    return JSONResponse({"status": "ready" if well else "not ready"}, 200 if well else 503)
+
+
+@router.get("/v1/readiness")
+def readiness(desk: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
+    """Why each link is not ready; an empty list for one that is."""
+    return reasons(desk, link)
+
+
+def reasons(desk: Desk, link: str) -> dict[str, list[str]]:
+    """What speaks against each link."""
+    return {
         sight.link.name: list(reasons_against(sight.status, sight.trouble, list(sight.movements.values())))
-        for sight in sights
+        for sight in desk.sights()
+        if link in {"", sight.link.name}
     }
-    well = bool(sights) and not any(against.values())
-    why = against if sights else {link or "this service": ["no such link runs here"]}
-    return JSONResponse({"status": "ready" if well else "not ready", "links": why}, 200 if well else 503)

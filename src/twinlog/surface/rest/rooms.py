@@ -6,20 +6,24 @@ Routers and pages know only `Rooms`. They parse and render; everything that is d
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from twinlog.audit.verify import OnProgress
 from twinlog.audit.verify_plan import VerifyWish
 from twinlog.config.lookup import Origin
-from twinlog.config.pair import load_pair, stand_in_pair
+from twinlog.config.pair import Pair, load_pair, stand_in_pair
 from twinlog.config.resolve import load_file
 from twinlog.config.settings import LinkSettings
 from twinlog.doctor.answers import Diagnosis
+from twinlog.drill.outcome import Kind as DrillKind
+from twinlog.drill.reports import Reports
 from twinlog.errors import UsageError
 from twinlog.flow.lookout import Looks
+from twinlog.local.folders import state_folder
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch import Command
 from twinlog.model.switch_plan import Facts, Plan
@@ -68,20 +72,31 @@ class Rooms(Protocol):
     async def examine(self, link: LinkSettings) -> list[Diagnosis]:
         """Everything that a disaster would test."""
 
+    async def drill(self, link: LinkSettings, kind: DrillKind, say: Say) -> dict[str, Any]:
+        """Rehearse a disaster; returns the report."""
+
+    def drills(self, link: LinkSettings) -> list[dict[str, Any]]:
+        """The reports of all drills of a link that this machine keeps, oldest first."""
+
     def settings(self, link: LinkSettings) -> Mapping[str, Origin]:
         """Every setting of a link with the line that decided it. Secrets are masked."""
 
 
 @dataclass
 class LiveRooms:
-    """The rooms of a running service. `config` is its file; None when its links come from elsewhere."""
+    """The rooms of a running service. `config` is its file; None when its links come from elsewhere.
+
+    A service that stands by runs no link; it looks at those of its file.
+    """
 
     service: Service
     config: Path | None = None
+    of_file: Sequence[LinkSettings] = ()
     folder: Path = Path("twinlog-switch")
+    reports: Path = field(default_factory=lambda: state_folder() / "drills.jsonl")
 
     def links(self) -> Sequence[LinkSettings]:
-        return [engine.link for engine in self.service.engines]
+        return [engine.link for engine in self.service.engines] or self.of_file
 
     def observer(self, link: LinkSettings) -> Looks:
         return observer(link)
@@ -111,12 +126,24 @@ class LiveRooms:
         return await (await self._switching(link, say)).abort()
 
     async def _switching(self, link: LinkSettings, say: Say = lambda _: None) -> Switching:
-        if self.config is None:
-            raise UsageError(f"{link.name}: a switch needs a settings file with both clusters, and there is none")
-        pair = await asyncio.to_thread(load_pair, self.config, link.name)
-        found = self.service.switching(pair, self.folder.absolute())
+        found = self.service.switching(await self._pair(link), self.folder.absolute())
         found.say = say
         return found
+
+    async def _pair(self, link: LinkSettings) -> Pair:
+        if self.config is None or link.name not in {one.name for one in self.of_file}:
+            raise UsageError(
+                f"{link.name}: it was made over HTTP; a switch and a drill need both clusters, and their way back, in "
+                "the settings file"
+            )
+        return await asyncio.to_thread(load_pair, self.config, link.name)
+
+    async def drill(self, link: LinkSettings, kind: DrillKind, say: Say) -> dict[str, Any]:
+        return await self.service.drills(await self._pair(link), self.reports, say).run(kind)
+
+    def drills(self, link: LinkSettings) -> list[dict[str, Any]]:
+        found = [json.loads(line) for line in Reports(self.reports).read()]
+        return [report for report in found if report.get("link") == link.name]
 
     async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
         return await asyncio.to_thread(self.service.verify, link, wish, on_progress)

@@ -6,6 +6,7 @@ browser cannot send that header from a foreign page, which keeps such pages from
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinlog.audit.verify_plan import VerifyWish
+from twinlog.connectors.audit import NOBODY, Who
 from twinlog.errors import UsageError
 from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.switch_plan import Facts, Plan
@@ -59,6 +61,12 @@ class ConfirmRequest(_Wish):
     """Confirmed by the link's name, typed."""
 
     confirm: str = Field(max_length=500)
+
+
+class DrillRequest(_Wish):
+    """On paper, with a shadow of each group, or with a topic of the drill's own."""
+
+    kind: Literal["paper", "shadow", "canary"]
 
 
 class PlanAnswer(BaseModel):
@@ -186,6 +194,23 @@ async def abort(link: str, wish: ConfirmRequest, desk: TheDesk, request: Request
     return _begin(desk, request, ("abort", link, wish), key, work)
 
 
+@router.get("/links/{link}/drills")
+async def list_drills(link: str, desk: TheDesk) -> list[dict[str, Any]]:
+    """The reports of every drill of this link, newest first; each holds the hash of the one before."""
+    return (await asyncio.to_thread(desk.rooms.drills, desk.link(link)))[::-1]
+
+
+@router.post("/links/{link}/drills", status_code=202, responses=Accepted)  # type: ignore[arg-type]
+async def drill(link: str, wish: DrillRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+    """Rehearse a disaster. Production topics, groups and clients are not touched."""
+    settings = desk.link(link)
+
+    async def work(operation: Operation) -> dict[str, Any]:
+        return await desk.rooms.drill(settings, wish.kind, operation.say)
+
+    return _begin(desk, request, ("drill", link, wish), key, work)
+
+
 @router.get("/operations")
 def list_operations(desk: TheDesk, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
     """The actions of this process, newest first."""
@@ -209,7 +234,9 @@ def _confirmed(link: str, said: str) -> None:
 
 def _begin(desk: Desk, request: Request, asked: tuple[Kind, str, BaseModel], key: str, work: Work) -> Response:
     kind, link, wish = asked
-    who = str(getattr(request.state, "principal", "") or "")
-    operation = desk.operations.start(Operation(kind, link, wish.model_dump(), who, key), work)
+    who: Who = request.scope.get("twinlog.who") or NOBODY
+    operation = desk.operations.start(Operation(kind, link, wish.model_dump(), who.name, key), work)
+    if desk.audit is not None:
+        desk.audit.note(who, f"begin {kind}", link, after=operation.asked, outcome=f"operation {operation.id}")
     answer = operation_of(operation).model_dump()
     return JSONResponse(answer, 202, headers={"Location": f"/v1/operations/{operation.id}"})

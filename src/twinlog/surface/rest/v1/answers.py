@@ -51,6 +51,7 @@ class LinkSummary(BaseModel):
     state: str
     trouble: str | None
     remedy: str
+    reason: str = Field(description="Why it is not well, in one sentence; empty when it is.")
     looked_ms: int
     lag_records: int | None
     lag_seconds: float | None
@@ -219,12 +220,14 @@ def _summary(sight: Sight) -> dict[str, Any]:
     sample = sight.samples[-1] if sight.samples else None
     partitions = status.partitions if status else ()
     engine_trouble = status.engine.trouble if status and status.engine else None
+    trouble = sight.trouble or (status.source_trouble if status else None) or engine_trouble
     return {
         "link": link.name,
         "source": link.source,
         "target": link.target,
         "state": state_of(sight),
-        "trouble": sight.trouble or (status.source_trouble if status else None) or engine_trouble,
+        "trouble": trouble,
+        "reason": trouble or (_reason(status) if status else "not looked at yet"),
         "remedy": sight.remedy,
         "looked_ms": sight.looked_ms,
         "lag_records": status.lag if status else None,
@@ -242,6 +245,15 @@ def _summary(sight: Sight) -> dict[str, Any]:
         "active": decided.active if decided else link.source if sight.switches else None,
         "switch_open": bool(sight.switches and sight.switches.open),
     }
+
+
+def _reason(status: LinkStatus) -> str:
+    """The first thing that is wrong, and how many more there are."""
+    wrong = [fault.says for fault in status.faults]
+    wrong += [f"{note.chore}: {note.trouble}" for note in status.chores if note.trouble]
+    if not wrong:
+        return "no engine has ever run it" if status.engine is None else ""
+    return wrong[0] + (f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else "")
 
 
 def state_of(sight: Sight) -> str:
