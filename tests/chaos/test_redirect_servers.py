@@ -71,7 +71,7 @@ def bind9(tmp_path: Path) -> Iterator[int]:
     with _running([named, "-g", "-c", str(tmp_path / "named.conf")], port, tmp_path / "named.log"):
         # It listens before it has loaded its zones.
         wait_until(
-            lambda: (tmp_path / "named.log").read_text(),
+            (tmp_path / "named.log").read_text,
             lambda said: "all zones loaded" in said,
             within_s=20,
             what="zones",

@@ -394,6 +394,7 @@ class LinkEngine:
         self._query = None
         if not superseded:
             self.phase = "switched" if held else "stopped"
+            self.trouble = watch.reason if held else self.trouble
             self._heeded = watch.generation
             try:
                 async with asyncio.timeout(1.0):

@@ -11,7 +11,9 @@ from twinlog.model.names import TopicPartition
 if TYPE_CHECKING:
     from twinlog.model.exposure import LinkExposure
 
-LinkState: TypeAlias = Literal["RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "STOPPED", "UNKNOWN"]
+LinkState: TypeAlias = Literal[
+    "RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SWITCHED", "STOPPED", "UNKNOWN"
+]
 ENGINE_SILENT_MS: Final = 20_000
 """An engine speaks every 5 s; after four silences it is taken for dead."""
 
@@ -81,6 +83,8 @@ def judge(status: LinkStatus) -> LinkState:
         return "UNKNOWN"
     if engine.phase == "stopped":
         return "STOPPED"
+    if engine.phase == "switched":
+        return "SWITCHED"  # the other side is active: standing still is what this link should do
     if status.now_ms - engine.at_ms > ENGINE_SILENT_MS:
         return "STALLED"  # the engine is silent: killed, frozen, or cut off from the target
     faulted = sum(1 for p in status.partitions if p.fault is not None)

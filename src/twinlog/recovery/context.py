@@ -19,7 +19,7 @@ from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.names import LinkName, TopicPartition
 from twinlog.recovery.journal import Journal
-from twinlog.wire.connection import Cluster
+from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 T = TypeVar("T")
 
@@ -167,14 +167,15 @@ class SwitchContext:
             await asyncio.sleep(_LOOK_S)
 
     async def reachable(self, admin: ClusterAdmin, within_s: float) -> str | None:
-        """Why a cluster does not answer; None when it does."""
+        """Why a cluster does not answer; None when it does. Refused connections are told at once."""
+        cluster = self.at_source if admin is self.source else self.at_target
         try:
             async with asyncio.timeout(within_s):
-                await asyncio.to_thread(admin.fetch_cluster_id)
+                await cluster.refresh(None)
         except TimeoutError:
             return f"no answer within {within_s:.0f} s"
-        except ClusterError as error:
-            return str(error)
+        except (ClusterError, *ConnectionTrouble) as error:
+            return str(error) or type(error).__name__
         return None
 
 
