@@ -71,6 +71,8 @@ def test_shadows_of_groups_start_where_these_stopped_and_the_reports_are_chained
         assert paper["facts"]["readiness"] > 50
         assert (paper["number"], paper["previous"]) == (3, remarked["hash"])
 
+    answer = CliRunner().invoke(app, ["rpo", ends.link.name, "-c", str(ends.write_file(tmp_path)), "-o", "json"])
+    assert json.loads(answer.stdout)["last_drill"]["hash"] == paper["hash"]
     assert drill(ends, tmp_path, "--check")[0] == 0
     reports = tmp_path / "drills.jsonl"
     whole = reports.read_text()

@@ -201,6 +201,8 @@ async def _attempt(question: Awaitable[T], asked: str = "") -> Known[T]:
     try:
         async with asyncio.timeout(_PATIENCE_MS / 1000 * 2):
             return await question
+    except TimeoutError:
+        return Unknown(f"no answer within {_PATIENCE_MS / 500:.0f} s")
     except (TwinlogError, *ConnectionTrouble) as error:
         prefix = f"{asked}: " if asked and not isinstance(error, TwinlogError) else ""
         return Unknown(prefix + (str(error) or type(error).__name__))

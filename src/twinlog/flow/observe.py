@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, ClusterUnreachable, SourceTopicMissing
@@ -21,6 +22,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.source_ends import CHORE, known_ends
 from twinlog.wire.connection import Cluster
 
+_LEDGER_WITHIN_S: Final = 30.0
 EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
 
 
@@ -56,8 +58,12 @@ class Observer:
         for partition in metadata.leaders:
             self._view.positions.setdefault(partition, 0)
         if self._view.positions:
-            async with asyncio.timeout(30):
-                await self._view.catch_up(target, self.link.source)
+            try:
+                async with asyncio.timeout(_LEDGER_WITHIN_S):
+                    await self._view.catch_up(target, self.link.source)
+            except TimeoutError:
+                problem = f"{topic} could not be read within {_LEDGER_WITHIN_S:.0f} s"
+                raise ClusterUnreachable(self.link.target, problem) from None
         return self._view
 
     def _judge(self, view: LedgerView) -> LinkStatus:

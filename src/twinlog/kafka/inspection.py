@@ -49,13 +49,18 @@ def look_at_topics(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, Topic
 
 def fetch_broker_configs(admin: ClusterAdmin, nodes: Iterable[int]) -> dict[int, dict[str, str | None]]:
     """Ask each broker for its configs. Raises when one refuses."""
-    resources = [ConfigResource(ResourceType.BROKER, str(node)) for node in nodes]
-    answers = admin.ask(lambda client, timeout_s: client.describe_configs(resources, request_timeout=timeout_s))
     configs: dict[int, dict[str, str | None]] = {}
-    for resource, answer in answers.items():
+    for node in nodes:
+        # Each broker tells only its own, so the client takes one per call.
+        resource = ConfigResource(ResourceType.BROKER, str(node))
+        answer = admin.ask(
+            lambda client, timeout_s, resource=resource: {  # type: ignore[misc]
+                "": client.describe_configs([resource], request_timeout=timeout_s)[resource]
+            }
+        )[""]
         if isinstance(answer, ClusterError):
             raise answer
-        configs[int(resource.name)] = {name: entry.value for name, entry in answer.items()}
+        configs[node] = {name: entry.value for name, entry in answer.items()}
     return configs
 
 

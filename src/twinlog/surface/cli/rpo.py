@@ -13,8 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import UsageError
+from twinlog.ledger.view import LedgerView
+from twinlog.model.evidence import CHORE, LAST
 from twinlog.model.exposure import LinkExposure, TopicExposure
 from twinlog.model.javaregex import RegexError
+from twinlog.model.objectives import Objectives, kept
 from twinlog.model.selection import Patterns
 from twinlog.service import observer
 from twinlog.surface.cli.chosen_link import chosen_link
@@ -36,18 +39,43 @@ def rpo(
 
     While the source does not answer, the last known numbers are shown with their time, and the seconds grow. Also: when
     the source itself will delete what is not copied yet, how long catching up takes, and whether the objectives of the
-    settings (`rpo.seconds`, `objectives`) are kept. Exit code 1 when one is not, or nobody knows.
+    settings (`rpo.seconds`, `rto.seconds`, `objectives`) are kept; recovery times are those of the last drill. Exit
+    code 1 when one is not kept, or nobody knows.
     """
     found = chosen_link(link, config)
     wanted = _patterns(topics)
-    exposure = asyncio.run(_look(observer(found)))
+    eyes = observer(found)
+    exposure = asyncio.run(_look(eyes))
+    drilled = _last_drill(eyes.view, found.objectives)
     shown = [topic for topic in exposure.topics if wanted.matches(topic.topic)]
     if output is Output.JSON:
-        typer.echo(json.dumps(exposure_json(exposure, shown, found.objectives), indent=2))
+        answer = exposure_json(exposure, shown, found.objectives)
+        typer.echo(json.dumps({**answer, "last_drill": drilled}, indent=2))
     else:
         _print(exposure, shown)
-    if any(topic.kept in {"broken", "unknown"} for topic in shown):
+        _print_drill(drilled, exposure.now_ms)
+    if any(topic.kept in {"broken", "unknown"} for topic in shown) or (drilled and drilled["rto_kept"] == "broken"):
         raise typer.Exit(1)
+
+
+def _last_drill(view: LedgerView, objectives: Objectives) -> dict[str, Any] | None:
+    """What the last drill measured, beside what was promised."""
+    memo = view.memos.get(CHORE, {}).get(LAST)
+    if memo is None:
+        return None
+    limit = objectives.strictest_rto_seconds
+    return {**memo.body, "rto_objective_seconds": limit, "rto_kept": kept(memo.body.get("rto_seconds"), limit)}
+
+
+def _print_drill(drilled: dict[str, Any] | None, now_ms: int) -> None:
+    if drilled is None:
+        typer.echo("No drill was ever held: `twinlog drill` measures the recovery time.")
+        return
+    ago = duration((now_ms - drilled["at_ms"]) / 1000)
+    took = f", recovery in {duration(drilled['rto_seconds'])}" if drilled["rto_seconds"] is not None else ""
+    limit = drilled["rto_objective_seconds"]
+    promised = f" of {duration(limit)}" if limit is not None and took else ""
+    typer.echo(f"Last drill: {drilled['kind']}, {ago} ago, {drilled['verdict']}{took}{promised}.")
 
 
 def _patterns(topics: str | None) -> Patterns:
