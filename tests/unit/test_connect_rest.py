@@ -147,7 +147,7 @@ def test_chores_are_connectors_of_their_own(client: TestClient, service: PaperSe
     [
         (b"{", 400, "JSON"),
         (b"[]", 400, "object"),
-        (json.dumps({"config": {}}).encode(), 400, "name is missing"),
+        (json.dumps({"config": {}}).encode(), 400, "may not be empty"),
         (json.dumps({"name": "x", "config": {}}).encode(), 400, "connector.class"),
         (json.dumps({"name": "x", "config": {"connector.class": "FileStreamSource"}}).encode(), 400, "Failed to find"),
         (json.dumps({"name": "x", "config": config(tasks_max="many")}).encode(), 400, "tasks.max"),
@@ -281,7 +281,7 @@ def test_the_worker_tells_about_itself(client: TestClient):
     assert client.get("/").json()["kafka_cluster_id"] == "id-of-the-cluster"
     assert client.get("/health").json()["status"] == "healthy"
     assert [one["type"] for one in client.get("/connector-plugins").json()] == ["source"] * 4
-    assert client.get("/connector-plugins/MirrorSource/config").json()[0]["name"] == "topics"
+    assert client.get("/connector-plugins/MirrorSource/config").json()[0]["name"] == "name"
     assert client.get("/connector-plugins/Nothing/config").status_code == 404
     assert client.get("/nowhere").json() == {"error_code": 404, "message": "HTTP 404 Not Found"}
     assert client.post("/").status_code == 405

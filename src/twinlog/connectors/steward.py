@@ -425,7 +425,7 @@ def invalid(errors: Sequence[str]) -> str:
 def unknown_class(name: str) -> str:
     """What is said about a class that nobody has."""
     if not name.strip():
-        return invalid(['Missing required configuration "connector.class" which has no default value.'])
+        return "Connector config contains no connector type: connector.class is missing"
     return (
         f"Failed to find any class that implements Connector and which name matches {name}; available are "
         "MirrorSourceConnector, MirrorCheckpointConnector, MirrorHeartbeatConnector and ReplicatorSourceConnector"

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from twinlog.config.masking import masked
-from twinlog.connectors.steward import Steward
+from twinlog.connectors.steward import Steward, invalid
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import COPYING, TargetState
 from twinlog.surface.rest.connect.exchange import (
@@ -32,6 +32,7 @@ router = APIRouter(prefix="/connectors", tags=["connectors"], route_class=Connec
 Name = Annotated[str, Path(description="The connector's name; links of the file are called `A->B.Mirror…Connector`.")]
 Task = Annotated[str, Path(description="The task's number.")]
 _INITIAL: Final[dict[str, TargetState]] = {"RUNNING": "STARTED", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
+_CREATE_FIELDS: Final = ("name", "config", "initial_state")
 _CREATE: Final = {
     "type": "object",
     "required": ["name", "config"],
@@ -40,6 +41,7 @@ _CREATE: Final = {
         "config": CONFIG_SCHEMA,
         "initial_state": {"type": "string", "enum": ["RUNNING", "PAUSED", "STOPPED"]},
     },
+    "additionalProperties": False,
 }
 _EXAMPLE: Final = {
     "name": "east-to-west",
@@ -75,7 +77,10 @@ async def list_connectors(
 async def create(request: Request) -> Response:
     """A MirrorSourceConnector or ReplicatorSourceConnector begins to copy at once."""
     body = await read_object(request)
-    config = as_config(body.get("config") or {})
+    for field in body:
+        if field not in _CREATE_FIELDS:
+            raise ConnectorRefused("request", f'Unrecognized field "{field}"; known are {", ".join(_CREATE_FIELDS)}')
+    config = as_config(body.get("config"))
     named = body.get("name")
     name = _good_name(named if isinstance(named, str) else config.get("name"), config)
     asked = body.get("initial_state")
@@ -132,6 +137,7 @@ async def patch_config(request: Request, name: Name) -> Response:
 @router.get("/{name}/status", summary="How it stands")
 async def get_status(request: Request, name: Name) -> Response:
     """State of the connector and its tasks; `trace` says why data does not move."""
+    _known(steward_of(request), name, f"No status found for connector {name}")
     return JSONResponse(_status(steward_of(request), name, request))
 
 
@@ -144,6 +150,7 @@ async def restart(
 ) -> Response:
     """The link's engine is replaced; nothing is lost or copied twice."""
     steward = steward_of(request)
+    _known(steward, name, f"Unknown connector: {name}")
     include_tasks, only_failed = (one.lower() == "true" for one in (includeTasks, onlyFailed))
     before = _status(steward, name, request)
     await steward.restart(who_asks(request), name, only_failed=only_failed)
@@ -158,6 +165,7 @@ async def restart(
 @router.put("/{name}/pause", summary="Pause", status_code=202)
 async def pause(request: Request, name: Name) -> Response:
     """Nothing is copied until it is resumed."""
+    _known(steward_of(request), name, f"Unknown connector {name}")
     await steward_of(request).want(who_asks(request), name, "PAUSED")
     return Response(status_code=202)
 
@@ -165,6 +173,7 @@ async def pause(request: Request, name: Name) -> Response:
 @router.put("/{name}/resume", summary="Resume", status_code=202)
 async def resume(request: Request, name: Name) -> Response:
     """It goes on where it was."""
+    _known(steward_of(request), name, f"Unknown connector {name}")
     await steward_of(request).want(who_asks(request), name, "STARTED")
     return Response(status_code=202)
 
@@ -172,6 +181,7 @@ async def resume(request: Request, name: Name) -> Response:
 @router.put("/{name}/stop", summary="Stop", status_code=204)
 async def stop(request: Request, name: Name) -> Response:
     """As pause, and its positions may be changed meanwhile."""
+    _known(steward_of(request), name, f"Unknown connector {name}")
     await steward_of(request).want(who_asks(request), name, "STOPPED")
     return Response(status_code=204)
 
@@ -189,14 +199,15 @@ async def get_tasks(request: Request, name: Name) -> Response:
 async def get_task_status(request: Request, name: Name, task: Task) -> Response:
     """State of one task."""
     tasks = _status(steward_of(request), name, request)["tasks"]
-    return JSONResponse(tasks[_task(name, task, len(tasks))])
+    return JSONResponse(tasks[_task(task, len(tasks), f"No status found for task {name}-{task}")])
 
 
 @router.post("/{name}/tasks/{task}/restart", summary="Begin a task anew", status_code=204)
 async def restart_task(request: Request, name: Name, task: Task) -> Response:
     """Tasks of a link begin together."""
     steward = steward_of(request)
-    _task(name, task, steward.status(name).tasks)
+    _known(steward, name, f"Unknown task: {name}-{task}")
+    _task(task, steward.status(name).tasks, f"Unknown task: {name}-{task}")
     await steward.restart(who_asks(request), name)
     return Response(status_code=204)
 
@@ -205,9 +216,9 @@ async def restart_task(request: Request, name: Name, task: Task) -> Response:
 async def get_topics(request: Request, name: Name) -> Response:
     """The copies on the target, by the link's ledger."""
     steward = steward_of(request)
-    one = steward.connector(name)
     topics: list[str] = []
-    if one.kind in COPYING and name not in steward.plan.troubles:
+    known = name in steward.names()
+    if known and steward.connector(name).kind in COPYING and name not in steward.plan.troubles:
         link = steward.settings(name)
         sources = {topic for topic, _, _ in await steward.positions(name)}
         topics = sorted(link.naming.remote(link.source, topic) for topic in sources)
@@ -217,7 +228,7 @@ async def get_topics(request: Request, name: Name) -> Response:
 @router.put("/{name}/topics/reset", summary="Forget topics it wrote to")
 async def reset_topics(request: Request, name: Name) -> Response:
     """Not possible: the list is what the ledger says."""
-    steward_of(request).connector(name)
+    del request, name
     return refusal(403, "Topic tracking reset is disabled: the topics of a link are those of its ledger.")
 
 
@@ -259,9 +270,11 @@ def _worker(steward: Steward, request: Request) -> str:
     return place or f"{socket.gethostname()}:8083"
 
 
-def _task(name: str, task: str, tasks: int) -> int:
-    if not task.isdecimal() or len(task) > 9 or int(task) >= tasks:
-        raise ConnectorUnknown(name, f"No status found for task {name}-{task}")
+def _task(task: str, tasks: int, sentence: str) -> int:
+    if not task.isdecimal():
+        raise ConnectorUnknown(task, "HTTP 404 Not Found")
+    if len(task) > 9 or int(task) >= tasks:
+        raise ConnectorUnknown(task, sentence)
     return int(task)
 
 
@@ -274,11 +287,20 @@ def _good_name(name: str | None, config: dict[str, str | None]) -> str:
             trimmed, f"Connector name configuration ({inside}) doesn't match connector name in the URL ({trimmed})"
         )
     if not trimmed:
-        raise ConnectorRefused("", "Connector name is missing or empty")
+        raise ConnectorRefused("", invalid(["Invalid value  for configuration name: String may not be empty"]))
     if "/" in trimmed or any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in trimmed):
         raise ConnectorRefused(trimmed, "A connector name must hold neither `/` nor control characters")
     return trimmed
 
 
 def _whole(config: dict[str, str | None]) -> dict[str, str]:
-    return {key: value for key, value in config.items() if value is not None}
+    whole = {key: value for key, value in config.items() if value is not None}
+    if len(whole) < len(config):
+        raise ConnectorRefused("config", invalid(["Null value can not be supplied as the configuration value."]))
+    return whole
+
+
+def _known(steward: Steward, name: str, sentence: str) -> None:
+    """Connect says it in other words for each order."""
+    if name not in steward.names():
+        raise ConnectorUnknown(name, sentence)

@@ -13,6 +13,7 @@ from twinlog.config.connector_set import check_connector
 from twinlog.config.keys import Key, Scope, Supported
 from twinlog.config.masking import is_secret, masked
 from twinlog.config.values import Flag, Regexes, Whole, Words
+from twinlog.connectors.steward import unknown_class
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import CLASSES, Connector, kind_of
 from twinlog.surface.rest.connect.exchange import (
@@ -47,7 +48,7 @@ async def get_definitions(plugin: Plugin) -> Response:
     """One entry per key."""
     if kind_of(plugin) is None:
         raise ConnectorUnknown(plugin, f"Unknown plugin {plugin}.")
-    return JSONResponse([_definition(key) for key in _keys()])
+    return JSONResponse([*map(_unlisted, _REQUIRED), *(_definition(key) for key in _keys())])
 
 
 @router.put("/{plugin}/config/validate", summary="Check settings", openapi_extra=json_body(CONFIG_SCHEMA))
@@ -56,10 +57,12 @@ async def validate(request: Request, plugin: Plugin) -> Response:
     config = {key: value for key, value in (await read_config(request)).items() if value is not None}
     chosen = config.get("connector.class", "")
     kind = kind_of(plugin)
-    if kind is None:
-        raise ConnectorUnknown(plugin, f"Unknown plugin {plugin}.")
-    if kind_of(chosen) != kind:
+    if not chosen.strip():
+        raise ConnectorRefused(plugin, unknown_class(chosen))
+    if kind_of(chosen) != kind or (kind is None and chosen.rpartition(".")[2] != plugin.rpartition(".")[2]):
         raise ConnectorRefused(plugin, f"Included connector type {chosen} does not match request type {plugin}")
+    if kind is None:
+        raise ConnectorRefused(plugin, unknown_class(chosen))
     one = Connector(config.get("name", ""), config)
     findings = await asyncio.to_thread(check_connector, one, steward_of(request).environment)
     errors: dict[str, list[str]] = {}
@@ -69,7 +72,7 @@ async def validate(request: Request, plugin: Plugin) -> Response:
     if not config.get("name", "").strip():
         errors.setdefault("name", []).append('Missing required configuration "name" which has no default value.')
     known = {key.name for key in _keys()}
-    others = [name for name in {*config, *errors} if name not in known]
+    others = [*_REQUIRED, *sorted(name for name in {*config, *errors} if name not in {*known, *_REQUIRED})]
     shown = masked(config)
     return JSONResponse(
         {
@@ -78,15 +81,15 @@ async def validate(request: Request, plugin: Plugin) -> Response:
             "groups": ["Common"],
             "configs": [
                 *(
+                    {"definition": _unlisted(name), "value": _value(name, shown.get(name), errors.get(name))}
+                    for name in others
+                ),
+                *(
                     {
                         "definition": _definition(key),
                         "value": _value(key.name, shown.get(key.name, key.default), errors.get(key.name)),
                     }
                     for key in _keys()
-                ),
-                *(
-                    {"definition": _unlisted(name), "value": _value(name, shown.get(name), errors.get(name))}
-                    for name in sorted(others)
                 ),
             ],
         }
@@ -120,10 +123,10 @@ def _shape(name: str, kind: str, default: str | None, meaning: str, *, required:
         "importance": "MEDIUM",
         "documentation": meaning,
         "group": "Common",
+        "order_in_group": 0,
         "width": "MEDIUM",
         "display_name": name,
         "dependents": [],
-        "order": 0,
     }
 
 
