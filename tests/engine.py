@@ -183,9 +183,11 @@ def twinlog_run(
         engine.clean_up()
 
 
-def twinlog(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """One command to its end."""
-    return subprocess.run([*TWINLOG, *arguments], capture_output=True, text=True, timeout=60, check=False)
+def twinlog(*arguments: str, scratch: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """One command to its end. One that starts Spark needs a folder for what Spark leaves, and more time."""
+    env, patience_s = (None, 60) if scratch is None else (_environment(scratch), START_SECONDS)
+    command = [*TWINLOG, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=patience_s, check=False, env=env)
 
 
 def _environment(scratch: Path) -> dict[str, str]:

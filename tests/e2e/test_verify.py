@@ -41,7 +41,7 @@ def test_verify_on_spark_finds_what_differs_and_lets_compaction_be(make_ends: Ma
     )
     field.write_ledger()
 
-    answer = twinlog("verify", ends.link.name, "-c", str(file), "-o", "json", "--report", str(page))
+    answer = twinlog("verify", ends.link.name, "-c", str(file), "-o", "json", "--report", str(page), scratch=tmp_path)
     found = json.loads(answer.stdout)
     assert (answer.returncode, found["equal"], found["troubles"]) == (1, False, []), answer.stderr
     assert found["records_equal"] == 3 * 300 - 1 + 2 * 7
