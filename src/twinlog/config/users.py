@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from twinlog.errors import UsageError
+
+log = logging.getLogger("twinlog.rest")
 
 ROLES: Final = ("viewer", "operator", "admin")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.@-]{1,100}")
@@ -107,7 +110,7 @@ class Users:
         self._users: list[User] = []
         self._right: dict[bytes, User] = {}
         self._salt = os.urandom(32)
-        self._refresh()
+        self._users = load_users(path)
 
     def by_password(self, name: str, password: str) -> User | None:
         """Find who logs in with a name and a password. Blocking."""
@@ -135,12 +138,14 @@ class Users:
     def _refresh(self) -> None:
         try:
             seen = self._path.stat()
-        except OSError:
-            return  # a file that is being replaced; who was in it stays
-        stamp = (seen.st_mtime_ns, seen.st_size)
-        if stamp != self._stamp:
-            self._users, self._stamp = load_users(self._path), stamp
-            self._right.clear()
+            stamp = (seen.st_mtime_ns, seen.st_size)
+            if stamp != self._stamp:
+                self._stamp = stamp
+                self._users = load_users(self._path)
+                self._right.clear()
+        except (OSError, UsageError) as error:
+            # It is being replaced, or somebody made a mistake in it: who was in it before stays.
+            log.warning("%s: not read again: %s", self._path, error)
 
 
 def _check(name: str, role: str) -> None:
