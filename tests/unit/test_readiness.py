@@ -29,5 +29,4 @@ def test_a_link_that_a_switch_holds_is_ready():
     held = status()
     assert held.engine is not None
     held = replace(held, engine=held.engine.model_copy(update={"phase": "switched", "at_ms": -(10**9)}))
-    assert held.state == "STALLED"
-    assert list(reasons_against(held, None, [])) == []
+    assert list(reasons_against(held, None, ["STALL"])) == []

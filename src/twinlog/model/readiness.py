@@ -13,7 +13,7 @@ _MOVES = frozenset({"RUNNING", "CATCHING_UP", "DEGRADED"})
 def reasons_against(status: LinkStatus | None, trouble: str | None, movements: Collection[Movement]) -> Iterator[str]:
     """Why a link is not ready; nothing when it is.
 
-    A link that a switch holds is ready: it stands still because it was told to.
+    A link that a switch holds (SWITCHED) is ready: it stands still because it was told to.
     """
     if trouble is not None:
         yield trouble
@@ -21,7 +21,7 @@ def reasons_against(status: LinkStatus | None, trouble: str | None, movements: C
     if status is None:
         yield "not looked at yet"
         return
-    if status.engine is not None and status.engine.phase == "switched":
+    if status.state == "SWITCHED":
         return
     if status.state not in _MOVES:
         cause = status.source_trouble or (status.engine.trouble if status.engine else "no engine ever ran it")

@@ -102,7 +102,7 @@ def _overview(desk: Desk) -> dict[str, Any]:
     links = [answers.summary_of(sight) for sight in desk.sights()]
     known = [link.rpo.seconds for link in links if link.rpo is not None and link.rpo.seconds is not None]
     lags = [link.lag_records for link in links if link.lag_records is not None]
-    states = Counter("good" if link.state in {"RUNNING", "CATCHING_UP"} else "bad" for link in links)
+    states = Counter("good" if link.state in {"RUNNING", "CATCHING_UP", "SWITCHED"} else "bad" for link in links)
     return {
         "links": links,
         "picture": picture_of((link.link, link.source, link.target) for link in links),

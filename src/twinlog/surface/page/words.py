@@ -22,6 +22,7 @@ _TONES: Final = {
     "running": "warn",
     "passed with remarks": "warn",
     "STOPPED": "idle",
+    "SWITCHED": "idle",
     "unknown": "idle",
 }
 

@@ -35,7 +35,7 @@ from twinlog.surface.rest.v1.answers import state_of, topics_of
 
 router = APIRouter(tags=["metrics"])
 
-STATES: Final = ("RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "STOPPED", "UNKNOWN")
+STATES: Final = ("RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SWITCHED", "STOPPED", "UNKNOWN")
 MOST_TOPICS: Final = 2000
 """Series per family; what is more goes into one named `(others)`."""
 _PROCESS = CollectorRegistry()

@@ -105,6 +105,12 @@ def _connect(sights: Sequence[Sight]) -> Iterator[Metric]:
     status = GaugeMetricFamily("kafka_connect_connector_status", "1 per link.", labels=["connector", "status"])
     for sight in sights:
         state = sight.status.state if sight.status and not sight.trouble else "UNKNOWN"
-        words = {"RUNNING": "running", "CATCHING_UP": "running", "DEGRADED": "running", "STOPPED": "stopped"}
+        words = {
+            "RUNNING": "running",
+            "CATCHING_UP": "running",
+            "DEGRADED": "running",
+            "STOPPED": "stopped",
+            "SWITCHED": "paused",
+        }
         status.add_metric([sight.link.name, words.get(state, "failed")], 1)
     yield from (count, rebalancing, status)

@@ -83,7 +83,7 @@ export class Charts {
     const plot = new uPlot({
       width: Math.max(200, place.clientWidth), height: 170, legend: { show: false }, cursor: { points: { size: 6 } },
       scales: { y: { range: (_, low, high) => [0, Math.max(1, (high ?? 1) * 1.15)] } },
-      axes: [{ ...axis, space: 80, values: (_, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_, ticks) => ticks.map((t) => this.shown("count", t)) }],
+      axes: [{ ...axis, space: 80, size: 34, values: (_, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_, ticks) => ticks.map((t) => this.shown("count", t)) }],
       series: [{}, ...links.map((link) => ({ label: link, stroke: colour(this.shade(link)), width: 2, points: { show: false }, spanGaps: false }))],
       hooks: { drawClear: [(u) => this.shadeBands(u, colour)] },
     }, this.data(metric, links), place);

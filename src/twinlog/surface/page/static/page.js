@@ -21,7 +21,7 @@ const duration = (seconds) => {
 const forms = {
   count: plain, duration, bytes_rate: (v) => `${size(v)}/s`, rate: (v) => `${whole.format(v)}/s`, ms: (v) => `${whole.format(v)} ms`,
 };
-const tones = { RUNNING: "good", CATCHING_UP: "warn", STOPPED: "idle" };
+const tones = { RUNNING: "good", CATCHING_UP: "warn", STOPPED: "idle", SWITCHED: "idle" };
 const write = (element, text) => { if (element.textContent !== text) element.textContent = text; };
 const shown = (as, value) => (value === null || value === undefined ? unknown : (forms[as] ?? String)(value));
 
