@@ -7,6 +7,7 @@ decision stands, nothing is copied in either direction, so there is nothing else
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from contextlib import AbstractAsyncContextManager
@@ -20,7 +21,7 @@ from twinlog.model.switch import Fenced, StateEntry
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.offsets import ends_as_lists
 from twinlog.recovery.steps.fence import source_fence, source_topics
-from twinlog.wire.connection import ConnectionTrouble
+from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.recovery")
 
@@ -46,10 +47,10 @@ class ReturnGuard:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _EVERY_S
+        if not await self._is_back():
+            return
         ctx = SwitchContext.of(self.pair, _no_copier, Path(), "guard")
         try:
-            if await ctx.reachable(ctx.source, _ASK_WITHIN_S) is not None:
-                return
             await self._shut(ctx)
             self.shut[source] = state.generation
             self.trouble = None
@@ -58,6 +59,17 @@ class ReturnGuard:
             log.warning("%s: %s", self.pair.name, self.trouble)
         finally:
             await ctx.close()
+
+    async def _is_back(self) -> bool:
+        cluster = Cluster(self.pair.link.source_admin, f"twinlog|{self.pair.name}|guard")
+        try:
+            async with asyncio.timeout(_ASK_WITHIN_S):
+                await cluster.refresh(None)
+        except (ClusterError, *ConnectionTrouble):
+            return False
+        finally:
+            await cluster.close()
+        return True
 
     async def _shut(self, ctx: SwitchContext) -> None:
         fence, topics = source_fence(ctx), await source_topics(ctx)

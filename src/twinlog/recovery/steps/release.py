@@ -8,13 +8,19 @@ from twinlog.errors import AuthorizerMissing
 from twinlog.kafka.acls import create_acls
 from twinlog.model.acls import unshelved
 from twinlog.recovery.context import StepResult, SwitchContext, require
-from twinlog.recovery.steps.fence import noted_of, target_fence
+from twinlog.recovery.steps.fence import fence_old, noted_of, target_fence
 from twinlog.sync.acls import CHORE
 
 
 async def release(ctx: SwitchContext) -> StepResult:
     """Grant what the ledger remembers as held back; the source may be gone."""
     said: list[str] = []
+    state = ctx.journal.state
+    if state is not None and ctx.link.source in state.fence_on_return:
+        # It may have come back since: it is shut before the other side is opened.
+        again = await fence_old(ctx)
+        if not again.facts.get("pending"):
+            said.append(f"{ctx.link.source} came back during the switch; {again.says}")
     noted = noted_of(ctx, ctx.link.target)
     if noted:
         await target_fence(ctx).lift(list(noted.get("topics", ())), noted)
