@@ -247,7 +247,7 @@ def test_a_real_worker_answers_the_same(
             return Answer(answer.status_code, answer.json() if answer.content else None, dict(answer.headers))
 
         ours = walk(ours_to, asked_for)
-    differing = []
+    differing: list[tuple[str, Any, Answer, Answer]] = []
     for name in asked_for:
         expected = (theirs[name].status, theirs[name].status)
         if name in DIFFERENCES:
