@@ -13,6 +13,7 @@ from tests.switches import (
     IDENTITY,
     Plug,
     commit_at,
+    do_switch,
     log_numbers,
     numbers_of,
     produce,
@@ -20,6 +21,8 @@ from tests.switches import (
     switching,
 )
 
+from twinlog.errors import ClusterError
+from twinlog.local.cluster import LocalCluster
 from twinlog.model.switch import Command
 from twinlog.recovery.report import Report
 
@@ -97,6 +100,44 @@ def test_a_switch_comes_to_the_same_end_wherever_it_is_interrupted(
             within_s=60,
             what="a copying link",
         )
+
+
+@pytest.mark.proves("R7", "R10")
+def test_a_source_that_comes_back_during_the_switch_is_shut_before_the_other_side_opens(
+    make_cluster: Callable[..., LocalCluster], target_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    source = make_cluster("primary")
+    ends = Ends(source, target_cluster, **SETTINGS)
+    topic = ends.create("orders")
+    produce(source.bootstrap_servers, topic, range(100))
+    # No engine is left to guard it: the switch itself must see the return.
+    with service_running(ends, tmp_path) as engine:
+        engine.await_running()
+        ends.await_copied(topic)
+    source.kill()
+    seen: list[str | None] = []
+
+    def hook(step: str, when: str) -> None:
+        if (step, when) == ("release", "before"):
+            source.start()
+            produce(source.bootstrap_servers, topic, range(100, 103))  # half dead: somebody still writes there
+        if (step, when) == ("release", "acted"):
+            seen.append(size_limit(ends, topic))
+
+    report = do_switch(ends, tmp_path, "failover-unplanned", hook)
+    assert seen == ["0"]
+    assert set(produce(source.bootstrap_servers, topic, range(1))) == {"MSG_SIZE_TOO_LARGE"}
+    assert any("came back during the switch" in step["says"] for step in report.steps)
+    back = do_switch(ends, tmp_path, "failback-delta")
+    assert back.tail["records"] == 3
+    assert log_numbers(source.bootstrap_servers, topic) == list(range(103))
+
+
+def size_limit(ends: Ends, topic: str) -> str | None:
+    """What the source takes."""
+    configs = ends.source.fetch_topic_configs([topic])[topic]
+    assert not isinstance(configs, ClusterError)
+    return next(config.value for config in configs if config.name == "max.message.bytes")
 
 
 def told_groups(ends: Ends) -> int:
