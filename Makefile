@@ -20,7 +20,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos compat bench proofs reference clean
+.PHONY: help setup check test demo chaos compat bench page promtool proofs reference clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -66,6 +66,15 @@ compat: $(READY) ## MirrorMaker 2 itself as oracle: take-over from it, positions
 
 bench: $(READY) ## measure, with MirrorMaker 2 beside
 	$(PY) -m bench
+
+page: $(READY) ## the page in a real browser, every view; screenshots go to docs/screenshots
+	$(PY) -m pytest tests/page tests/integration/test_page.py
+
+promtool: .state/promtool/promtool ## Prometheus' own judge of alert rules, unpacked from Debian's package
+
+.state/promtool/promtool:
+	@mkdir -p .state/promtool
+	cd .state/promtool && apt-get download prometheus && dpkg -x prometheus_*.deb . && mv usr/bin/promtool . && rm -rf usr etc lib var *.deb
 
 proofs: $(READY) ## which test proves which promise of DESIGN.md
 	$(PY) -m tests.proofs

@@ -1,0 +1,179 @@
+"""What Prometheus reads: names, numbers, bounded labels; and that dashboards and alerts use nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from prometheus_client.parser import text_string_to_metric_families
+from tests.paper_rooms import PaperRooms
+
+from twinlog.surface.rest.desk import Desk
+from twinlog.surface.rest.metrics import MOST_TOPICS, MetricsWish, render
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RULES = DEPLOY / "prometheus" / "twinlog-alerts.yml"
+TESTS = DEPLOY / "prometheus" / "twinlog-alerts.test.yml"
+ALWAYS = {"up", "ALERTS"}
+NAME = re.compile(r"\b(?:twinlog|process|kafka|up|ALERTS)\w*\b(?=[{\[\s)=<>]|$)")
+
+
+def desk_of(rooms: PaperRooms) -> Desk:
+    desk = Desk.of(rooms)
+
+    async def look() -> None:
+        desk.lookout._meet(rooms.links())
+        for sight in desk.lookout.sights.values():
+            sight.take(await sight.looks.look())
+            await desk.lookout.look_at_groups(sight)
+            await desk.lookout.look_at_switches(sight)
+        for name in list(desk.lookout._tasks):
+            for task in desk.lookout._tasks.pop(name):
+                task.cancel()
+
+    asyncio.run(look())
+    return desk
+
+
+def samples(desk: Desk, **wish: bool) -> dict[str, list[tuple[dict[str, str], float]]]:
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for family in text_string_to_metric_families(render(desk, MetricsWish(**wish)).decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return found
+
+
+@pytest.fixture(scope="module")
+def desk() -> Desk:
+    return desk_of(PaperRooms())
+
+
+def value(found: dict[str, list[tuple[dict[str, str], float]]], name: str, **labels: str) -> float:
+    (one,) = [number for have, number in found[name] if labels.items() <= have.items()]
+    return one
+
+
+def test_numbers_are_those_of_the_link(desk: Desk) -> None:
+    found = samples(desk)
+    status = desk.sight("east->west").status
+    assert status is not None
+    link = {"link": "east->west"}
+    assert value(found, "twinlog_link_state", state="DEGRADED", **link) == 1
+    assert value(found, "twinlog_link_state", state="RUNNING", **link) == 0
+    assert value(found, "twinlog_replication_lag_records", **link) == status.lag
+    assert value(found, "twinlog_records_total", **link) == sum(part.records for part in status.partitions)
+    assert value(found, "twinlog_faults", code="OFFSET_GAP", **link) == 1
+    assert value(found, "twinlog_partitions", state="FAULTED", **link) == 1
+    assert value(found, "twinlog_rpo_seconds", **link) == pytest.approx(0.8, abs=0.3)
+    assert value(found, "twinlog_group_positions", translation="untranslatable", **link) == 1
+    assert value(found, "twinlog_translation_reread_records", **link) == 6 * 7
+    assert value(found, "twinlog_canary_latency_seconds_count", **link) == 1
+    assert value(found, "twinlog_active", cluster="east", **link) == 1
+    assert found["process_resident_memory_bytes"]
+
+
+def test_what_nobody_knows_has_no_series() -> None:
+    desk = desk_of(PaperRooms())
+    desk.lookout.sights["east->west"].trouble = "west: no broker answers"
+    found = samples(desk)
+    assert value(found, "twinlog_link_state", link="east->west", state="UNKNOWN") == 1
+    for name in ("twinlog_replication_lag_records", "twinlog_rpo_seconds"):
+        assert [labels["link"] for labels, _ in found[name]] == ["east->archive", "west->east"]
+
+
+def test_mirrormakers_names_have_its_labels(desk: Desk) -> None:
+    prefix = "kafka_connect_mirror_mirrorsourceconnector"
+    found = samples(desk)
+    for name in (
+        "record_count",
+        "record_rate",
+        "byte_count",
+        "byte_rate",
+        "record_age_ms_max",
+        "replication_latency_ms",
+    ):
+        labels = [have for have, _ in found[f"{prefix}_{name}"]]
+        assert {frozenset(have) for have in labels} == {frozenset({"source", "target", "topic", "partition"})}
+    by_partition = samples(desk, partitions=True)
+    where = {"source": "east", "target": "west", "topic": "east.payments", "partition": "3"}
+    assert value(by_partition, f"{prefix}_record_count", **where) > 0
+    lag = [number for have, number in by_partition["kafka_consumer_fetch_manager_records_lag"]
+           if "replication-consumer" in have["clientid"] and have["topic"] == "east.payments" and have["partition"] == "3"]  # fmt: skip  # noqa: E501
+    assert 151 in lag
+    assert not any(name.startswith("kafka_") for name in samples(desk, mirrormaker=False))
+
+
+def test_series_are_bounded() -> None:
+    desk = desk_of(PaperRooms(topics=MOST_TOPICS + 50, partitions=1))
+    found = samples(desk, mirrormaker=False)
+    per_link = len(found["twinlog_topic_lag_records"]) / 3
+    assert per_link == MOST_TOPICS + 1
+    assert value(found, "twinlog_topic_records_total", link="east->west", topic="(others)") > 0
+    assert "twinlog_topic_lag_records" not in samples(desk, topics=False, mirrormaker=False)
+
+
+def names_in(expression: str) -> set[str]:
+    return set(NAME.findall(re.sub(r'"[^"]*"', '""', expression))) - ALWAYS
+
+
+def known_names(desk: Desk) -> set[str]:
+    # Of a cluster that returns; the paper has none.
+    return {*samples(desk), "twinlog_fence_pending"}
+
+
+def test_alerts_and_dashboard_use_only_what_is_exported(desk: Desk) -> None:
+    known = known_names(desk)
+    for rule in rules():
+        assert names_in(rule["expr"]) - known == set(), rule["alert"]
+    panels = json.loads((DEPLOY / "grafana" / "twinlog.json").read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for panel in panels:
+        for target in panel.get("targets", ()):
+            assert names_in(target["expr"]), target
+            assert names_in(target["expr"]) - known == set(), panel["title"]
+
+
+def rules() -> Iterator[dict[str, Any]]:
+    for group in yaml.safe_load(RULES.read_text())["groups"]:
+        yield from group["rules"]
+
+
+def test_every_rule_has_a_test_in_which_it_fires() -> None:
+    fired = {
+        case["alertname"]
+        for test in yaml.safe_load(TESTS.read_text())["tests"]
+        for case in test["alert_rule_test"]
+        if case["exp_alerts"]
+    }
+    assert fired == {rule["alert"] for rule in rules()}
+    assert all(rule["labels"]["severity"] in {"critical", "warning"} for rule in rules())
+
+
+def promtool() -> str | None:
+    unpacked = DEPLOY.parent / ".state" / "promtool" / "promtool"
+    return os.environ.get("PROMTOOL") or shutil.which("promtool") or (str(unpacked) if unpacked.exists() else None)
+
+
+@pytest.mark.skipif(promtool() is None, reason="no promtool; `make promtool` unpacks Debian's")
+def test_every_rule_fires_in_prometheus_own_judgement() -> None:
+    tool = promtool() or ""
+    done = subprocess.run(
+        [tool, "test", "rules", TESTS.name], cwd=TESTS.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(promtool() is None, reason="no promtool; `make promtool` unpacks Debian's")
+def test_prometheus_finds_nothing_wrong_with_our_own_names(desk: Desk) -> None:
+    text = render(desk, MetricsWish(mirrormaker=False))
+    done = subprocess.run([promtool() or "", "check", "metrics"], input=text, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
