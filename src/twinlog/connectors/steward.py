@@ -104,6 +104,7 @@ class Steward:
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: bool = False
     _due: bool = False
+    _runs: bool = False
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _ordering: asyncio.Lock = field(default_factory=asyncio.Lock)
     # Link -> its settings, and why this machine cannot run it, if so.
@@ -221,9 +222,16 @@ class Steward:
     async def _bring_into_force(self) -> tuple[Change, ...]:
         async with self._changing:
             await self._replan()
-            if not self.active:
-                return await self.runner.become((), ())
-            return await self.runner.become(self.plan.links, self.plan.heartbeats)
+            if self.active:
+                self._runs = True
+                return await self.runner.become(self.plan.links, self.plan.heartbeats)
+            # Whoever only stands by must not wait for Spark to start before it can lead.
+            return await self._let_go() if self._runs else ()
+
+    async def _let_go(self) -> tuple[Change, ...]:
+        changes = await self.runner.become((), ())
+        self._runs = False
+        return changes
 
     async def use_file(self, file: Resolved) -> tuple[Change, ...]:
         """Take the links of a settings file, at first and whenever it changed."""

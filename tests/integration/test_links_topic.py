@@ -1,0 +1,119 @@
+"""Links made over HTTP in a real topic: kept, read by all, and run by one service at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event
+
+import pytest
+from tests.ends import Ends
+from tests.load.waiting import wait_until
+
+from twinlog.config.settings import ClientSettings
+from twinlog.errors import NotActive
+from twinlog.kafka.links_topic import LinksTopic
+from twinlog.model.connectors import Leader, Shelf
+
+# A service of its own: it leads, says so, and is killed.
+VICTIM = """
+import sys
+from twinlog.config.settings import ClientSettings
+from twinlog.kafka.links_topic import LinksTopic
+from twinlog.model.connectors import Leader
+from threading import Event
+turn = Event()
+store = ClientSettings(cluster="store", bootstrap_servers=(sys.argv[1],))
+topic = LinksTopic(store, sys.argv[2], replication_factor=1, on_news=lambda _: None, on_turn=turn.set)
+topic.open()
+turn.wait()
+shelf = topic.lead(Leader("victim", "http://victim:1"))
+topic.append([shelf.config_record("c", {"a": "b"}), shelf.state_record("c", "PAUSED")])
+print("leads", flush=True)
+Event().wait()
+"""
+
+
+class Seat:
+    """One service's view of the topic."""
+
+    def __init__(self, store: ClientSettings, group: str) -> None:
+        self.turn = Event()
+        self.shelf = Shelf(group)
+        self.topic = LinksTopic(store, group, replication_factor=1, on_news=self._hear, on_turn=self.turn.set)
+        self.shelf = self.topic.open()
+
+    def _hear(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+
+    def await_turn(self, within_s: float) -> float:
+        begun = time.monotonic()
+        assert self.turn.wait(within_s), "it is still not our turn"
+        return time.monotonic() - begun
+
+
+@contextmanager
+def seats(store: ClientSettings) -> Iterator[Callable[[], Seat]]:
+    group = f"g{uuid.uuid4().hex[:6]}"
+    with ExitStack() as stack:
+
+        def take() -> Seat:
+            seat = Seat(store, group)
+            stack.callback(seat.topic.close)
+            return seat
+
+        yield take
+
+
+@pytest.mark.proves("R10")
+def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callable[..., Ends]) -> None:
+    store = make_ends().link.target_admin
+    with seats(store) as take:
+        first = take()
+        first.await_turn(30)
+        with pytest.raises(NotActive):
+            first.topic.append([first.shelf.config_record("early", {})])
+        shelf = first.topic.lead(Leader("one", "http://one:1"))
+        assert shelf.leader == Leader("one", "http://one:1")
+        written = first.topic.append([shelf.config_record("c", {"k": "v"}), shelf.state_record("c", "STOPPED")])
+        assert (written.configs, written.state_of("c")) == ({"c": {"k": "v"}}, "STOPPED")
+        second = take()
+        assert second.shelf.configs == {"c": {"k": "v"}}, "it is read by whoever comes"
+        assert second.shelf.leader == shelf.leader
+        assert not second.turn.is_set()
+        second.topic.lead(Leader("two", None))
+        with pytest.raises(NotActive):
+            first.topic.append([first.shelf.config_record("zombie", {})])
+        wait_until(
+            lambda: first.shelf.leader, lambda seen: seen == Leader("two", None), within_s=10, what="the new leader"
+        )
+        assert "zombie" not in second.topic.append([second.shelf.config_record("c", None)]).configs
+
+
+@pytest.mark.proves("R9")
+def test_a_leader_that_is_killed_is_followed_within_seconds(make_ends: Callable[..., Ends]) -> None:
+    store = make_ends().link.target_admin
+    group = f"g{uuid.uuid4().hex[:6]}"
+    victim = subprocess.Popen(
+        [sys.executable, "-c", VICTIM, ",".join(store.bootstrap_servers), group], stdout=subprocess.PIPE
+    )
+    try:
+        assert victim.stdout is not None
+        assert victim.stdout.readline() == b"leads\n"
+        heir = Seat(store, group)
+        try:
+            assert heir.shelf.leader == Leader("victim", "http://victim:1")
+            victim.kill()
+            victim.wait(10)
+            assert heir.await_turn(30) < 25
+            shelf = heir.topic.lead(Leader("heir", None))
+            assert shelf.state_of("c") == "PAUSED"
+        finally:
+            heir.topic.close()
+    finally:
+        victim.kill()
+        victim.wait(10)
