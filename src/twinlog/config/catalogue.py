@@ -275,6 +275,10 @@ SWITCH_TAIL = _own(
 SWITCH_TAIL_TOPIC = _own(
     "switch.tail.topic", Text(), None, "Topic on the active side that such records are exported to, besides the file."
 )
+SWITCH_GRACE = _own(
+    "switch.grace.seconds", Whole(0, 86_400), "30",
+    "After a failback with switch.fence = topic-config: how long the side that was left stays shut for clients to move.",
+)  # fmt: skip
 SWITCH_TIMEOUT = _own("switch.timeout.seconds", Whole(5, 86_400), "600", "Longest wait of one step of a switch.")
 REDIRECTS = _own("redirects", Words(), "", "Names of hooks that tell clients where to go, in the order of calling.")
 REDIRECT_KEYS = Key(
@@ -379,7 +383,7 @@ SUPPORTED: tuple[Key[Any], ...] = (
     EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, AUDIT, AUDIT_SECONDS,
     RPO_SECONDS, RTO_SECONDS,
     OBJECTIVES, OBJECTIVE_KEYS, SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
-    SWITCH_TIMEOUT, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
+    SWITCH_GRACE, SWITCH_TIMEOUT, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SASL_TOKEN_URL, SASL_TOKEN_CLIENT_ID, SASL_TOKEN_CLIENT_SECRET, SASL_TOKEN_SCOPE,
     SASL_KERBEROS_SERVICE, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,

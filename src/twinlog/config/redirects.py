@@ -50,6 +50,7 @@ def resolve_switch(at: LinkLookup) -> SwitchSettings:
         reverse=cast("Reverse", at.value(keys.SWITCH_REVERSE)),
         tail=cast("TailPolicy", at.value(keys.SWITCH_TAIL)),
         tail_topic=at.optional(keys.SWITCH_TAIL_TOPIC),
+        grace_seconds=at.value(keys.SWITCH_GRACE),
         timeout_seconds=at.value(keys.SWITCH_TIMEOUT),
         redirects=redirects,
     )

@@ -60,6 +60,8 @@ class SwitchSettings(_Frozen):
     tail: TailPolicy = "append"
     # Where a divergent tail is exported to, besides the file.
     tail_topic: str | None = None
+    # How long the side that was left stays shut when nothing can tell the link from late producers.
+    grace_seconds: int = 30
     # Longest wait of one step.
     timeout_seconds: int = 600
     redirects: tuple[Redirect, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Mapping, Sequence
 
 from twinlog.model.switch import Copying
@@ -20,6 +22,21 @@ async def reverse(ctx: SwitchContext) -> StepResult:
     return StepResult(f"{ctx.back.name} begins at the cut ({len(seeded)} topics): {who}; {admitted}", {})
 
 
+async def _let_clients_move(ctx: SwitchContext) -> None:
+    """Keep the side that was left shut for a while.
+
+    A topic config lets everybody in with the link. A producer that has not noticed the redirect yet would write there,
+    and what it writes there nobody copies back.
+    """
+    told = ctx.journal.switch.steps.get("redirect")
+    if ctx.link.switch.fence != "topic-config" or told is None:
+        return
+    left = told.ended_ms / 1000 + ctx.link.switch.grace_seconds - time.time()
+    if left > 0:
+        ctx.say(f"giving clients {left:.0f} s to move before {ctx.link.target} is opened for the link")
+        await asyncio.sleep(min(left, ctx.link.switch.grace_seconds))
+
+
 async def resume(ctx: SwitchContext) -> StepResult:
     """After a failback: the link goes on as before the disaster."""
     seeded: list[str] = []
@@ -30,6 +47,7 @@ async def resume(ctx: SwitchContext) -> StepResult:
             ctx.back.naming.remote(ctx.back.source, name): [row[1] for row in rows] for name, rows in cut.items()
         }
         seeded = await seed_ledger(ctx.link, ctx.source, ctx.target, origins, anew=True)
+    await _let_clients_move(ctx)
     admitted = await open_target_for_link(ctx)
     modes: dict[str, Copying] = {
         ctx.link.name: "copying",
