@@ -31,6 +31,7 @@ SETTINGS = {
     "emit_checkpoints_interval_seconds": "1",
     "sync_group_offsets_interval_seconds": "1",
     "refresh_groups_interval_seconds": "1",
+    "switch_grace_seconds": "0",
 }
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]

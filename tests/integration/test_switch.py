@@ -29,6 +29,7 @@ SETTINGS = {
     "emit_checkpoints_interval_seconds": "1",
     "sync_group_offsets_interval_seconds": "1",
     "refresh_groups_interval_seconds": "1",
+    "switch_grace_seconds": "0",
 }
 
 
@@ -56,6 +57,7 @@ def await_told(ends: Ends, group: str, topic: str, end: int) -> None:
     wait_until(told, lambda seen: seen[0] == [end], within_s=30, what=f"the end {end} of {topic} and {group}")
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R1", "R2", "R5")
 def test_a_planned_switch_and_back_loses_nothing_and_reads_nothing_twice(
     make_ends: Callable[..., Ends], tmp_path: Path

@@ -277,7 +277,7 @@ SWITCH_TAIL_TOPIC = _own(
 )
 SWITCH_GRACE = _own(
     "switch.grace.seconds", Whole(0, 86_400), "30",
-    "After a failback with switch.fence = topic-config: how long the side that was left stays shut for clients to move.",
+    "After a failback with switch.fence = topic-config: how long the side that was left is shut for clients to move.",
 )  # fmt: skip
 SWITCH_TIMEOUT = _own("switch.timeout.seconds", Whole(5, 86_400), "600", "Longest wait of one step of a switch.")
 REDIRECTS = _own("redirects", Words(), "", "Names of hooks that tell clients where to go, in the order of calling.")
