@@ -15,7 +15,6 @@ from tests.switches import (
     do_switch,
     log_numbers,
     numbers_of,
-    pair_of_ends,
     produce,
     service_running,
 )
@@ -55,41 +54,6 @@ def await_told(ends: Ends, group: str, topic: str, end: int) -> None:
         return memo.body["ends"] if memo else None, view.notes.get("groups") if view else None
 
     wait_until(told, lambda seen: seen[0] == [end], within_s=30, what=f"the end {end} of {topic} and {group}")
-
-
-@pytest.mark.chaos
-@pytest.mark.proves("R1", "R2", "R5")
-def test_a_planned_switch_and_back_loses_nothing_and_reads_nothing_twice(
-    make_ends: Callable[..., Ends], tmp_path: Path
-) -> None:
-    ends = make_ends(**SETTINGS)
-    here, there = ends.source_cluster.bootstrap_servers, ends.target_cluster.bootstrap_servers
-    topic = ends.create("orders")
-    group = f"g{ends.alias}"
-    produce(here, topic, range(100))
-    commit_at(here, group, topic, 60)
-    with service_running(ends, tmp_path) as engine:
-        engine.await_running()
-        report = do_switch(ends, tmp_path, "failover-planned")
-        assert report.outcome == "done"
-        assert report.active == "T"
-        assert set(produce(here, topic, range(1))) == {"MSG_SIZE_TOO_LARGE"}
-        assert numbers_of(there, group, topic) == list(range(60, 100))
-        assert produce(there, topic, range(100, 120)) == []
-        wait_until(lambda: engine.engine.phase, lambda phase: phase == "switched", within_s=10, what="a held link")
-        assert engine.engine.trouble is not None
-        assert "T is the active side" in engine.engine.trouble
-
-        back = do_switch(ends, tmp_path, "failback-delta")
-        assert back.active == ends.alias
-        assert back.tail["records"] == 0
-        assert log_numbers(here, topic) == list(range(120))
-        assert numbers_of(here, group, topic) == list(range(100, 120))
-        assert produce(here, topic, range(120, 130)) == []
-        wait_until(
-            lambda: log_numbers(there, topic), lambda seen: seen == list(range(130)), within_s=30, what="a copying link"
-        )
-    assert pair_of_ends(ends).back_enabled is False
 
 
 @pytest.mark.proves("R1", "R2", "R5", "R7")
