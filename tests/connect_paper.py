@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ from twinlog.connectors.steward import Position, Record, Steward
 from twinlog.errors import NotActive, UsageError
 from twinlog.model.connectors import Leader, Shelf
 from twinlog.surface.rest.app import build_app
+from twinlog.surface.rest.serve import address_of, bind, server_of
 
 
 class PaperTopic:
@@ -115,19 +118,20 @@ class PaperService:
         text: str = "",
         http: HttpSettings | None = None,
         instance: str = "one",
+        url: str | None = None,
         audit: Path | None = None,
     ) -> None:
-        self.topic, self.runner = topic, PaperRunner()
+        self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
         self.steward = Steward(
             self.runner,
             lambda on_news, on_turn: PaperStore(topic, on_news, on_turn),
             topic.shelf.group,
             instance,
-            f"http://{instance}:8083",
+            url or f"http://{instance}:8083",
             {"SECRET": "hush-from-env"},
             Audit(audit),
         )
-        self.app = build_app(None, self.steward, http, cluster_id=lambda: "id-of-the-cluster")
+        self.app = build_app(None, self.steward, self.http, cluster_id=lambda: "id-of-the-cluster")
         self.file: Resolved | None = resolve(text.encode(), "links.properties", (), {}) if text else None
 
 
@@ -160,3 +164,33 @@ def asked(service: PaperService, *, active: bool = True) -> Iterator[TestClient]
             yield client
         finally:
             client.portal.call(end)
+
+
+@contextmanager
+def served(service: PaperService, sock: socket.socket | None = None, *, active: bool = True) -> Iterator[str]:
+    """A real server over paper links, in a thread; yields its address."""
+    taken = sock or bind("127.0.0.1:0", service.http)
+    server = server_of(service.app, service.http)
+
+    async def main() -> None:
+        if service.file is not None:
+            await service.steward.use_file(service.file)
+        keeping = asyncio.create_task(service.steward.run())
+        await server.serve(sockets=[taken])
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    thread.start()
+    try:
+        wait_until(
+            lambda: (service.steward.trouble, service.steward.active, server.started),
+            lambda seen: seen == (None, active, True),
+            within_s=20,
+            what="the server",
+        )
+        yield address_of(taken, service.http)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        taken.close()

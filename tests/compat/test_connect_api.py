@@ -135,7 +135,6 @@ def steps(source: str, target: str) -> dict[str, Step]:
         "create": Step("POST", "/connectors", {"name": "c", "config": config()}),
         "create again": Step("POST", "/connectors", {"name": "c", "config": config()}),
         "running": Step("GET", "/connectors/c/status", until=state("RUNNING")),
-        "second connector of a pair": Step("POST", "/connectors", {"name": "again", "config": config()}),
         "create paused": Step(
             "POST", "/connectors", {"name": "p", "config": config("Heartbeat"), "initial_state": "paused"}
         ),
@@ -179,6 +178,7 @@ def steps(source: str, target: str) -> dict[str, Step]:
         "forget": Step("DELETE", "/connectors/c/offsets"),
         "PUT /connectors/c/topics/reset": Step("PUT", "/connectors/c/topics/reset"),
         "resume": Step("PUT", "/connectors/c/resume"),
+        "second connector of a pair": Step("POST", "/connectors", {"name": "again", "config": config()}),
         "delete": Step("DELETE", "/connectors/c"),
         "delete again": Step("DELETE", "/connectors/c", until=lambda answer: answer.status == 404),
         "delete chore": Step("DELETE", "/connectors/d"),
@@ -223,7 +223,8 @@ def walk(base: Ask, asked_for: dict[str, Step]) -> dict[str, Answer]:
         def once(step: Step = step) -> Answer:
             return base(step.method, step.path, step.body, step.raw)
 
-        accept = step.until or (lambda answer: answer.status != 409 or "rebalance" not in str(answer.body))
+        # A worker that is busy with an earlier order says so, and wants to be asked again.
+        accept = step.until or (lambda answer: answer.status != 409 or "momentarily" not in str(answer.body))
         answers[name] = wait_until(once, accept, within_s=60, what=name)
     return answers
 
