@@ -20,7 +20,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos compat bench page promtool proofs reference clean
+.PHONY: help setup check test demo chaos compat fuzz bench page promtool proofs reference clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -61,8 +61,11 @@ demo: $(READY) ## two local clusters, a link and a failover, live
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
 	$(PY) -m pytest tests/chaos tests/e2e -m chaos
 
-compat: $(READY) ## MirrorMaker 2 itself as oracle: take-over from it, positions beside it
+compat: $(READY) ## MirrorMaker 2 and a Connect worker as oracles: take-over, positions, REST
 	$(PY) -m pytest tests/compat
+
+fuzz: $(READY) ## requests to the REST interface that nobody thought of
+	$(PY) -m pytest tests/fuzz
 
 bench: $(READY) ## measure, with MirrorMaker 2 beside
 	$(PY) -m bench

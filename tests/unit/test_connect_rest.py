@@ -331,3 +331,14 @@ def test_a_service_that_stands_by_runs_nothing_and_takes_over(topic: PaperTopic)
             assert not first.steward.active
             assert other.delete("/connectors/c").status_code == 204
             await_links(second, "F->G")
+
+
+@pytest.mark.proves("R7")
+def test_links_that_the_leader_does_not_have_are_not_silently_left_out(topic: PaperTopic):
+    more = FILE.replace("clusters = F, G", "clusters = F, G, H") + "H->G.enabled = true\n"
+    first, second = PaperService(topic, text=FILE), PaperService(topic, text=more, instance="two")
+    with asked(first), asked(second, active=False) as other:
+        answer = other.get("/health")
+        assert answer.status_code == 500
+        assert "H->G" in answer.json()["message"]
+        assert "F->G" not in answer.json()["message"]

@@ -129,7 +129,7 @@ class Steward:
         try:
             self._shelf = await self._patiently(lambda: asyncio.to_thread(store.open))
             self._store, self.audit.to_topic = store, store.audit
-            self._heed_other_files()
+            self._tell_unserved()
             await self._replan()
             while True:
                 await self._wake.wait()
@@ -189,18 +189,30 @@ class Steward:
     def _leads(self) -> bool:
         return self._shelf.leader is not None and self._shelf.leader.instance == self.instance
 
-    def _heed_other_files(self) -> None:
-        """Refuse to stand by for a service that would not run our links: they would be copied by nobody, silently."""
+    @property
+    def unserved(self) -> tuple[str, ...]:
+        """Links of our file that nobody copies: another service leads, and its file does not have them."""
         leader = self._shelf.leader
-        if leader is None or self._file is None or not leader.links:
-            return
-        missing = [link.name for link in self._file.links if link.name not in leader.links]
-        if missing:
-            log.error(
-                "group %s: %s leads and its file has no %s; if these links are no part of that service, give this one "
-                "another group.id",
-                self.group, leader.url or "another service", ", ".join(missing),
-            )  # fmt: skip
+        if leader is None or self._file is None or self.active or leader.instance == self.instance:
+            return ()
+        return tuple(link.name for link in self._file.links if link.name not in leader.links)
+
+    def _tell_unserved(self) -> None:
+        if missing := self.unserved:
+            where = self.leader_url or "another service"
+            links = ", ".join(missing)
+            log.error("group %s: %s leads and its file has no %s; give this service another group.id, or that one the "
+                      "same file", self.group, where, links)  # fmt: skip
+
+    async def _say_who_leads(self) -> None:
+        """Our own file may have changed since we began to lead."""
+        links = self._links_of_file()
+        if self._store is not None and self._shelf.leader is not None and self._shelf.leader.links != links:
+            record = self._shelf.leader_record(replace(self._shelf.leader, links=links))
+            self._shelf = await asyncio.to_thread(self._store.append, [record])
+
+    def _links_of_file(self) -> tuple[str, ...]:
+        return tuple(link.name for link in self._file.links) if self._file is not None else ()
 
     async def _replan(self) -> None:
         plan = await asyncio.to_thread(plan_links, self._file, self._stored(), self._shelf.state_of, self.environment)
@@ -224,6 +236,7 @@ class Steward:
             await self._replan()
             if self.active:
                 self._runs = True
+                await self._say_who_leads()
                 return await self.runner.become(self.plan.links, self.plan.heartbeats)
             # Whoever only stands by must not wait for Spark to start before it can lead.
             return await self._let_go() if self._runs else ()

@@ -52,6 +52,9 @@ async def health(request: Request) -> Response:
     steward = steward_of(request)
     if steward.trouble is not None:
         return JSONResponse({"status": "starting", "message": f"Not ready: {steward.trouble}"}, 503)
+    if missing := ", ".join(steward.unserved):
+        told = f"{steward.leader_url} leads the group {steward.group} and its file has no {missing}: nobody copies them"
+        return JSONResponse({"status": "unhealthy", "message": told}, 500)
     where = "runs the links" if steward.active else f"stands by for {steward.leader_url or 'the active service'}"
     return JSONResponse({"status": "healthy", "message": f"This service {where}"})
 
