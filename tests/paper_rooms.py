@@ -76,6 +76,9 @@ class PaperLooks:
         if self.away:
             raise ClusterUnreachable(self.link.target, "connection refused")
         self.looks += 1
+        return await asyncio.to_thread(self._look)
+
+    def _look(self) -> LinkStatus:
         elapsed = 60 + time.monotonic() - self.began
         now_ms = int(time.time() * 1000)
         parts, known = [], {}

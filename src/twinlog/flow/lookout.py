@@ -224,7 +224,7 @@ class Lookout:
                 log.exception("%s: looking", sight.link.name)
                 sight.trouble, sight.failures = f"unexpected: {error!r}", sight.failures + 1
             sight.looked_ms, sight.took_s = _now_ms(), time.monotonic() - began
-            self._wake()
+            self.wake()
             await asyncio.sleep(max(self._look_seconds, sight.took_s * _SHARE))
 
     async def _watch_slowly(self, sight: Sight) -> None:
@@ -272,7 +272,8 @@ class Lookout:
         finally:
             self._watchers.discard(event)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let everybody go on who waits for a change."""
         for event in self._watchers:
             event.set()
 

@@ -47,13 +47,14 @@ class Door:
         keeper = steward(service, self.file, uuid.uuid4().hex[:12], address)
         await keeper.use_file(self.file)
         rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links)
+        desk = Desk.of(rooms, keeper.audit)
         app = build_app(
             service,
             keeper,
             settings,
             bound_to=self.sock.getsockname()[0],
             cluster_id=cluster_id_of(self.file),
-            desk=Desk.of(rooms, keeper.audit),
+            desk=desk,
         )
         server = server_of(app, settings)
         answering = asyncio.create_task(server.serve(sockets=[self.sock]))
@@ -70,5 +71,6 @@ class Door:
             yield take
         finally:
             keeping.cancel()
+            desk.hang_up()
             server.should_exit = True
             await asyncio.gather(keeping, answering, return_exceptions=True)

@@ -28,6 +28,7 @@ class Desk:
     lookout: Lookout
     audit: Audit | None = None  # where actions are written down
     operations: Operations = field(init=False)
+    ended: bool = False  # the server is about to stop: whoever reads a stream is let go
 
     def __post_init__(self) -> None:
         self.operations = Operations(self._note)
@@ -48,6 +49,11 @@ class Desk:
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             await self.operations.close()
+
+    def hang_up(self) -> None:
+        """End all streams: a server that stops waits for its answers."""
+        self.ended = True
+        self.lookout.wake()
 
     def link(self, name: str) -> LinkSettings:
         """A link by its name. Raises LinkUnknown."""

@@ -35,7 +35,7 @@ async def stream(desk: TheDesk) -> StreamingResponse:
 async def _messages(desk: Desk) -> AsyncIterator[str]:
     told: dict[str, Any] = {}
     last = desk.lookout.events[-1] if desk.lookout.events else None
-    while True:
+    while not desk.ended:
         links = [summary_of(sight).model_dump() for sight in desk.sights()]
         if told.get("links") != links:
             told["links"] = links
