@@ -142,6 +142,39 @@ def test_chores_are_connectors_of_their_own(client: TestClient, service: PaperSe
     assert client.get("/connectors/cp/status").json()["connector"]["state"] == "FAILED"
 
 
+def test_replicators_connector_is_taken_as_it_is_documented(client: TestClient, service: PaperService):
+    converter = "io.confluent.connect.replicator.util.ByteArrayConverter"
+    body = {
+        "name": "replicate-dc1-to-dc2",
+        "config": {
+            "connector.class": "io.confluent.connect.replicator.ReplicatorSourceConnector",
+            "key.converter": converter,
+            "value.converter": converter,
+            "header.converter": converter,
+            "src.kafka.bootstrap.servers": "dc1:9092",
+            "src.consumer.group.id": "replicator",
+            "dest.kafka.bootstrap.servers": "dc2:9092",
+            "topic.whitelist": "orders,payments",
+            "topic.rename.format": "${topic}.replica",
+            "confluent.topic.replication.factor": 1,
+            "provenance.header.enable": True,
+            "tasks.max": 2,
+        },
+    }
+    answer = client.post("/connectors", json=body)
+    assert answer.status_code == 201, answer.text
+    await_links(service, "dc1->dc2")
+    link = service.runner.links["dc1->dc2"]
+    assert link.topics.include == ("orders", "payments")
+    assert link.naming.remote("dc1", "orders") == "orders.replica"
+    assert link.provenance.mode == "header"
+    assert client.get("/connectors/replicate-dc1-to-dc2/topics").json() == {
+        "replicate-dc1-to-dc2": {"topics": ["orders.replica"]}
+    }
+    (first,) = client.get("/connectors/replicate-dc1-to-dc2/offsets").json()["offsets"]
+    assert first["partition"] == {"topic": "orders", "partition": 0}
+
+
 @pytest.mark.parametrize(
     ("body", "status", "told"),
     [

@@ -56,6 +56,9 @@ def test_a_role_opens_what_it_should_and_the_file_holds_no_password(users: Path)
         assert client.get("/connectors", headers=basic("vera", "v")).status_code == 200
         assert client.put("/connectors/c/pause", headers=basic("vera", "v")).status_code == 403
         assert client.put("/connectors/c/pause", headers=bearer(token)).status_code == 404
+        checked = "/connector-plugins/MirrorSource/config/validate"
+        assert client.put(checked, headers=basic("vera", "v"), json={}).status_code == 403
+        assert client.put(checked, headers=bearer(token), json={}).status_code == 400
         assert client.post("/connectors", headers=bearer(token), json=made).status_code == 403
         assert client.post("/connectors", headers=basic("anna", "a"), json=made).status_code == 400
         remove_user(users, "robot")

@@ -89,9 +89,10 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         request_timeout_seconds=_value(lookup, keys.HTTP_TIMEOUT),
         allowed_hosts=_value(lookup, keys.HTTP_HOSTS),
     )
-    for needed in (http.users_file, http.certificate, http.key, http.client_ca):
+    for key in (keys.HTTP_USERS, keys.HTTP_CERTIFICATE, keys.HTTP_KEY, keys.HTTP_CLIENT_CA):
+        needed = _path(lookup, key)
         if needed is not None and not needed.is_file():
-            lookup.note("error", None, f"{needed}: there is no such file", "http.*")
+            lookup.note("error", lookup.find((key.name,)), f"{needed}: there is no such file")
     if http.client_ca is not None and http.certificate is None:
         entry = lookup.find((keys.HTTP_CLIENT_CA.name,))
         lookup.note("error", entry, f"needs {keys.HTTP_CERTIFICATE.name}: certificates are shown over TLS only")

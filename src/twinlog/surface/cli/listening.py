@@ -63,6 +63,8 @@ class Door:
 
         async def take(file: Resolved) -> tuple[Change, ...]:
             changes = await keeper.use_file(file)
+            if file.service != self.file.service:
+                log.warning("group.id, store.* and http.* have changed; that takes effect at the next start")
             rooms.of_file = file.links
             service.accept()
             return changes

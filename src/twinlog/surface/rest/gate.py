@@ -1,6 +1,6 @@
 """Before any router: how long a request may be and take, who asks, and whether they may. Runs in the service's loop.
 
-    viewer    reads                    operator  pauses, resumes, restarts, switches
+    viewer    reads                    operator  pauses, resumes, restarts, switches, checks settings
     admin     makes, changes and deletes links, forgets positions, changes levels of logging
 
 Without a login everybody is an admin; the service then listens on loopback only. A browser on the same machine must not
@@ -36,9 +36,8 @@ def needed_role(method: str, path: str) -> Role:
     """What somebody must be to do this."""
     if method in _READING:
         return "viewer"
-    if path.startswith("/connector-plugins"):
-        return "viewer"  # checking settings changes nothing
-    if path.startswith(("/v1/", "/ui")):
+    # Checking settings changes nothing, but looks into files that the settings name.
+    if path.startswith(("/v1/", "/ui", "/connector-plugins")):
         return "operator"
     if path.startswith("/connectors/") and path.endswith(_OPERATING):
         return "operator"
