@@ -61,7 +61,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         open=ctx.journal.log.open,
         engine_trouble=_engine_trouble(view),
         faults=(*faulted, *problems),
-        topics=tuple(sorted(view.roster)),
+        topics=tuple(sorted(name for name in view.roster if not link.naming.is_heartbeats(name))),
         partitions=sum(topic.partitions for topic in view.roster.values()),
         groups=groups,
         active_groups=active,
@@ -123,7 +123,8 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
         return facts
     nexts = {p: state.source_next for p, state in view.states.items()}
     behind = {p: end - nexts.get(p, view.roster[p.topic].origins[p.partition]) for p, end in ends.items()}
-    behind = {p: left for p, left in behind.items() if left > 0}
+    naming = ctx.link.naming
+    behind = {p: left for p, left in behind.items() if left > 0 and not naming.is_heartbeats(p.topic)}
     sizes = {p: s.bytes / s.records for p, s in view.states.items() if s.records}
     ids = {topic.topic: topic.source_id for topic in view.roster.values()}
     known = known_ends(view.memos.get(SOURCE_ENDS, {}), nexts, ids)

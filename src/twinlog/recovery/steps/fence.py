@@ -29,16 +29,17 @@ def target_fence(ctx: SwitchContext) -> Fence:
 
 
 async def source_topics(ctx: SwitchContext) -> list[str]:
-    """The mirrored topics, as the source calls them."""
-    return sorted((await ctx.ledger(ctx.link)).roster)
+    """The mirrored topics, as the source calls them. Heartbeats are nobody's data: they may go on, and be lost."""
+    return sorted(topic for topic in (await ctx.ledger(ctx.link)).roster if not ctx.link.naming.is_heartbeats(topic))
 
 
 async def target_topics(ctx: SwitchContext) -> list[str]:
     """Topics of the target that producers write to while it is active: the copies, and their originals' names."""
     roster = (await ctx.ledger(ctx.link)).roster
-    there = {entry.remote for entry in roster.values()}
+    names = await source_topics(ctx)
+    there = {roster[name].remote for name in names}
     if ctx.link.naming.policy == "default":
-        there |= set(roster)
+        there |= set(names)
     return sorted(there)
 
 

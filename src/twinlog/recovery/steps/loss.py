@@ -27,6 +27,8 @@ async def loss(ctx: SwitchContext) -> StepResult:
         return StepResult(says, {"records": None, "known_at_ms": None, "lost": {}})
     lost: dict[str, list[int]] = {}
     for partition, end in sorted(ends.items()):
+        if ctx.link.naming.is_heartbeats(partition.topic):
+            continue  # nobody's data
         state = view.states.get(partition)
         topic = view.roster[partition.topic]
         here = state is not None and state.incarnation == topic.incarnation
