@@ -22,6 +22,7 @@ from twinlog.connectors.steward import Position, Record, Steward
 from twinlog.errors import NotActive, UsageError
 from twinlog.model.connectors import Leader, Shelf
 from twinlog.surface.rest.app import build_app
+from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.serve import address_of, bind, server_of
 
 
@@ -120,6 +121,7 @@ class PaperService:
         instance: str = "one",
         url: str | None = None,
         audit: Path | None = None,
+        desk: Callable[[Audit], Desk] | None = None,
     ) -> None:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
         self.steward = Steward(
@@ -131,7 +133,13 @@ class PaperService:
             {"SECRET": "hush-from-env"},
             Audit(audit),
         )
-        self.app = build_app(None, self.steward, self.http, cluster_id=lambda: "id-of-the-cluster")
+        self.app = build_app(
+            None,
+            self.steward,
+            self.http,
+            cluster_id=lambda: "id-of-the-cluster",
+            desk=None if desk is None else desk(self.steward.audit),
+        )
         self.file: Resolved | None = resolve(text.encode(), "links.properties", (), {}) if text else None
 
 
