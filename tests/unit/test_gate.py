@@ -97,6 +97,16 @@ def test_a_token_of_the_issuer_is_believed_only_when_everything_fits(monkeypatch
         assert client.get("/connectors", headers=bearer(unsigned)).status_code == 401
 
 
+def test_wrong_passwords_again_and_again_are_not_even_checked(users: Path):
+    with asked(PaperService(PaperTopic(), http=HttpSettings(users_file=users))) as client:
+        for _ in range(10):
+            assert client.get("/connectors", headers=bearer("wrong")).status_code == 401
+        answer = client.get("/connectors", headers=basic("anna", "a"))
+        assert answer.status_code == 429
+        assert 0 < int(answer.headers["retry-after"]) <= 60
+        assert client.get("/livez").status_code == 404, "probes are not concerned; there is no such path without a desk"
+
+
 def _public(key: ec.EllipticCurvePrivateKey) -> dict[str, Any]:
     found: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
     return found

@@ -96,6 +96,8 @@ class Gate:
         address = scope["client"][0] if scope.get("client") else ""
         who: Who | None = Who(NOBODY.name, NOBODY.role, address)
         if self._door is not None and path not in OPEN_PATHS:
+            if wait := self._door.seconds_to_wait(address):
+                return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": str(wait)})
             who = await self._door.identify(headers.get("authorization", ""), address)
             if who is None:
                 return refusal(401, "User cannot access the resource.", _CHALLENGE)

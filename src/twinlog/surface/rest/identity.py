@@ -6,7 +6,9 @@ import asyncio
 import base64
 import json
 import logging
+import time
 import urllib.request
+from collections import deque
 from typing import Any, Final, cast
 
 import jwt
@@ -21,6 +23,9 @@ _ALGORITHMS: Final = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES2
 _WITHIN_S: Final = 5
 _LONGEST: Final = 1 << 20
 _LEEWAY_S: Final = 30
+_FAILURES: Final = 10
+_WITHIN_SECONDS: Final = 60.0
+_MOST_ADDRESSES: Final = 10_000
 
 
 class Doorkeeper:
@@ -29,17 +34,35 @@ class Doorkeeper:
     def __init__(self, settings: HttpSettings) -> None:
         self._users = Users(settings.users_file) if settings.users_file is not None else None
         self._oidc = _Issuer(settings.oidc) if settings.oidc is not None else None
+        self._failed: dict[str, deque[float]] = {}
+
+    def seconds_to_wait(self, address: str) -> int:
+        """How long an address must wait that showed wrong passwords again and again; checking one costs us dearly."""
+        failed = self._failed.get(address)
+        if failed is None or len(failed) < _FAILURES:
+            return 0
+        return max(0, int(failed[0] + _WITHIN_SECONDS - time.monotonic() + 0.999))
+
+    def _note_failure(self, address: str) -> None:
+        if address not in self._failed and len(self._failed) >= _MOST_ADDRESSES:
+            self._failed.pop(next(iter(self._failed)))
+        self._failed.setdefault(address, deque(maxlen=_FAILURES)).append(time.monotonic())
 
     async def identify(self, authorization: str, address: str) -> Who | None:
         """Return who it is; None when what is shown is worth nothing."""
         scheme, _, shown = authorization.partition(" ")
         match scheme.lower():
             case "basic":
-                return await self._by_password(shown.strip(), address)
+                who = await self._by_password(shown.strip(), address)
             case "bearer":
-                return await self._by_token(shown.strip(), address)
+                who = await self._by_token(shown.strip(), address)
             case _:
-                return None
+                return None  # nothing was shown: browsers ask so first
+        if who is None:
+            self._note_failure(address)
+        else:
+            self._failed.pop(address, None)
+        return who
 
     async def _by_password(self, shown: str, address: str) -> Who | None:
         try:
