@@ -92,7 +92,7 @@ class LiveRooms:
     service: Service
     config: Path | None = None
     of_file: Sequence[LinkSettings] = ()
-    folder: Path = Path("twinlog-switch")
+    folder: Path = field(default_factory=lambda: state_folder() / "switch")
     reports: Path = field(default_factory=lambda: state_folder() / "drills.jsonl")
 
     def links(self) -> Sequence[LinkSettings]:
