@@ -20,13 +20,12 @@ from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.audit_windows import Window
 from twinlog.model.ledger import RosterTopic
-from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds, WriterNote, read_writer
 from twinlog.model.start import AtTime
 from twinlog.model.topics import TopicFacts
 from twinlog.model.verification import Chunk, Lineage
 from twinlog.model.verify_plan import CHUNK_BYTES, SAMPLE_BYTES, Excluded, PartitionFacts, chunks_of, sampled
-from twinlog.wire.connection import Cluster
 
 _WRITERS_WITHIN_S = 30.0
 _WHOLE = 1 << 62
@@ -72,11 +71,7 @@ class VerifyPlan:
 
 async def fetch_ledger(link: LinkSettings) -> LedgerView:
     """The whole ledger with its maps, as it is now."""
-    target = Cluster(link.target_producer, f"twinlog|{link.name}|verify")
-    try:
-        return await read_ledger(target, LinkName(link.source, link.target))
-    finally:
-        await target.close()
+    return await read_ledger(link)
 
 
 @dataclass

@@ -25,7 +25,7 @@ from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.errors import LinkUnknown, TopicUnknown, UsageError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.spans import read_topic
-from twinlog.ledger.snapshot import read_ledger
+from twinlog.ledger.reading import look_at_ledger
 from twinlog.model.consumer_timestamps import TIMESTAMPS_TOPIC
 from twinlog.model.hops import replication_hops, upstream_clusters
 from twinlog.model.mirrormaker import NotReadable, OffsetSync
@@ -196,7 +196,7 @@ class MirrorClient:
         return read_topic(cluster.admin, cluster.consumer, topic, within_s=self._timeout_s)
 
     def _by_ledger(self, place: TopicPartition, offset: int, source: str, *, reverse: bool) -> Translation:
-        view = _finish(read_ledger(self._target.consumer, source, within_s=self._timeout_s, about=place))
+        view = _finish(look_at_ledger(self._target.consumer, source, within_s=self._timeout_s, part=place))
         entry = view.roster.get(place.topic) if view else None
         if view is None:
             return Untranslatable(f"there is no ledger of a link from {source}")

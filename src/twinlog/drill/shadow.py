@@ -22,7 +22,7 @@ from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.group_positions import Standing
 from twinlog.model.groups import GroupPosition
-from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.names import TopicPartition
 from twinlog.model.naming import DRILL_PREFIX
 from twinlog.model.partition_map import PartitionMap
 from twinlog.model.shadow import ShadowVerdict, Window, judge_shadow
@@ -81,7 +81,7 @@ async def run_shadow(ends: LinkEnds, wanted: Callable[[str], bool], limit: int) 
         began = time.monotonic()
         windows = await _read(ends, names, placed, limit)
         result.steps.append(("groups started", time.monotonic() - began))
-        view = await read_ledger(target, LinkName(ends.link.source, ends.link.target))
+        view = await read_ledger(ends.link)
         result.verdicts = await _compare(ends, view, placed, windows, limit)
     finally:
         result.findings += await _clean_up(ends, names.values())

@@ -14,7 +14,7 @@ from twinlog.config.pair import Pair
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, SwitchStopped, TwinlogError
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.ledger.snapshot import read_ledger
+from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.names import LinkName, TopicPartition
@@ -144,7 +144,7 @@ class SwitchContext:
 
     async def ledger(self, link: LinkSettings) -> LedgerView:
         """Everything that a link's ledger says now."""
-        found = await read_ledger(link.target_producer, link.source, within_s=LEDGER_WITHIN_S)
+        found = await look_at_ledger(link.target_producer, link.source, within_s=LEDGER_WITHIN_S)
         return found if found is not None else LedgerView({})
 
     async def wait(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from twinlog.config.settings import LinkSettings
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.ledger.snapshot import read_ledger
+from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger import RosterTopic
@@ -34,7 +34,7 @@ async def seed_ledger(
     `anew` replaces what the ledger knows of other incarnations of a topic; the present one is never touched.
     """
     await asyncio.to_thread(LinkTopics(link, source, target).ensure_ledger)
-    view = await read_ledger(link.target_producer, link.source, within_s=LEDGER_WITHIN_S) or LedgerView({})
+    view = await look_at_ledger(link.target_producer, link.source, within_s=LEDGER_WITHIN_S) or LedgerView({})
     here = await asyncio.to_thread(source.describe_topics, origins)
     remotes = {topic: link.naming.remote(link.source, topic) for topic in origins}
     there = await asyncio.to_thread(target.describe_topics, remotes.values())

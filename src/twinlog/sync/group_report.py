@@ -14,7 +14,7 @@ from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.group_positions import GroupsNow, Standing, standings
 from twinlog.model.groups import GroupPosition
-from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.names import TopicPartition
 from twinlog.model.partition_map import PartitionMap
 from twinlog.model.selection import Heartbeats, Included, verdict
 from twinlog.model.translation import AtOrBefore, Exact, Untranslatable
@@ -52,7 +52,7 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
     link = ends.link
     observer = GroupObserver(ends)
     try:
-        view = await read_ledger(observer.target, LinkName(link.source, link.target))
+        view = await read_ledger(link)
         await observer.refresh_groups()
         observer.groups = {name: group for name, group in observer.groups.items() if wanted(name)}
         checkpoints = Checkpoints(InternalLog(observer.target, link.naming.checkpoints_topic(link.source)))
@@ -68,7 +68,7 @@ async def translate(ends: LinkEnds, asked: TopicPartition, offset: int, *, rever
     """Translate one position from the source to the target, or back. Raises PositionUnknown with the reason."""
     observer = GroupObserver(ends)
     try:
-        view = await read_ledger(observer.target, LinkName(ends.link.source, ends.link.target))
+        view = await read_ledger(ends.link)
         if reverse:
             return _back(ends, view, asked, offset)
         now = GroupsNow({"": {asked: GroupPosition(offset)}}, await observer.copies(view, [asked]))

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import AuthorizerMissing, ClusterRightMissing, ClusterUnreachable, TopicUnknown
+from twinlog.errors import AuthorizerMissing, ClusterRightMissing, TopicUnknown
+from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.acls import AclBinding
-from twinlog.model.ledger import ROSTER_PARTITION, RosterTopic, ledger_topic
+from twinlog.model.ledger import RosterTopic
 from twinlog.model.link_diff import (
     Difference,
     Habits,
@@ -28,30 +29,13 @@ from twinlog.model.topic_findings import TargetConfigsUnreadable, TargetKeepsLes
 from twinlog.model.topics import TopicFacts
 from twinlog.sync import acls, configs, deletions
 from twinlog.sync.ends import LinkEnds
-from twinlog.wire.connection import Cluster, ConnectionTrouble
-
-_LEDGER_WITHIN_S = 30.0
 
 Wanted = Callable[[str], bool]
 
 
 async def read_roster(link: LinkSettings) -> LedgerView | None:
     """What the ledger says beside offsets: topics, notes and memos. None when no engine has ever run the link."""
-    target = Cluster(link.target_consumer, f"twinlog|{link.name}|look")
-    topic = ledger_topic(link.source)
-    view = LedgerView({ROSTER_PARTITION: 0})
-    try:
-        metadata = (await target.refresh([topic]))[topic]
-        if metadata.error or not metadata.leaders:
-            return None
-        async with asyncio.timeout(_LEDGER_WITHIN_S):
-            await view.catch_up(target, link.source)
-    except (TimeoutError, *ConnectionTrouble) as error:
-        problem = str(error) or f"no answer within {_LEDGER_WITHIN_S:.0f} s"
-        raise ClusterUnreachable(link.target, f"reading {topic}: {problem}") from error
-    finally:
-        await target.close()
-    return view
+    return await look_at_ledger(link.target_consumer, link.source, part="roster")
 
 
 def habits_of(link: LinkSettings) -> Habits:

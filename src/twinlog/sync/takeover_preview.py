@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
-from twinlog.ledger.snapshot import read_ledger
+from twinlog.ledger.reading import look_at_ledger
 from twinlog.model.names import TopicPartition
 from twinlog.model.selection import replicates
 from twinlog.model.takeover_decision import Decision, Fresh, Inherited, Postponed, Refused
@@ -15,7 +15,6 @@ from twinlog.sync.ends import LinkEnds
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 
 How: TypeAlias = Literal["mirrored", "compared", "not compared", "begins", "refused", "postponed"]
-_LEDGER_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ async def preview_takeover(
 ) -> list[TakeoverRow]:
     """Decide for every partition that the settings select, as the engine does at its start."""
     link = ends.link
-    view = await read_ledger(link.target_consumer, link.source, within_s=_LEDGER_WITHIN_S)
+    view = await look_at_ledger(link.target_consumer, link.source)
     known = {topic: entry.partitions for topic, entry in view.roster.items()} if view else {}
     partitions = await asyncio.to_thread(_partitions, ends)
     mirrored = [p for p in partitions if p.partition < known.get(p.topic, 0)]
