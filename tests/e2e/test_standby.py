@@ -65,4 +65,5 @@ def test_the_active_service_is_killed_under_load(make_ends: Callable[..., Ends],
         ends.await_copied(within_s=120)
         assert second.stop() == 0
     ends.check()
-    assert took < 45, f"30 s are promised on an idle machine; it took {took:.0f} s"
+    print(f"the heir copied {took:.1f} s after the kill")
+    assert took < 30
