@@ -32,7 +32,9 @@ SLOW_SECONDS: Final = 30.0
 """How often groups and the switch log are looked at."""
 _MOVEMENT_SECONDS: Final = 10.0
 _SHARE: Final = 5.0
-"""A look that takes long is taken less often: at most a fifth of the time is spent looking."""
+"""A look that takes long is taken less often: at most a sixth of the time is spent looking."""
+_SLOW_SHARE: Final = 20.0
+"""Groups need the whole ledger with its maps, so they get less."""
 _ODDITIES: Final = (TwinlogError, TimeoutError, *ConnectionTrouble)
 
 
@@ -234,7 +236,7 @@ class Lookout:
             began = time.monotonic()
             await self.look_at_switches(sight)
             await self.look_at_groups(sight)
-            await asyncio.sleep(max(self._slow_seconds, (time.monotonic() - began) * _SHARE))
+            await asyncio.sleep(max(self._slow_seconds, (time.monotonic() - began) * _SLOW_SHARE))
 
     async def look_at_groups(self, sight: Sight) -> None:
         """One look at the groups of a link, now."""

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+
+from tests.paper_rooms import PaperRooms
+
+from twinlog.flow.lookout import Eyes, Lookout
+from twinlog.surface.rest.rooms import Rooms
+
+
+def lookout_over(rooms: Rooms) -> Lookout:
+    eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing)
+    return Lookout(eyes, look_seconds=0.02, slow_seconds=0.05)
+
+
+async def until(lookout: Lookout, true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not true():
+            await lookout.next_change()
+
+
+def test_links_come_go_and_change_while_one_looks() -> None:
+    rooms = PaperRooms()
+    links = list(rooms.links())
+
+    async def watch() -> None:
+        lookout = lookout_over(rooms)
+        watching = asyncio.create_task(lookout.run())
+        await until(lookout, lambda: all(len(s.samples) > 2 for s in lookout.sights.values()) and bool(lookout.sights))
+        await until(lookout, lambda: lookout.sights["east->west"].groups is not None)
+        seen = list(lookout.sights["east->west"].samples)
+        changed = links[0].model_copy(update={"tasks_max": 3})
+        rooms.resolved = dataclasses.replace(rooms.resolved, links=(changed, links[1]))
+        await until(lookout, lambda: lookout.sights["east->west"].link.tasks_max == 3)
+        assert list(lookout.sights["east->west"].samples)[: len(seen)] == seen
+        assert set(lookout.sights) == {changed.name, links[1].name}
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(watch())
+
+
+def test_a_look_that_fails_is_told_and_tried_again() -> None:
+    rooms = PaperRooms()
+
+    async def watch() -> None:
+        lookout = lookout_over(rooms)
+        watching = asyncio.create_task(lookout.run())
+        await until(lookout, lambda: "east->west" in lookout.sights and lookout.sights["east->west"].status is not None)
+        sight = lookout.sights["east->west"]
+        rooms.looks["east->west"].away = True
+        await until(lookout, lambda: sight.failures > 2)
+        assert sight.trouble is not None
+        assert "no broker answers" in sight.trouble
+        assert sight.remedy
+        assert lookout.sights["west->east"].trouble is None
+        rooms.looks["east->west"].away = False
+        await until(lookout, lambda: sight.trouble is None and sight.failures == 0)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+    asyncio.run(watch())
