@@ -218,3 +218,42 @@ def test_stopping_before_the_start_starts_nothing():
         assert fleet.engines == []
 
     asyncio.run(story())
+
+
+def test_a_fleet_that_stays_waits_for_links_and_begins_one_anew():
+    async def story() -> None:
+        fleet = Fleet(Actor, stays=True)
+        running = asyncio.create_task(fleet.run([]))
+        await asyncio.sleep(0)
+        await fleet.apply(links())
+        await asyncio.sleep(0)
+        (first,) = made(fleet)
+        await fleet.restart("A->B")
+        await fleet.restart("no->where")
+        await asyncio.sleep(0)
+        (second,) = made(fleet)
+        assert (first.phase, second.phase) == ("stopped", "running")
+        await fleet.apply(())
+        await asyncio.sleep(0.01)
+        assert not running.done(), "links may come again"
+        fleet.stop()
+        await running
+
+    asyncio.run(story())
+
+
+def test_a_fleet_that_stays_ends_when_nothing_can_run():
+    async def story() -> None:
+        fleet = Fleet(Actor, stays=True)
+        running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
+        await asyncio.sleep(0)
+        for actor in made(fleet):
+            assert not running.done()
+            actor.failure = ValueError("Spark is gone")
+            actor.stop()
+            await asyncio.sleep(0.01)
+        assert str(fleet.failure("A->B")) == "Spark is gone"
+        with pytest.raises(ValueError, match="Spark is gone"):
+            await running
+
+    asyncio.run(story())
