@@ -821,7 +821,7 @@ class ProvenanceUnknown(PartitionFault):
     code = "PROVENANCE_UNKNOWN"
     says = "{topic}-{partition}: whether producer {producer_id} is a link from the target cannot be told: {problem}"
     remedy = (
-        "Grant Read and Describe on twinlog-writers.internal of the source to Twinlog's principal. If no link leads to "
+        "Grant Read and Describe on __twinlog-writers of the source to Twinlog's principal. If no link leads to "
         "the source, `provenance.mode = off` needs no such right."
     )
 

@@ -132,9 +132,9 @@ def test_who_may_not_read_the_notes_of_writers_copies_nothing_and_says_why(
     mesh.grant("A", topic)
     with mesh.running(tmp_path):
         fault = mesh.await_fault("A->B", "PROVENANCE_UNKNOWN")
-        assert "Read and Describe on twinlog-writers.internal" in fault.says
+        assert "Read and Describe on __twinlog-writers" in fault.says
         assert mesh.records("B", topic, mesh.loads[0][1]) == []
-        mesh.grant("A", "twinlog-writers.internal")
+        mesh.grant("A", "__twinlog-writers")
         mesh.await_rest(topic, 1)
     mesh.users.clear()
     mesh.check(topic)

@@ -32,7 +32,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.source_ends import KnownEnd
 
 NOW: Final = 1_700_000_000_000
-LEDGER: Final = "twinlog-ledger.A.internal"
+LEDGER: Final = "__twinlog-ledger.A"
 TOPIC_RIGHTS = frozenset({"DESCRIBE", "READ", "WRITE", "ALTER", "ALTER_CONFIGS", "DESCRIBE_CONFIGS", "DELETE"})
 CLUSTER_RIGHTS = frozenset({"CREATE", "DESCRIBE", "ALTER", "CLUSTER_ACTION"})
 SETTINGS = "rpo.seconds = 60\nrto.seconds = 900\nsync.topic.acls.mode = full\n"

@@ -73,7 +73,7 @@ def test_identity_naming_still_refuses_heartbeats_that_come_home(topic):
         ("mm2-offsets.A.internal", True),
         ("mm2-offset-syncs.B.internal", True),
         ("A.checkpoints.internal", True),
-        ("twinlog-ledger.A.internal", True),
+        ("__twinlog-ledger.A", True),
         ("orders.internal", False),
         ("orders-internal", False),
         ("mm2-offsets.A.internal.copy", False),
@@ -134,4 +134,4 @@ def test_a_rename_format_makes_the_name_and_what_fits_the_way_back_is_a_cycle() 
     assert naming.is_cycle("back-orders", "A", "B")
     assert not naming.is_cycle("orders", "A", "B")
     assert not naming.is_cycle("back-", "A", "B")
-    assert naming.is_internal("twinlog-writers.internal")
+    assert naming.is_internal("__twinlog-writers")

@@ -76,7 +76,7 @@ def test_selection_is_any_include_and_no_exclude(include, exclude, name):
         ("__consumer_offsets", Internal("Kafka")),
         ("mm2-offsets.B.internal", Internal("MirrorMaker 2")),
         ("C.checkpoints.internal", Internal("MirrorMaker 2")),
-        ("twinlog-ledger.B.internal", Internal("Twinlog")),
+        ("__twinlog-ledger.B", Internal("Twinlog")),
     ],
 )
 def test_the_verdict_names_the_rule_that_decides(topic, expected):
@@ -96,7 +96,7 @@ def test_heartbeats_travel_past_the_patterns_unless_switched_off():
 @given(st.sampled_from(["default", "identity"]), st.text(alphabet="abc.", min_size=1, max_size=8))
 def test_no_pattern_can_select_a_ledger(policy, middle):
     naming = ReplicationNaming(policy, source_alias="A")
-    topic = f"twinlog-ledger.{middle}.internal"
+    topic = f"__twinlog-ledger.{middle}"
     assert not replicates(topic, "A", "B", Selection((".*", re.escape(topic))), naming)
 
 

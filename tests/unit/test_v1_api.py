@@ -130,6 +130,9 @@ def test_a_switch_needs_the_typed_name_and_runs_once_for_a_key(api: TestClient, 
     assert len(rooms.runs) == before + 1
     other = api.post(f"{LINK}/switches", json={**wish, "command": "failback-delta"}, headers=key("switch"))
     assert (other.status_code, other.json()["code"]) == (409, "KEY_REUSED")
+    bands = lambda: [b for b in api.get(f"{LINK}/history").json()["bands"] if b["kind"] == "switch"]  # noqa: E731
+    until(api, lambda: len(bands()) == 1)
+    assert bands()[0]["from_ms"] < bands()[0]["until_ms"]
     standing = api.get(f"{LINK}/switches").json()
     assert standing["switches"][-1]["outcome"] == "done"
 

@@ -281,15 +281,20 @@ class Lookout:
 
 
 def _switch_events(link: str, before: Switches | None, after: Switches) -> list[Event]:
-    was = before.open.id if before is not None and before.open else None
-    now = after.open.id if after.open else None
-    if was == now:
-        return []
-    if after.open is not None:
-        who = f"{after.open.claim.command} begun by {after.open.claim.operator}"
-        return [Event(_now_ms(), link, "switch", "warning", link, who)]
-    active = f"; {after.state.active} is active" if after.state else ""
-    return [Event(_now_ms(), link, "switch", "good", link, f"the switch is over{active}", ended=True)]
+    """Beginnings and ends since the last look, with their own times: a switch may be over before it is seen."""
+    begun = {before.open.id} if before is not None and before.open else set()
+    over = {one.id for one in before.ended} if before is not None else {one.id for one in after.ended}
+    events: list[Event] = []
+    for one in (*after.ended, *filter(None, [after.open])):
+        if one.id not in begun | over:
+            says = f"{one.claim.command} begun by {one.claim.operator}"
+            events.append(Event(one.since_ms, link, "switch", "warning", link, says))
+        if one.end is not None and one.id not in over:
+            says = f"{one.claim.command} {one.end.outcome}" + (
+                f"; {after.state.active} is active" if after.state else ""
+            )
+            events.append(Event(one.ended_ms, link, "switch", "good", link, says, ended=True))
+    return events
 
 
 def _now_ms() -> int:

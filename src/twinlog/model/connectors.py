@@ -21,8 +21,8 @@ Kind: TypeAlias = Literal["source", "checkpoint", "heartbeat", "replicator"]
 TargetState: TypeAlias = Literal["STARTED", "PAUSED", "STOPPED"]
 STARTED: Final = "STARTED"
 
-LINKS_TOPIC: Final = "twinlog-links.internal"
-AUDIT_TOPIC: Final = "twinlog-audit.internal"
+LINKS_TOPIC: Final = "__twinlog-links"
+AUDIT_TOPIC: Final = "__twinlog-audit"
 
 _MIRROR: Final = "org.apache.kafka.connect.mirror."
 CLASSES: Final[dict[Kind, str]] = {

@@ -37,7 +37,7 @@ PartitionPhase: TypeAlias = Literal["copying", "closed", "faulted"]
 
 def ledger_topic(source: str) -> str:
     """The ledger of the link from `source`, on its target."""
-    return f"twinlog-ledger.{source}.internal"
+    return f"__twinlog-ledger.{source}"
 
 
 def shard_of(partition: TopicPartition, shards: int) -> int:

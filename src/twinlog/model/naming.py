@@ -9,21 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from twinlog.model.provenance import WRITERS_TOPIC
-
 HEARTBEATS = "heartbeats"
 TOPIC: Final = "${topic}"
 """What stands for the topic's own name in a rename format."""
-_LEDGER_PREFIX = "twinlog-ledger."
-_LEDGER_SUFFIX = ".internal"
-SWITCH_TOPIC = "twinlog-switch.internal"
+OWN_PREFIX: Final = "__twinlog-"
+"""Our own topics. Two underscores hide them from MirrorMaker 2, its Java clients and most tools, like Kafka's own."""
+SWITCH_TOPIC: Final = f"{OWN_PREFIX}switch"
 DRILL_PREFIX: Final = "twinlog-drill-"
 DRILL_ALIAS: Final = "-drill"
 
 
-def is_own_ledger(topic: str) -> bool:
-    """Tell whether a Twinlog link keeps its books there: they describe one cluster and mean nothing elsewhere."""
-    return topic == WRITERS_TOPIC or (topic.startswith(_LEDGER_PREFIX) and topic.endswith(_LEDGER_SUFFIX))
+def is_own(topic: str) -> bool:
+    """Tell whether Twinlog keeps its books there: they describe one cluster and mean nothing elsewhere."""
+    return topic.startswith(OWN_PREFIX)
 
 
 def is_others_drill(topic: str, source: str) -> bool:
@@ -114,8 +112,7 @@ class ReplicationNaming:
 
     def is_internal(self, topic: str) -> bool:
         """Tell whether the topic belongs to a machine (Kafka, MirrorMaker 2, Twinlog) and is never mirrored."""
-        own = is_own_ledger(topic) or topic == SWITCH_TOPIC
-        return own or topic.startswith(("__", ".")) or self.is_mm2_internal(topic)
+        return topic.startswith(("__", ".")) or self.is_mm2_internal(topic)
 
     def is_cycle(self, topic: str, source: str, target: str) -> bool:
         """Tell whether copying the topic from `source` to `target` would bring records home or round again.

@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from twinlog.model.javaregex import RegexError, compile_java
 
-WRITERS_TOPIC: Final = "twinlog-writers.internal"
+WRITERS_TOPIC: Final = "__twinlog-writers"
 """On every cluster that a link writes into: who wrote what there. One partition, compacted."""
 HEADER: Final = "twinlog.provenance"
 """Key of the record header; one for each hop, the origin first."""

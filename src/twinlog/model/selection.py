@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from twinlog.model.javaregex import RegexError, compile_java
-from twinlog.model.naming import ReplicationNaming, is_others_drill, is_own_ledger
+from twinlog.model.naming import ReplicationNaming, is_others_drill, is_own
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Selection:
 
 def verdict(topic: str, source: str, target: str, selection: Selection, naming: ReplicationNaming) -> Verdict:
     """Decide whether the link source->target mirrors a topic of the source, with the reason."""
-    if is_own_ledger(topic) or is_others_drill(topic, source):
+    if is_own(topic) or is_others_drill(topic, source):
         return Internal("Twinlog")
     if naming.is_internal(topic):
         return Internal("MirrorMaker 2" if naming.is_mm2_internal(topic) else "Kafka")

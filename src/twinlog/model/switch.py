@@ -1,6 +1,6 @@
 """The switch log: which side of a pair is active, which link may copy, who is switching. Pure.
 
-Both clusters of a pair have a topic `twinlog-switch.internal` of one partition whose records are kept for ever. A
+Both clusters of a pair have a topic `__twinlog-switch` of one partition whose records are kept for ever. A
 switch is written into the one of the link's target, the *home* of the switch; decisions (`StateEntry`) are copied to
 the other cluster as soon as it answers. The log itself decides everything:
 

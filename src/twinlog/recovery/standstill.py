@@ -51,7 +51,7 @@ async def await_heeded(
     except SwitchStopped as stopped:
         if not hard:
             return None
-        way = "Has it the right to read twinlog-switch.internal on both clusters?"
+        way = "Has it the right to read __twinlog-switch on both clusters?"
         raise SwitchStopped(link.name, step, stopped.reason, way) from stopped
     return engine
 

@@ -49,7 +49,7 @@ def failover(
 ) -> None:
     """Make the target of a link the active side.
 
-    Each step is written to a journal on the target (topic twinlog-switch.internal) and to a file. After a crash the
+    Each step is written to a journal on the target (topic __twinlog-switch) and to a file. After a crash the
     same command, or `twinlog switch resume`, goes on where it stopped.
     """
     if planned == unplanned:

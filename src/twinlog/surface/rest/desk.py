@@ -28,6 +28,7 @@ class Desk:
     lookout: Lookout
     audit: Audit | None = None  # where actions are written down
     operations: Operations = field(init=False)
+    _looks: set[asyncio.Task[None]] = field(default_factory=set)
     ended: bool = False  # the server is about to stop: whoever reads a stream is let go
 
     def __post_init__(self) -> None:
@@ -93,6 +94,12 @@ class Desk:
             ended=operation.status != "running",
         )
         self.lookout.tell([event])
+        sight = self.lookout.sights.get(operation.link)
+        if sight is not None and operation.kind in {"switch", "resume", "abort"} and operation.status != "running":
+            # Who is active now is what everybody wants to see next.
+            look = asyncio.create_task(self.lookout.look_at_switches(sight))
+            self._looks.add(look)
+            look.add_done_callback(self._looks.discard)
 
 
 def desk_of(request: Request) -> Desk:
