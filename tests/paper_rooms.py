@@ -50,7 +50,7 @@ west.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule 
 GAP = FaultEntry(
     code="OFFSET_GAP",
     says="payments-3: offsets 4100..4250 were deleted before they were copied",
-    remedy="Raise retention on the source, or record the loss with `twinlog link accept-gap`.",
+    remedy="Raise retention on the source; to record the loss and go on, set `on.gap = skip` on this link.",
     since_ms=int(time.time() * 1000) - 90_000,
 )
 NAMES = ("orders", "payments", "customers", "clicks", "inventory", "shipments", "sessions", "audit-log")
