@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import shutil
 import socket
 import time
@@ -44,6 +45,7 @@ log = logging.getLogger("twinlog.engine")
 HEARTBEAT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 6.0
 _TICK_S: Final = 0.25
+_OWN_ERROR: Final = re.compile(r"twinlog\.errors\.(\w+\.)?")
 
 Phase: TypeAlias = Literal["starting", "running", "waiting", "switched", "superseded", "stopped"]
 
@@ -439,5 +441,5 @@ def _failure_of(query: Any) -> str | None:
 def _cause(text: str) -> str:
     """The last Python error in a Java stack trace: the sentence that says something."""
     lines = [line.strip() for line in text.splitlines()]
-    ours = [line for line in lines if line.startswith("twinlog.errors.")]
-    return ours[-1].removeprefix("twinlog.errors.") if ours else next((line for line in lines if line), "unknown")
+    ours = [_OWN_ERROR.sub("", line) for line in lines if _OWN_ERROR.match(line)]
+    return ours[-1] if ours else next((line for line in lines if line), "unknown")

@@ -1,0 +1,221 @@
+"""Every error Twinlog raises on purpose.
+
+    TwinlogError
+    ├── UsageError                 the command or the file is wrong; nothing was started (exit code 2)
+    │   ├── SettingsInvalid        one or more keys of the file
+    ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
+    ├── SettingUnknown             a command names a setting that nobody knows
+    ├── EvidenceBroken             a file of drill reports was changed
+    ├── DrillStopped               a rehearsal could not be brought to its end; production is not concerned
+    ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
+    │   ├── JavaMissing
+    │   ├── JarsUnavailable
+    │   ├── BrokerNotReady
+    │   └── LocalClusterUnknown
+    ├── DemoFailed                 the demo's story could not be told to its end
+    ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
+    │   ├── ClusterUnreachable     (retriable)
+    │   │   └── TokenUnavailable   the token endpoint gives us no token
+    │   ├── LoginUnavailable       a library that the login needs is not installed
+    │   ├── AccessDenied
+    │   │   └── ClusterRightMissing
+    │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
+    │   ├── MirrorMakerRuns        the link cannot be taken over yet (retriable)
+    │   ├── LinkToItself           both aliases lead to one cluster
+    │   ├── TopicNotKnownYet       a broker has not heard of a topic that was just created (retriable)
+    │   └── BrokerRefused          an error code of the protocol
+    │       ├── TopicUnknown
+    │       ├── TopicNameInvalid
+    │       ├── TopicExists
+    │       ├── PartitionsExist
+    │       ├── AuthorizerMissing
+    │       └── ConfigRefused
+    ├── LedgerMissing              no engine has ever run the link
+    ├── GroupUnknown               no group of that name has a position
+    ├── GroupActive                a group has members: its positions are its own business
+    ├── OffsetsNotWritten          a cluster did not take positions that were to be written
+    ├── PositionUnknown            a position has no counterpart on the other side
+    ├── EngineNotStarted           Spark did not start
+    ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
+    ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
+    ├── SwitchRefused              a switch was not begun; nothing was changed
+    │   └── SwitchRunning          another one is under way
+    ├── SwitchStopped              a switch stands at a step; it can be resumed
+    │   └── SwitchTakenOver        somebody else goes on with it
+    ├── RedirectFailed             a hook did not send clients on
+    ├── ConnectorError             what was asked of a connector over HTTP was not done
+    │   ├── ConnectorUnknown
+    │   ├── ConnectorExists
+    │   ├── ConnectorRefused       the request or the settings in it are wrong
+    │   ├── ConnectorReadOnly      it stands in the settings file
+    │   └── NotActive              another service of the group runs the links (retriable)
+    └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
+        ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
+        ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
+        ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
+        ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── PartitionRefused
+        ├── TakeOverRefused        └── ProvenanceUnknown
+
+An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
+with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
+"""
+
+from __future__ import annotations
+
+from twinlog.errors.clusters import (
+    AccessDenied,
+    AuthorizerMissing,
+    BrokerRefused,
+    ClusterError,
+    ClusterRightMissing,
+    ClusterUnreachable,
+    ConfigRefused,
+    LinkToItself,
+    LoginUnavailable,
+    MirrorMakerRuns,
+    PartitionsExist,
+    RecordsUnreadable,
+    TokenUnavailable,
+    TopicExists,
+    TopicNameInvalid,
+    TopicNotKnownYet,
+    TopicUnknown,
+)
+from twinlog.errors.connectors import (
+    ConnectorError,
+    ConnectorExists,
+    ConnectorReadOnly,
+    ConnectorRefused,
+    ConnectorUnknown,
+    NotActive,
+)
+from twinlog.errors.faults import (
+    CorruptBatch,
+    LedgerDisagrees,
+    OffsetGap,
+    PartitionAccessDenied,
+    PartitionCountDiffers,
+    PartitionFault,
+    PartitionRefused,
+    ProvenanceUnknown,
+    RecordTooLarge,
+    SourceTopicMissing,
+    SourceTopicRecreated,
+    SourceTruncated,
+    TakeOverRefused,
+    TargetKeepsNoTimes,
+    TargetLogShrunk,
+    TargetTopicMissing,
+    TargetTopicRefused,
+    TimestampRefused,
+    UnknownCodec,
+)
+from twinlog.errors.links import (
+    EngineDied,
+    EngineNotStarted,
+    GroupActive,
+    GroupUnknown,
+    LedgerMissing,
+    OffsetsNotWritten,
+    OwnershipLost,
+    PositionUnknown,
+)
+from twinlog.errors.local import (
+    BrokerNotReady,
+    DemoFailed,
+    JarsUnavailable,
+    JavaMissing,
+    LocalClusterError,
+    LocalClusterUnknown,
+)
+from twinlog.errors.root import (
+    TwinlogError,
+)
+from twinlog.errors.switch import (
+    RedirectFailed,
+    SwitchRefused,
+    SwitchRunning,
+    SwitchStopped,
+    SwitchTakenOver,
+)
+from twinlog.errors.usage import (
+    DrillStopped,
+    EvidenceBroken,
+    Finding,
+    LinkUnknown,
+    SettingsInvalid,
+    SettingUnknown,
+    UsageError,
+)
+
+__all__ = [
+    "AccessDenied",
+    "AuthorizerMissing",
+    "BrokerNotReady",
+    "BrokerRefused",
+    "ClusterError",
+    "ClusterRightMissing",
+    "ClusterUnreachable",
+    "ConfigRefused",
+    "ConnectorError",
+    "ConnectorExists",
+    "ConnectorReadOnly",
+    "ConnectorRefused",
+    "ConnectorUnknown",
+    "CorruptBatch",
+    "DemoFailed",
+    "DrillStopped",
+    "EngineDied",
+    "EngineNotStarted",
+    "EvidenceBroken",
+    "Finding",
+    "GroupActive",
+    "GroupUnknown",
+    "JarsUnavailable",
+    "JavaMissing",
+    "LedgerDisagrees",
+    "LedgerMissing",
+    "LinkToItself",
+    "LinkUnknown",
+    "LocalClusterError",
+    "LocalClusterUnknown",
+    "LoginUnavailable",
+    "MirrorMakerRuns",
+    "NotActive",
+    "OffsetGap",
+    "OffsetsNotWritten",
+    "OwnershipLost",
+    "PartitionAccessDenied",
+    "PartitionCountDiffers",
+    "PartitionFault",
+    "PartitionRefused",
+    "PartitionsExist",
+    "PositionUnknown",
+    "ProvenanceUnknown",
+    "RecordTooLarge",
+    "RecordsUnreadable",
+    "RedirectFailed",
+    "SettingUnknown",
+    "SettingsInvalid",
+    "SourceTopicMissing",
+    "SourceTopicRecreated",
+    "SourceTruncated",
+    "SwitchRefused",
+    "SwitchRunning",
+    "SwitchStopped",
+    "SwitchTakenOver",
+    "TakeOverRefused",
+    "TargetKeepsNoTimes",
+    "TargetLogShrunk",
+    "TargetTopicMissing",
+    "TargetTopicRefused",
+    "TimestampRefused",
+    "TokenUnavailable",
+    "TopicExists",
+    "TopicNameInvalid",
+    "TopicNotKnownYet",
+    "TopicUnknown",
+    "TwinlogError",
+    "UnknownCodec",
+    "UsageError",
+]

@@ -1,0 +1,162 @@
+"""A broker or a whole cluster does not answer, or refuses us."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinlog.errors.root import TwinlogError
+
+
+@dataclass(eq=False)
+class ClusterError(TwinlogError):
+    """A broker or a whole cluster does not answer, or refuses us."""
+
+    code = "CLUSTER"
+    says = "{cluster}: {problem}"
+
+    cluster: str
+    problem: str
+
+
+@dataclass(eq=False)
+class ClusterUnreachable(ClusterError):
+    """Nobody answers at the bootstrap addresses. Not a fault: we wait and go on by ourselves (R9)."""
+
+    code = "CLUSTER_UNREACHABLE"
+    says = "{cluster}: no broker answers: {problem}"
+    remedy = "Check that the cluster runs and that its address is right; Twinlog keeps trying."
+    retriable = True
+
+
+@dataclass(eq=False)
+class TokenUnavailable(ClusterUnreachable):
+    """The brokers may be well, but without a token there is no talking to them. We wait, as for a broker (R9)."""
+
+    code = "TOKEN_UNAVAILABLE"
+    says = "{cluster}: no token: {problem}"
+    remedy = "Check sasl.oauthbearer.token.endpoint.url, client id and secret; Twinlog keeps trying."
+
+
+@dataclass(eq=False)
+class LoginUnavailable(ClusterError):
+    """The way to log in that the file asks for needs a library that is not installed here."""
+
+    code = "LOGIN_UNAVAILABLE"
+    says = "{cluster}: {problem}"
+    remedy = (
+        "Install Kerberos, then `pip install gssapi` and `pip install --no-binary confluent-kafka confluent-kafka` "
+        "against a librdkafka with SASL; or choose SCRAM or OAUTHBEARER."
+    )
+
+
+@dataclass(eq=False)
+class AccessDenied(ClusterError):
+    """The cluster knows us and says no."""
+
+    code = "ACCESS_DENIED"
+    says = "{cluster}: access denied: {problem}"
+    remedy = "Grant the right to Twinlog's principal on {cluster}, or correct its credentials."
+
+
+@dataclass(eq=False)
+class RecordsUnreadable(ClusterError):
+    """A topic that MirrorMaker 2 or an application wrote holds records that are not in its format."""
+
+    code = "RECORDS_UNREADABLE"
+    says = "{cluster}: {problem}"
+    remedy = "Look at the record with a console consumer; an answer without it might be wrong, so none is given."
+
+
+@dataclass(eq=False)
+class LinkToItself(ClusterError):
+    """Source and target are one cluster, and the names are the same: each topic would be copied onto itself."""
+
+    code = "LINK_TO_ITSELF"
+    says = "{cluster}: source and target are the same cluster (id {problem}), so topics would be copied onto themselves"
+    remedy = "Correct the bootstrap.servers of one of the two; to copy within a cluster give the copies other names."
+
+
+@dataclass(eq=False)
+class TopicNotKnownYet(ClusterError):
+    """A broker's metadata lags. Whoever asked it would be told that the topic does not exist."""
+
+    code = "TOPIC_NOT_KNOWN_YET"
+    says = "{cluster}: broker {node} does not know {problem} yet"
+    remedy = "Nothing to do: Twinlog waits until all brokers know it."
+    retriable = True
+
+    node: int
+
+
+@dataclass(eq=False)
+class MirrorMakerRuns(ClusterError):
+    """MirrorMaker 2 still copies what is to be taken over: two mirrors would write every record twice."""
+
+    code = "MIRRORMAKER_RUNS"
+    says = "{cluster}: MirrorMaker 2 still runs: {problem}"
+    remedy = "Stop it; a killed one is forgotten within seconds. Twinlog waits and goes on by itself."
+    retriable = True
+
+
+@dataclass(eq=False)
+class ClusterRightMissing(AccessDenied):
+    """We are let in, but lack one right on the cluster as a whole."""
+
+    code = "CLUSTER_RIGHT_MISSING"
+    says = "{cluster}: {problem} is denied, {operation} on Cluster is needed"
+    remedy = "Grant {operation} on Cluster to Twinlog's principal on {cluster}."
+
+    operation: str
+
+
+@dataclass(eq=False)
+class BrokerRefused(ClusterError):
+    """The protocol answered with an error code that has no better translation."""
+
+    code = "BROKER_REFUSED"
+    says = "{cluster}: the broker refused: {problem}"
+
+
+@dataclass(eq=False)
+class TopicUnknown(BrokerRefused):
+    """The topic or the partition asked about is not there (any more, or not yet)."""
+
+    code = "TOPIC_UNKNOWN"
+    says = "{cluster}: no such topic or partition: {problem}"
+
+
+@dataclass(eq=False)
+class TopicNameInvalid(BrokerRefused):
+    """No topic can have that name: too long, or a character that Kafka does not allow."""
+
+    code = "TOPIC_NAME_INVALID"
+
+
+@dataclass(eq=False)
+class TopicExists(BrokerRefused):
+    """Somebody else created the topic first."""
+
+    code = "TOPIC_EXISTS"
+
+
+@dataclass(eq=False)
+class PartitionsExist(BrokerRefused):
+    """The topic has at least as many partitions as it was to grow to."""
+
+    code = "PARTITIONS_EXIST"
+
+
+@dataclass(eq=False)
+class ConfigRefused(BrokerRefused):
+    """The broker does not take a topic config: it does not know the name, or forbids the value."""
+
+    code = "CONFIG_REFUSED"
+    says = "{cluster}: the broker refused a topic config: {problem}"
+
+
+@dataclass(eq=False)
+class AuthorizerMissing(BrokerRefused):
+    """The cluster has no authorizer: everybody may do everything, and there are no ACLs."""
+
+    code = "AUTHORIZER_MISSING"
+    says = "{cluster}: it has no authorizer: {problem}"

@@ -1,0 +1,61 @@
+"""Connectors over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinlog.errors.root import TwinlogError
+
+
+@dataclass(eq=False)
+class ConnectorError(TwinlogError):
+    """What was asked of a connector was not done; nothing was changed."""
+
+    code = "CONNECTOR"
+    says = "{connector}: {problem}"
+
+    connector: str
+    problem: str
+
+
+@dataclass(eq=False)
+class ConnectorUnknown(ConnectorError):
+    """There is no such connector, task or logger. The sentence is Connect's: its users look for it."""
+
+    code = "CONNECTOR_UNKNOWN"
+    says = "{problem}"
+
+
+@dataclass(eq=False)
+class ConnectorExists(ConnectorError):
+    """The name is taken."""
+
+    code = "CONNECTOR_EXISTS"
+    says = "Connector {connector} already exists"
+
+
+@dataclass(eq=False)
+class ConnectorRefused(ConnectorError):
+    """The request, or the settings in it, cannot be taken."""
+
+    code = "CONNECTOR_REFUSED"
+    says = "{problem}"
+
+
+@dataclass(eq=False)
+class ConnectorReadOnly(ConnectorError):
+    """A link of the settings file was to be changed or deleted over HTTP."""
+
+    code = "CONNECTOR_READ_ONLY"
+    says = "{connector}: this link stands in {problem} and is changed there; over HTTP it can be paused and resumed"
+    remedy = "Change the file: the service notices within seconds."
+
+
+@dataclass(eq=False)
+class NotActive(ConnectorError):
+    """Only the service that runs the links may change them, and it cannot be asked at the moment."""
+
+    code = "NOT_ACTIVE"
+    says = "{connector}: {problem}"
+    remedy = "Ask again in a few seconds."
+    retriable = True

@@ -1,0 +1,237 @@
+"""One partition cannot keep the promise; the others go on (R7, R8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinlog.errors.root import TwinlogError
+
+
+@dataclass(eq=False)
+class PartitionFault(TwinlogError):
+    """One partition is FAULTED; every other one goes on (R7, R8). The fields are the evidence."""
+
+    code = "PARTITION_FAULT"
+
+    topic: str
+    partition: int
+
+
+@dataclass(eq=False)
+class OffsetGap(PartitionFault):
+    """The source deleted records before they were copied (retention, or DeleteRecords)."""
+
+    code = "OFFSET_GAP"
+    says = "{topic}-{partition}: offsets {wanted}..{earliest} (end exclusive) were deleted before they were copied"
+    remedy = "Raise retention on the source; to record the loss and go on, set `on.gap = skip` on this link."
+
+    wanted: int
+    earliest: int
+
+
+@dataclass(eq=False)
+class SourceTruncated(PartitionFault):
+    """The source log ends before our position: it lost records that we hold (unclean election, restored disk)."""
+
+    code = "SOURCE_TRUNCATED"
+    says = "{topic}-{partition}: the source ends at {latest}, but offsets up to {wanted} were already copied"
+    remedy = "The target holds records the source lost. Compare both, then recreate the target topic or keep it aside."
+
+    wanted: int
+    latest: int
+
+
+@dataclass(eq=False)
+class SourceTopicMissing(PartitionFault):
+    """The source topic was deleted."""
+
+    code = "SOURCE_TOPIC_MISSING"
+    says = "{topic}-{partition}: the topic was deleted on the source; {copied_to} is the position reached"
+    remedy = "Nothing was deleted on the target. Exclude the topic, or recreate it and the target topic together."
+
+    copied_to: int
+
+
+@dataclass(eq=False)
+class SourceTopicRecreated(PartitionFault):
+    """A topic of that name exists, but it is another one (topic id)."""
+
+    code = "SOURCE_TOPIC_RECREATED"
+    says = "{topic}-{partition}: the topic was deleted and created again on the source (id {old_id} -> {new_id})"
+    remedy = "Delete the target topic to mirror the new one from its start, or exclude the topic."
+
+    old_id: str
+    new_id: str
+
+
+@dataclass(eq=False)
+class CorruptBatch(PartitionFault):
+    """A batch whose checksum or structure is wrong."""
+
+    code = "CORRUPT_BATCH"
+    says = "{topic}-{partition}: the batch at offset {offset} is corrupt: {problem}"
+    remedy = "Repair the source replica (another replica may be sound); the link goes on by itself when it reads well."
+
+    offset: int
+    problem: str
+
+
+@dataclass(eq=False)
+class UnknownCodec(PartitionFault):
+    """A batch is compressed with something neither we nor Kafka know."""
+
+    code = "UNKNOWN_CODEC"
+    says = "{topic}-{partition}: the batch at offset {offset} names compression codec {codec}, which nobody knows"
+    remedy = "Find out who wrote it; upgrade Twinlog if Kafka gained a codec."
+
+    offset: int
+    codec: int
+
+
+@dataclass(eq=False)
+class RecordTooLarge(PartitionFault):
+    """One record alone exceeds what the target accepts."""
+
+    code = "RECORD_TOO_LARGE"
+    says = "{topic}-{partition}: the record at source offset {offset} needs {size} bytes, the target takes {limit}"
+    remedy = "Raise `max.message.bytes` of the target topic above {size}; the link goes on by itself."
+
+    offset: int
+    size: int
+    limit: int
+
+
+@dataclass(eq=False)
+class TargetTopicMissing(PartitionFault):
+    """Somebody deleted the target topic while we were mirroring into it."""
+
+    code = "TARGET_TOPIC_MISSING"
+    says = "{topic}-{partition}: the target topic was deleted after {copied_to} was reached"
+    remedy = "Run `twinlog link reset {topic}` to mirror it again from the start, or exclude the topic."
+
+    copied_to: int
+
+
+@dataclass(eq=False)
+class TargetTopicRefused(PartitionFault):
+    """The target topic is not there and the target does not let us create it."""
+
+    code = "TARGET_TOPIC_REFUSED"
+    says = "{topic}-{partition}: the target topic {remote} could not be created: {problem}"
+    remedy = "Create {remote} by hand, or allow it; the link tries again by itself."
+
+    remote: str
+    problem: str
+
+
+@dataclass(eq=False)
+class PartitionCountDiffers(PartitionFault):
+    """The target topic cannot hold the same partitions as the source."""
+
+    code = "PARTITION_COUNT_DIFFERS"
+    says = "{topic}-{partition}: the source has {source_count} partitions, the target {target_count}"
+    remedy = "Delete the target topic if its data is worthless, or mirror into another name."
+
+    source_count: int
+    target_count: int
+
+
+@dataclass(eq=False)
+class TimestampRefused(PartitionFault):
+    """The target refuses the record's time."""
+
+    code = "TIMESTAMP_REFUSED"
+    says = "{topic}-{partition}: the target refuses the timestamps of the batch at source offset {offset}"
+    remedy = "Raise `message.timestamp.before.max.ms` / `message.timestamp.after.max.ms` of the target topic."
+
+    offset: int
+
+
+@dataclass(eq=False)
+class TargetKeepsNoTimes(PartitionFault):
+    """The target topic would overwrite every timestamp (R4)."""
+
+    code = "TARGET_KEEPS_NO_TIMES"
+    says = "{topic}-{partition}: the target topic has message.timestamp.type=LogAppendTime and would change every time"
+    remedy = "Set `message.timestamp.type=CreateTime` on the target topic; the link goes on by itself."
+
+
+@dataclass(eq=False)
+class TargetLogShrunk(PartitionFault):
+    """The target log ends before what the ledger says we wrote."""
+
+    code = "TARGET_LOG_SHRUNK"
+    says = (
+        "{topic}-{partition}: the ledger says target offset {expected} was reached, but the target log ends at {found}"
+    )
+    remedy = (
+        "The target lost records (unclean election?) or was recreated. `twinlog link reset {topic}` mirrors it again."
+    )
+
+    expected: int
+    found: int
+
+
+@dataclass(eq=False)
+class LedgerDisagrees(PartitionFault):
+    """What the target holds behind the ledger is not what the source says we should have written."""
+
+    code = "LEDGER_DISAGREES"
+    says = "{topic}-{partition}: {problem}"
+    remedy = "Keep both topics and report this; `twinlog link reset {topic}` mirrors it again from the start."
+
+    problem: str
+
+
+@dataclass(eq=False)
+class PartitionAccessDenied(PartitionFault):
+    """One topic is closed to us."""
+
+    code = "PARTITION_ACCESS_DENIED"
+    says = "{topic}-{partition}: {cluster} denies {operation}"
+    remedy = "Grant {operation} on the topic to Twinlog's principal; the link goes on by itself."
+
+    cluster: str
+    operation: str
+
+
+@dataclass(eq=False)
+class ProvenanceUnknown(PartitionFault):
+    """Nobody can say who wrote a batch of the source: copied, it might come home."""
+
+    code = "PROVENANCE_UNKNOWN"
+    says = "{topic}-{partition}: whether producer {producer_id} is a link from the target cannot be told: {problem}"
+    remedy = (
+        "Grant Read and Describe on __twinlog-writers of the source to Twinlog's principal. If no link leads to "
+        "the source, `provenance.mode = off` needs no such right."
+    )
+
+    producer_id: int
+    problem: str
+
+
+@dataclass(eq=False)
+class PartitionRefused(PartitionFault):
+    """The target refuses a batch for a reason that has no better name."""
+
+    code = "PARTITION_REFUSED"
+    says = "{topic}-{partition}: the target refuses the batch at source offset {offset}: {problem}"
+    remedy = "See the broker's log for the reason; the link tries again by itself."
+
+    offset: int
+    problem: str
+
+
+@dataclass(eq=False)
+class TakeOverRefused(PartitionFault):
+    """What MirrorMaker 2 noted and what the logs hold do not fit: going on would lose or double records."""
+
+    code = "TAKE_OVER_REFUSED"
+    says = "{topic}-{partition}: MirrorMaker 2 noted {last} as the last offset it copied, but {problem}"
+    remedy = (
+        "Compare both topics with `twinlog import mm2`. Then set `mm2.takeover = trust` to go on behind {last} all the "
+        "same, or `off` to put a copy of everything behind what is there, or delete the target topic to begin anew."
+    )
+
+    last: int
+    problem: str

@@ -1,0 +1,91 @@
+"""The command, the file or the evidence is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from twinlog.errors.root import TwinlogError
+
+
+@dataclass(eq=False)
+class UsageError(TwinlogError):
+    """Nothing was started: the operator mends the command or the file and tries again."""
+
+    code = "USAGE"
+    says = "{problem}"
+
+    problem: str
+
+
+class Finding(NamedTuple):
+    """One remark about a settings file: where, about which key, one sentence. Never a secret (R12)."""
+
+    level: Literal["info", "warning", "error"]
+    file: str
+    line: int | None
+    key: str | None
+    sentence: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.sentence}" if self.key is None else f"{place}: {self.key}: {self.sentence}"
+
+
+@dataclass(eq=False)
+class SettingsInvalid(UsageError):
+    """Keys of the settings file are missing or wrong: all of them, not only the first."""
+
+    code = "SETTINGS_INVALID"
+    remedy = "Mend the file; `twinlog validate` shows everything that it resolves to."
+
+    findings: tuple[Finding, ...]
+
+
+@dataclass(eq=False)
+class LinkUnknown(TwinlogError):
+    """A command names a link that the file does not define or does not enable."""
+
+    code = "LINK_UNKNOWN"
+    says = "{link}: no such enabled link in {file}; it has: {known}"
+    remedy = "Check the name, or enable it with `{link}.enabled = true`."
+
+    link: str
+    file: str
+    known: str
+
+
+@dataclass(eq=False)
+class SettingUnknown(TwinlogError):
+    """A command asks about a setting that is neither ours nor MirrorMaker 2's nor a Kafka client's."""
+
+    code = "SETTING_UNKNOWN"
+    says = "{name}: no such setting; near it are: {near}"
+    remedy = "Write it as the file does, or by its plain name; docs/reference/settings.md lists all."
+
+    name: str
+    near: str
+
+
+@dataclass(eq=False)
+class DrillStopped(TwinlogError):
+    """A rehearsal got stuck. What it made is deleted; production is not concerned."""
+
+    code = "DRILL_STOPPED"
+    says = "{link}: the drill stopped: {problem}"
+    remedy = "`twinlog doctor` says what stands in the way; the same would stop a real switch."
+
+    link: str
+    problem: str
+
+
+@dataclass(eq=False)
+class EvidenceBroken(TwinlogError):
+    """The chain of drill reports does not hold: nothing is added to it."""
+
+    code = "EVIDENCE_BROKEN"
+    says = "{file}: {problem}"
+    remedy = "Keep the file as it is for whoever must explain it, and give a new one with --report."
+
+    file: str
+    problem: str
