@@ -48,6 +48,8 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/deptry src
 	$(PY) -m twinlog.config.reference --check
+	$(PY) -m twinlog.config.samples --check
+	$(PY) -m twinlog.surface.cli.reference --check
 	@echo "looking for leftover marks"
 	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docs)
 
@@ -82,8 +84,10 @@ promtool: .state/promtool/promtool ## Prometheus' own judge of alert rules, unpa
 proofs: $(READY) ## which test proves which promise of DESIGN.md
 	$(PY) -m tests.proofs
 
-reference: $(READY) ## write the generated pages of docs/reference anew
+reference: $(READY) ## write the generated pages of docs/reference and the examples anew
 	$(PY) -m twinlog.config.reference
+	$(PY) -m twinlog.config.samples
+	$(PY) -m twinlog.surface.cli.reference
 
 clean: ## remove the virtual environment and all caches of tools
 	rm -rf $(VENV) .state dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,12 +17,13 @@ from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.link_diff import LinkDiff
 from twinlog.service import link_differences
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Output
 
 
 def diff(
-    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    link: LinkArgument,
+    config: ConfigFile,
     topic: Annotated[
         str | None, typer.Option("--topic", "-t", help="Only source topics whose whole name this expression matches.")
     ] = None,

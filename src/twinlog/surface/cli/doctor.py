@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,14 +15,15 @@ from rich.text import Text
 from twinlog.doctor.answers import WORST_FIRST, Diagnosis
 from twinlog.service import examine_link
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Output
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}
 
 
 def doctor(
-    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    link: LinkArgument,
+    config: ConfigFile,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Also show what is in order, one by one.")] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:

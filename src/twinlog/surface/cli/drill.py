@@ -21,6 +21,7 @@ from twinlog.local.folders import state_folder
 from twinlog.model.javaregex import RegexError
 from twinlog.model.selection import Patterns
 from twinlog.service import SparkPlace, drills, scratch_folder
+from twinlog.surface.cli.options import OptionalConfigFile, OptionalLink
 from twinlog.surface.cli.output import Output
 from twinlog.surface.cli.words import duration, number
 
@@ -30,9 +31,9 @@ _SHOWN: Final = 20
 
 
 def drill(
-    link: Annotated[str | None, typer.Argument(help="The link, e.g. `east->west`.")] = None,
+    link: OptionalLink = None,
     *,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")] = None,
+    config: OptionalConfigFile = None,
     paper: Annotated[bool, typer.Option("--paper", help="The plan of a switch, its risks, the doctor's word.")] = False,
     shadow: Annotated[bool, typer.Option("--shadow", help="A copy of each group starts on the target.")] = False,
     canary: Annotated[bool, typer.Option("--canary", help="A topic of the drill's own fails over and back.")] = False,

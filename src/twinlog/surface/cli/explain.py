@@ -22,22 +22,21 @@ from twinlog.model.link_diff import shown
 from twinlog.model.topic_configs import ConfigVerdict, Fate
 from twinlog.service import group_explanation, topic_explanation
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.options import ConfigFile, LinkOption, TopicArgument
 from twinlog.surface.cli.output import Output
 from twinlog.sync.explain import GroupExplanation, TopicExplanation
 
 app = typer.Typer(help="Whether and why a topic or a group is mirrored.", no_args_is_help=True)
 
 T = TypeVar("T")
-Config = Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")]
-Link = Annotated[str | None, typer.Option("--link", "-l", help="Only this link, e.g. `east->west`.")]
 Form = Annotated[Output, typer.Option("--output", "-o", help="table or json")]
 
 
 @app.command("topic")
 def explain_topic(
-    topic: Annotated[str, typer.Argument(help="A topic, by its name on the source.")],
-    config: Config,
-    link: Link = None,
+    topic: TopicArgument,
+    config: ConfigFile,
+    link: LinkOption = None,
     output: Form = Output.TABLE,
 ) -> None:
     """Say of each link whether it mirrors a topic, by which pattern or rule, into what, and which configs it copies.
@@ -61,8 +60,8 @@ def explain_topic(
 @app.command("group")
 def explain_group(
     group: Annotated[str, typer.Argument(help="A consumer group.")],
-    config: Config,
-    link: Link = None,
+    config: ConfigFile,
+    link: LinkOption = None,
     output: Form = Output.TABLE,
 ) -> None:
     """Say of each link whether it translates a group's positions, by which pattern, and what stands in the way.

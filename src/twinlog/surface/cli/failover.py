@@ -17,13 +17,12 @@ from twinlog.model.switch import Command
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Switching
 from twinlog.service import SparkPlace, scratch_folder, switching
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Output
 from twinlog.surface.cli.switch_view import print_plan, print_report, print_standing
 
 T = TypeVar("T")
 
-Link = Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")]
-Config = Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. What is at risk is printed all the same.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the plan and what is at risk.")]
 Folder = Annotated[Path, typer.Option(help="Where the local journal, exports and reports go.")]
@@ -35,8 +34,8 @@ app = typer.Typer(help="How a switch stands; resume or give up an interrupted on
 
 
 def failover(
-    link: Link,
-    config: Config,
+    link: LinkArgument,
+    config: ConfigFile,
     *,
     planned: Annotated[bool, typer.Option("--planned", help="The source lives: drain it first, lose nothing.")] = False,
     unplanned: Annotated[
@@ -59,8 +58,8 @@ def failover(
 
 
 def failback(
-    link: Link,
-    config: Config,
+    link: LinkArgument,
+    config: ConfigFile,
     *,
     delta: Annotated[bool, typer.Option("--delta", help="Its data survived: copy only what is new.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Its data is lost: delete the rest, copy everything.")] = False,
@@ -82,7 +81,7 @@ def failback(
 
 
 @app.command()
-def status(link: Link, config: Config, output: Form = Output.TABLE) -> None:
+def status(link: LinkArgument, config: ConfigFile, output: Form = Output.TABLE) -> None:
     """Show which side is active, what each link may do, and every switch there was. Exit code 1 while one is open."""
     standing = _within(link, config, FOLDER, output, lambda one: one.standing())
     print_standing(link, standing, output)
@@ -92,7 +91,7 @@ def status(link: Link, config: Config, output: Form = Output.TABLE) -> None:
 
 @app.command()
 def resume(
-    link: Link, config: Config, folder: Folder = FOLDER, master: Master = None, output: Form = Output.TABLE
+    link: LinkArgument, config: ConfigFile, folder: Folder = FOLDER, master: Master = None, output: Form = Output.TABLE
 ) -> None:
     """Go on with an interrupted switch, at the step where it stopped."""
     report = _within(link, config, folder, output, lambda one: one.resume(), master=master)
@@ -100,7 +99,7 @@ def resume(
 
 
 @app.command()
-def abort(link: Link, config: Config, folder: Folder = FOLDER, output: Form = Output.TABLE) -> None:
+def abort(link: LinkArgument, config: ConfigFile, folder: Folder = FOLDER, output: Form = Output.TABLE) -> None:
     """Give an open switch up: producers are let in again and the link goes on. Not once a side was made active."""
     report = _within(link, config, folder, output, lambda one: one.abort())
     print_report(report, output, str(folder))

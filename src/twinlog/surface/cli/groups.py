@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
 import typer
@@ -18,6 +17,7 @@ from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.translation import AtOrBefore, Exact, Translation, Untranslatable
 from twinlog.service import group_report
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Output
 from twinlog.sync.group_report import GroupReport
 
@@ -25,8 +25,8 @@ UNKNOWN: Final = "unknown"
 
 
 def groups(
-    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    link: LinkArgument,
+    config: ConfigFile,
     group: Annotated[
         str | None, typer.Option("--group", "-g", help="Only groups that this expression matches.")
     ] = None,

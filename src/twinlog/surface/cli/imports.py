@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from twinlog.service import takeover_preview
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Output
 from twinlog.sync.takeover_preview import TakeoverRow
 
@@ -29,8 +29,8 @@ def _noun() -> None:
 @app.command()
 def mm2(
     *,
-    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that MirrorMaker 2 and `twinlog run` use.")],
+    link: LinkArgument,
+    config: ConfigFile,
     dry_run: Annotated[  # noqa: ARG001  the habit of operators; there is no other kind of run
         bool, typer.Option("--dry-run", help="Only show; that is all this command ever does.")
     ] = True,

@@ -12,6 +12,7 @@ from twinlog.config.resolve import load_file
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import LinkUnknown, UsageError
 from twinlog.service import forget_topic
+from twinlog.surface.cli.options import ConfigFile, LinkArgument, TopicArgument
 
 app = typer.Typer(help="Interventions on one link.", no_args_is_help=True)
 
@@ -23,9 +24,9 @@ def _noun() -> None:
 
 @app.command()
 def reset(
-    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
-    topic: Annotated[str, typer.Argument(help="The source topic to mirror again from its start.")],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    link: LinkArgument,
+    topic: TopicArgument,
+    config: ConfigFile,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Forget a topic's history on this link: it is mirrored again from its first record, into a new target topic.

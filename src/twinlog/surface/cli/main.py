@@ -13,6 +13,8 @@ import typer
 
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
+from twinlog.surface.cli.context import app as context_app
+from twinlog.surface.cli.context import choose_file
 from twinlog.surface.cli.demo import demo
 from twinlog.surface.cli.diff import diff
 from twinlog.surface.cli.doctor import doctor
@@ -22,6 +24,7 @@ from twinlog.surface.cli.failover import app as switch_app
 from twinlog.surface.cli.failover import failback, failover
 from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.imports import app as import_app
+from twinlog.surface.cli.init import init
 from twinlog.surface.cli.link import app as link_app
 from twinlog.surface.cli.output import print_error, print_findings
 from twinlog.surface.cli.reset_offsets import reset_offsets
@@ -40,6 +43,7 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+app.command()(init)
 app.command()(run)
 app.command()(validate)
 app.command()(status)
@@ -59,6 +63,7 @@ app.command()(failover)
 app.command()(failback)
 app.add_typer(switch_app, name="switch")
 app.add_typer(user_app, name="user")
+app.add_typer(context_app, name="context")
 app.add_typer(local.app, name="local")
 
 
@@ -68,6 +73,7 @@ def main() -> None:
     logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     try:
+        choose_file(sys.argv[1:])
         app(prog_name="twinlog")
     except SettingsInvalid as invalid:
         print_findings(invalid.findings)

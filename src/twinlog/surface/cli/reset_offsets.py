@@ -33,6 +33,7 @@ from twinlog.model.offset_reset import (
 )
 from twinlog.model.start import AtTime, parse_start
 from twinlog.service import offset_resets
+from twinlog.surface.cli.options import ConfigFile
 
 
 class Form(StrEnum):
@@ -46,7 +47,7 @@ class Form(StrEnum):
 def reset_offsets(
     *,
     cluster: Annotated[str, typer.Option(help="The cluster, by its alias in the file.")],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    config: ConfigFile,
     group: Annotated[list[str] | None, typer.Option(help="The group; may be given several times.")] = None,
     topic: Annotated[
         list[str] | None, typer.Option(help="`orders`, or `orders:0,2` for some partitions; may be repeated.")

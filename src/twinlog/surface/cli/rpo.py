@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +21,7 @@ from twinlog.model.selection import Patterns
 from twinlog.service import observer
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.exposure_view import exposure_json, headline
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Output
 from twinlog.surface.cli.status import BETWEEN_LOOKS_S
 from twinlog.surface.cli.words import duration, number, size
@@ -30,8 +30,8 @@ _COLOURS = {"kept": "green", "broken": "red", "unknown": "red"}
 
 
 def rpo(
-    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    link: LinkArgument,
+    config: ConfigFile,
     topics: Annotated[str | None, typer.Option("--topics", help="Only topics whose whole name matches.")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:

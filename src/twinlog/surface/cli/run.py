@@ -11,8 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -24,8 +23,11 @@ from twinlog.config.settings import LinkSettings
 from twinlog.config.watch import SettingsWatch
 from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError, UsageError
 from twinlog.service import Service, SparkPlace, scratch_folder
-from twinlog.surface.cli.listening import Door, Take
+from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Output, chosen_clusters, print_findings
+
+if TYPE_CHECKING:
+    from twinlog.surface.cli.listening import Door, Take
 
 Say = Callable[[str, LinkSettings, str | None], None]
 SUPERSEDED = 4
@@ -36,8 +38,8 @@ LOOK_SECONDS = 1.0
 
 def run(
     *,
-    config: Annotated[Path, typer.Option("--config", "-c", help="A MirrorMaker 2 properties file.")],
-    clusters: Annotated[list[str] | None, typer.Option(help="Run only links into these clusters.")] = None,
+    config: ConfigFile,
+    clusters: Clusters = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
     listen: Annotated[str | None, typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083.")] = None,
@@ -55,7 +57,7 @@ def run(
     print_findings(resolved.findings, output)
     if not resolved.links and listen is None:
         raise UsageError(f"{config}: there is no link in it; with --listen links can be made over HTTP")
-    door = Door.open(listen, resolved) if listen is not None else None
+    door = None if listen is None else _open_door(listen, resolved)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
     for link in resolved.links:
@@ -75,6 +77,13 @@ def run(
     phases = {engine.link.name: engine.phase for engine in service.engines}
     if phases and all(phase == "superseded" for phase in phases.values()):
         raise typer.Exit(SUPERSEDED)
+
+
+def _open_door(listen: str, resolved: Resolved) -> Door:
+    # Here, because the HTTP libraries take longer to load than all the rest, and every command and TAB would wait.
+    from twinlog.surface.cli.listening import Door  # noqa: PLC0415
+
+    return Door.open(listen, resolved)
 
 
 async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Output, door: Door | None) -> None:

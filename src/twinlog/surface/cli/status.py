@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +19,8 @@ from twinlog.errors import ClusterError
 from twinlog.model.health import LinkStatus
 from twinlog.service import observer
 from twinlog.surface.cli.exposure_view import headline, topic_json
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.options import Clusters, ConfigFile
+from twinlog.surface.cli.output import Output, chosen_clusters
 from twinlog.surface.cli.words import duration, number
 
 COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow", "DEGRADED": "red", "FAULTED": "red", "STALLED": "red"}
@@ -28,8 +28,8 @@ BETWEEN_LOOKS_S = 1.2
 
 
 def status(
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
-    clusters: Annotated[list[str] | None, typer.Option(help="Only links into these clusters.")] = None,
+    config: ConfigFile,
+    clusters: Clusters = None,
     partitions: Annotated[bool, typer.Option("--partitions", "-p", help="Every partition, not only the sums.")] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:
@@ -37,7 +37,7 @@ def status(
 
     Exit code 1 when a link is not healthy or an objective of the settings is not kept.
     """
-    links = load_file(config, clusters or ()).links
+    links = load_file(config, chosen_clusters(clusters)).links
     found = asyncio.run(_look(links))
     if output is Output.JSON:
         typer.echo(json.dumps([_as_json(link, s) for link, s in found], indent=2))

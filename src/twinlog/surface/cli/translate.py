@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,16 +13,17 @@ from twinlog.model.names import TopicPartition
 from twinlog.service import translate_position
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.groups import kind_of
+from twinlog.surface.cli.options import ConfigFile, RequiredLinkOption
 from twinlog.surface.cli.output import Output
 
 
 def translate(
     *,
-    link: Annotated[str, typer.Option("--link", "-l", help="The link, e.g. `east->west`.")],
+    link: RequiredLinkOption,
     topic: Annotated[str, typer.Option(help="The topic, by its name on the side you come from.")],
     partition: Annotated[int, typer.Option(help="Its partition.", min=0)],
     offset: Annotated[int, typer.Option(help="The offset that would be read next.", min=0)],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    config: ConfigFile,
     reverse: Annotated[bool, typer.Option("--reverse", help="From the target back to the source.")] = False,
     output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
 ) -> None:

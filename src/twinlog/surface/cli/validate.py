@@ -19,6 +19,7 @@ from twinlog.config.explain import explain as explain_setting
 from twinlog.config.lookup import Origin
 from twinlog.config.resolve import Resolved, load_file
 from twinlog.errors import Finding, SettingsInvalid
+from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import chosen_clusters
 
 _COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
@@ -34,10 +35,8 @@ class Output(StrEnum):
 
 
 def validate(
-    config: Annotated[Path, typer.Option("--config", "-c", help="Settings file, MirrorMaker 2's format.")],
-    clusters: Annotated[
-        list[str] | None, typer.Option("--clusters", help="Only links into these clusters; repeat, or use commas.")
-    ] = None,
+    config: ConfigFile,
+    clusters: Clusters = None,
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="KEY", help="Explain one setting: its value, and what decided.")
     ] = None,

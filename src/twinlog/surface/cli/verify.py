@@ -19,15 +19,16 @@ from twinlog.model.start import AtTime, parse_start
 from twinlog.model.verify_report import VerifyReport
 from twinlog.service import SparkPlace, scratch_folder, verify_link
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Output
 
 _SHOWN = 20
 
 
 def verify(
-    link: Annotated[str, typer.Argument(help="The link, e.g. `east->west`.")],
+    link: LinkArgument,
     *,
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    config: ConfigFile,
     topics: Annotated[str | None, typer.Option(help="Only source topics that match this regex as a whole.")] = None,
     first: Annotated[
         str | None, typer.Option("--from", help="From a source offset, or a time such as 2026-01-31T08:00Z.")

@@ -1,0 +1,37 @@
+"""Arguments and options that many commands share, so that they read, teach and complete alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from twinlog.config.contexts import CONFIG_VARIABLE
+from twinlog.surface.cli.completion import complete_clusters, complete_links, complete_topics
+
+_FILE = typer.Option(
+    "--config", "-c", envvar=CONFIG_VARIABLE, help="The file that `twinlog run` uses. Default: of `twinlog context`."
+)
+
+ConfigFile = Annotated[Path, _FILE]
+OptionalConfigFile = Annotated[Path | None, _FILE]
+LinkArgument = Annotated[str, typer.Argument(help="The link, e.g. `east->west`.", autocompletion=complete_links)]
+OptionalLink = Annotated[str | None, typer.Argument(help="The link, e.g. `east->west`.", autocompletion=complete_links)]
+LinkOption = Annotated[
+    str | None, typer.Option("--link", "-l", help="Only this link, e.g. `east->west`.", autocompletion=complete_links)
+]
+RequiredLinkOption = Annotated[
+    str, typer.Option("--link", "-l", help="The link, e.g. `east->west`.", autocompletion=complete_links)
+]
+TopicArgument = Annotated[
+    str, typer.Argument(help="A topic, by its name on the source.", autocompletion=complete_topics)
+]
+Clusters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--clusters",
+        help="Only links into these clusters; repeat, or use commas.",
+        autocompletion=complete_clusters,
+    ),
+]

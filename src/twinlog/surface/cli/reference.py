@@ -1,0 +1,121 @@
+"""The reference of all commands, made from the code: `python -m twinlog.surface.cli.reference [--check]`.
+
+Runs by hand and in `make check`, at the root of the sources. The same commands give the same bytes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final
+
+import typer.main
+
+from twinlog.surface.cli.main import app
+
+_WORDS: Final[dict[Any, str]] = {int: "N", float: "N", Path: "PATH"}
+PAGE: Final = Path("docs/reference/cli.md")
+
+_HEAD = """\
+# Commands
+
+This page is generated from the commands themselves (`make reference`); do not edit it by hand.
+
+Answers go to standard output, everything else to standard error. Colours are for terminals only.
+
+| exit code | meaning |
+|--:|---|
+| 0 | done; the answer is good |
+| 1 | it did not work, or the answer is bad: a link is unhealthy, a check fails, something differs |
+| 2 | the command or the settings file is wrong; nothing was started |
+| 4 | `twinlog run` only: another engine took all links over |
+
+| variable | meaning |
+|---|---|
+| `TWINLOG_CONFIG` | the settings file of commands that are given no `--config` |
+| `TWINLOG_CONTEXT` | the name of such a file, see [context](#twinlog-context) |
+| `TWINLOG_LOG` | how much is logged to standard error: `DEBUG`, `INFO`, `WARNING` (the default), `ERROR` |
+
+`twinlog --install-completion` lets the shell complete commands, options, links, topics and contexts.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    # The classes behind a command line are typer's own affair, so they have no types here.
+    root: Any = typer.main.get_command(app)
+    return _HEAD + "".join(part for name, one in root.commands.items() for part in _command(f"twinlog {name}", one))
+
+
+def _command(path: str, command: Any) -> Iterator[str]:
+    children = getattr(command, "commands", {})
+    yield f"\n## {path}\n\n"
+    if not children:
+        yield f"`{' '.join([path, *_usage(command)])}`\n\n"
+    yield _prose(command.help or "") + "\n"
+    shown = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
+    if shown and not children:
+        yield "\n| | meaning | default |\n|---|---|---|\n"
+        yield from map(_row, shown)
+    for name, child in children.items():
+        yield from _command(f"{path} {name}", child)
+
+
+def _usage(command: Any) -> Iterator[str]:
+    for one in command.params:
+        if one.param_type_name == "argument":
+            word = one.name.upper() + ("…" if one.nargs == -1 else "")
+            yield word if one.required else f"[{word}]"
+    if any(one.param_type_name == "option" and one.name != "help" for one in command.params):
+        yield "[OPTIONS]"
+
+
+def _row(one: Any) -> str:
+    if one.param_type_name == "argument":
+        name = f"`{one.name.upper()}`"
+    else:
+        name = ", ".join(f"`{spelling}`" for spelling in one.opts) + ("" if one.is_flag else f" `{_values(one)}`")
+    cells = (name, one.help or "", _default(one))
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def _values(one: Any) -> str:
+    kind = one.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " | ".join(str(member.value) for member in kind)
+    return str(one.metavar or _WORDS.get(kind, "TEXT"))
+
+
+def _default(one: Any) -> str:
+    if one.required:
+        return "must be given" if not one.envvar else f"must be given, or `{one.envvar}` set"
+    if one.default is None or one.default is False or callable(one.default) or one.default == ():
+        return ""
+    return f"`{getattr(one.default, 'value', one.default)}`"
+
+
+def _prose(text: str) -> str:
+    """Paragraphs as they are, each on one line, so that the terminal's width does not show."""
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text).replace("\f", ""))
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or with --check tell whether it is the one that would be written."""
+    wanted = page()
+    if arguments == ["--check"]:
+        current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        if current != wanted:
+            sys.stderr.write(f"{PAGE}: it is not what the commands say; run `make reference`\n")
+        return int(current != wanted)
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
