@@ -55,7 +55,7 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 
 test: $(READY) ## unit tests, then real brokers and real Spark
 	$(PY) -m pytest tests/unit
-	$(PY) -m pytest tests/integration $(wildcard tests/e2e) tests/compat -m 'not chaos' -n 2 --dist loadfile
+	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist loadfile
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo

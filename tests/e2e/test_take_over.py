@@ -18,6 +18,7 @@ PATIENCE_S = 120.0
 pytestmark = pytest.mark.timeout(600)
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R1", "R2", "R3", "R10")
 def test_a_frozen_engine_wakes_up_after_a_take_over_adds_nothing_and_ends(make_ends: MakeEnds, tmp_path: Path) -> None:
     ends = make_ends(tasks_max="2")

@@ -64,9 +64,11 @@ def test_heartbeats_tell_the_pair_and_the_canary_tells_the_latency(make_ends: Ma
             for record in read_logs(ends.target_logs, HEARTBEATS, "read_committed")[0]
         ]
         assert (ends.alias, "T") in {(beat.source, beat.target) for beat in told}
-        (carried, *_) = read_logs(ends.target_logs, f"{ends.alias}.{HEARTBEATS}", "read_committed")[0]
-        beat = Heartbeat.read(carried.key, carried.value)
-        assert (beat.source, beat.target) == ("T", ends.alias)
+        carried = [
+            Heartbeat.read(record.key, record.value)
+            for record in read_logs(ends.target_logs, f"{ends.alias}.{HEARTBEATS}", "read_committed")[0]
+        ]
+        assert ("T", ends.alias) in {(beat.source, beat.target) for beat in carried}
     finally:
         # Every other link of this session would carry it along.
         ends.delete(ends.source, HEARTBEATS)
