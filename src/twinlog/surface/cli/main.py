@@ -13,6 +13,7 @@ import typer
 
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
+from twinlog.surface.cli.bundle import bundle
 from twinlog.surface.cli.context import app as context_app
 from twinlog.surface.cli.context import choose_file
 from twinlog.surface.cli.demo import demo
@@ -31,6 +32,7 @@ from twinlog.surface.cli.reset_offsets import reset_offsets
 from twinlog.surface.cli.rpo import rpo
 from twinlog.surface.cli.run import run
 from twinlog.surface.cli.status import status
+from twinlog.surface.cli.top import top
 from twinlog.surface.cli.translate import translate
 from twinlog.surface.cli.user import app as user_app
 from twinlog.surface.cli.validate import validate
@@ -47,6 +49,7 @@ app.command()(init)
 app.command()(run)
 app.command()(validate)
 app.command()(status)
+app.command()(top)
 app.command()(diff)
 app.command()(rpo)
 app.command()(doctor)
@@ -55,6 +58,7 @@ app.command()(groups)
 app.command()(translate)
 app.command()(verify)
 app.command("reset-offsets")(reset_offsets)
+app.command()(bundle)
 app.command()(demo)
 app.add_typer(link_app, name="link")
 app.add_typer(import_app, name="import")

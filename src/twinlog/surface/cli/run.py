@@ -23,6 +23,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.config.watch import SettingsWatch
 from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError, UsageError
 from twinlog.service import Service, SparkPlace, scratch_folder
+from twinlog.surface.cli.notify import Supervisor
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Output, chosen_clusters, print_findings
 
@@ -101,6 +102,9 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
             asyncio.create_task(_watch(service, say, told)),
             asyncio.create_task(_follow_file(service, watch, asked, output, take)),
         ]
+        supervisor = Supervisor.of(os.environ)
+        if supervisor is not None:
+            beside.append(asyncio.create_task(supervisor.follow(lambda: _phases(service, door))))
         try:
             await service.run()
         finally:
@@ -108,6 +112,12 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
             _tell(service, say, told)
+
+
+def _phases(service: Service, door: Door | None) -> list[str] | None:
+    """Of all links; one that stands by has none and is ready all the same."""
+    phases = [engine.phase for engine in service.engines]
+    return phases if phases or door is not None else None
 
 
 def _taker(service: Service) -> Take:

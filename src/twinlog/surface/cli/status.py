@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -25,6 +25,8 @@ from twinlog.surface.cli.words import duration, number
 
 COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow", "DEGRADED": "red", "FAULTED": "red", "STALLED": "red"}
 BETWEEN_LOOKS_S = 1.2
+_WIDE: Final = 100
+"""Columns of a terminal that hold all columns of the table."""
 
 
 def status(
@@ -38,9 +40,9 @@ def status(
     Exit code 1 when a link is not healthy or an objective of the settings is not kept.
     """
     links = load_file(config, chosen_clusters(clusters)).links
-    found = asyncio.run(_look(links))
+    found = asyncio.run(look_at(links))
     if output is Output.JSON:
-        typer.echo(json.dumps([_as_json(link, s) for link, s in found], indent=2))
+        typer.echo(json.dumps([status_json(link, s) for link, s in found], indent=2))
     else:
         _print(found, partitions)
     healthy = {"RUNNING", "CATCHING_UP"}
@@ -52,7 +54,8 @@ def _broken(status_: LinkStatus) -> bool:
     return status_.exposure is not None and bool(status_.exposure.broken)
 
 
-async def _look(links: tuple[LinkSettings, ...]) -> list[tuple[LinkSettings, LinkStatus | ClusterError]]:
+async def look_at(links: tuple[LinkSettings, ...]) -> list[tuple[LinkSettings, LinkStatus | ClusterError]]:
+    """All links side by side; one that cannot be seen does not hide the others."""
     return list(await asyncio.gather(*(_look_twice(link) for link in links)))
 
 
@@ -67,7 +70,8 @@ async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | Cl
         return link, error
 
 
-def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, Any]:
+def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, Any]:
+    """All that is known of a link, for programs."""
     if isinstance(found, ClusterError):
         return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.way_out()}
     engine = found.engine
@@ -105,28 +109,36 @@ def _as_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, 
     }
 
 
-def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool) -> None:
-    console = Console()
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))  # eighty columns hold it
-    for title in ("link", "state", "lag", "behind", "at risk", "records/s", "MB/s", "topics", "parts", "faults"):
+def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
+    """One row per link. A narrow terminal gets fewer columns, not shorter numbers."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    wide = width >= _WIDE
+    titles = ("link", "state", "lag", "behind", "at risk", "records/s", "faults")
+    for title in (*titles, "MB/s", "topics", "parts") if wide else titles:
         table.add_column(title, justify="left" if title in {"link", "state"} else "right", no_wrap=title != "link")
     for link, status_ in found:
         if isinstance(status_, ClusterError):
-            table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * 8)
+            table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * (len(table.columns) - 2))
             continue
-        table.add_row(
+        cells = (
             link.name,
             Text(status_.state, COLOURS.get(status_.state, "dim")),
             number(status_.lag),
             number(status_.lag_seconds, " s"),
             duration(status_.exposure.total.seconds if status_.exposure else None),
             number(status_.records_per_second),
+            Text(str(len(status_.faults)), "red" if status_.faults else ""),
             number(None if status_.bytes_per_second is None else status_.bytes_per_second / 1e6),
             str(status_.topics),
             str(len(status_.partitions)),
-            Text(str(len(status_.faults)), "red" if status_.faults else ""),
         )
-    console.print(table)
+        table.add_row(*cells[: len(table.columns)])
+    return table
+
+
+def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool) -> None:
+    console = Console()
+    console.print(summary(found, console.width))
     for link, status_ in found:
         _print_details(console, link, status_, partitions)
 

@@ -1,0 +1,73 @@
+"""What systemd is told of a service (`Type=notify`): ready, what it does, alive. Runs in the loop of `twinlog run`.
+
+Without NOTIFY_SOCKET nothing is said. The loop says that it is alive itself, so one that hangs is started anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+_LOOK_SECONDS: Final = 0.5
+Phases = Callable[[], Sequence[str] | None]
+"""The phase of each link; None while it is not known yet which there are."""
+
+
+@dataclass
+class Supervisor:
+    """The socket of the one who started us, and how often it wants to hear of us."""
+
+    address: str
+    watchdog_seconds: float | None = None
+    _ready: bool = field(default=False, init=False)
+    _said: str = field(default="", init=False)
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Supervisor | None:
+        """Find it; None when nobody wants to be told."""
+        address = environment.get("NOTIFY_SOCKET", "")
+        if not address.startswith(("/", "@")):
+            return None
+        # WATCHDOG_PID names whom the watchdog is for: a child inherits the variables, not the duty.
+        ours = environment.get("WATCHDOG_PID") in {None, str(os.getpid())}
+        usec = environment.get("WATCHDOG_USEC", "")
+        return cls(address, int(usec) / 1e6 if ours and usec.isdigit() and int(usec) else None)
+
+    async def follow(self, phases: Phases) -> None:
+        """Tell how the links stand until cancelled, then that the end has begun."""
+        pause = min(_LOOK_SECONDS, (self.watchdog_seconds or 60.0) / 3)
+        try:
+            while True:
+                self.look(phases())
+                if self.watchdog_seconds is not None:
+                    self._tell("WATCHDOG=1")
+                await asyncio.sleep(pause)
+        finally:
+            self._tell("STOPPING=1")
+
+    def look(self, phases: Sequence[str] | None) -> None:
+        """Say what is new. Ready means that no link is starting: one that waits for a cluster must not end the rest."""
+        if phases is None or (not self._ready and "starting" in phases):
+            return
+        counts = Counter(phases)
+        status = ", ".join(f"{count} {phase}" for phase, count in sorted(counts.items())) or "no links"
+        news = [] if self._ready else ["READY=1"]
+        if status != self._said:
+            news.append(f"STATUS=links: {status}")
+        self._ready, self._said = True, status
+        if news:
+            self._tell("\n".join(news))
+
+    def _tell(self, text: str) -> None:
+        where = "\0" + self.address[1:] if self.address.startswith("@") else self.address
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
+            # A full or vanished socket is the supervisor's trouble; records go on.
+            try:
+                sock.sendto(text.encode(), socket.MSG_DONTWAIT, where)
+            except OSError:
+                return

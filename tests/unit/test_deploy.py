@@ -1,0 +1,26 @@
+import re
+import tomllib
+from pathlib import Path
+
+import yaml  # type: ignore[import-untyped]
+
+from twinlog.config.resolve import load_file
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_link_of_the_compose_file_is_valid_and_leads_between_its_brokers():
+    services = yaml.safe_load((ROOT / "deploy/docker/compose.yml").read_text())["services"]
+    (link,) = load_file(ROOT / "deploy/docker/links.properties").links
+    for alias in (link.source, link.target):
+        assert services[alias]["environment"]["KAFKA_ADVERTISED_LISTENERS"] == f"PLAINTEXT://{alias}:9092"
+    assert services["twinlog"]["volumes"] == ["./links.properties:/etc/twinlog/twinlog.properties:ro"]
+    assert link.source_admin.bootstrap_servers + link.target_admin.bootstrap_servers == ("east:9092", "west:9092")
+
+
+def test_the_light_install_asks_for_the_same_versions_and_for_no_spark():
+    whole = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    lines = (ROOT / "deploy/client/requirements.txt").read_text().splitlines()
+    light = {line for line in lines if not line.startswith("#")}
+    assert light <= whole
+    assert not {re.split(r"[\[><=]", line)[0] for line in light} & {"pyspark", "pyarrow", "fastapi"}

@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from twinlog.config.resolve import resolve
+from twinlog.config.samples import sample
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import ClusterUnreachable
+from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.ledger import Engine
+from twinlog.model.names import TopicPartition
+from twinlog.surface.cli.main import app
+from twinlog.surface.cli.top import Seen, screen
+
+
+@pytest.fixture
+def links() -> tuple[LinkSettings, ...]:
+    return resolve(sample("active-active").encode(), "f", (), {}).links
+
+
+def drawn(found: Seen, height: int = 24) -> list[str]:
+    console = Console(width=80, height=height, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(screen(Path("f"), found, {"east->west": [1.0, 5.0]}, 80, height))
+    return console.export_text().splitlines()
+
+
+def test_the_furthest_partitions_come_first_and_all_fits_the_screen(links: tuple[LinkSettings, ...]):
+    parts = tuple(PartitionStatus(TopicPartition("orders", n), "orders", 0, n * 10, None) for n in range(100))
+    status = LinkStatus("east->west", Engine(engine_id="e", phase="running"), parts, now_ms=1)
+    lines = drawn([(links[0], status), (links[1], ClusterUnreachable("east", "no answer"))])
+    assert len(lines) <= 24
+    text = "\n".join(lines)
+    assert "…" not in "\n".join(lines[:6])
+    assert "west->east: east" in text
+    assert text.index("orders-99") < text.index("orders-98")
+    assert "orders-0 " not in text
+
+
+def test_many_troubles_leave_room_and_are_counted(links: tuple[LinkSettings, ...]):
+    lines = drawn([(links[0], ClusterUnreachable("west", "no answer")) for _ in range(4)], height=12)
+    assert any("and 2 more" in line for line in lines)
+
+
+def test_without_a_terminal_it_points_at_status(tmp_path: Path):
+    file = tmp_path / "f.properties"
+    file.write_text(sample("chain"))
+    assert "twinlog status" in str(CliRunner().invoke(app, ["top", "-c", str(file)]).exception)
