@@ -20,7 +20,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos compat fuzz bench page promtool proofs reference clean
+.PHONY: help setup check test demo chaos compat fuzz bench page promtool proofs reference docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -88,6 +88,10 @@ reference: $(READY) ## write the generated pages of docs/reference and the examp
 	$(PY) -m twinlog.config.reference
 	$(PY) -m twinlog.config.samples
 	$(PY) -m twinlog.surface.cli.reference
+
+# In an environment of its own: the site's tools are no business of the code.
+docs: $(READY) ## the documentation as a site, in .state/site; any warning fails
+	NO_MKDOCS_2_WARNING=1 $(UV) run --locked --isolated --only-group docs mkdocs build --strict --quiet
 
 clean: ## remove the virtual environment and all caches of tools
 	rm -rf $(VENV) .state dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse
