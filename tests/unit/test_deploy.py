@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
 
-from twinlog.config.resolve import load_file
+from twinlog.config.resolve import load_file, resolve
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,3 +24,14 @@ def test_the_light_install_asks_for_the_same_versions_and_for_no_spark():
     light = {line for line in lines if not line.startswith("#")}
     assert light <= whole
     assert not {re.split(r"[\[><=]", line)[0] for line in light} & {"pyspark", "pyarrow", "fastapi"}
+
+
+def test_the_settings_that_the_chart_comes_with_are_valid_without_a_remark():
+    values = yaml.safe_load((ROOT / "deploy/helm/twinlog/values.yaml").read_text())
+    resolved = resolve(values["config"].encode(), "values.yaml", (), {})
+    assert ([link.name for link in resolved.links], resolved.findings) == (["east->west"], ())
+
+
+def test_the_chart_is_of_the_version_of_the_code():
+    chart = yaml.safe_load((ROOT / "deploy/helm/twinlog/Chart.yaml").read_text())
+    assert chart["appVersion"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
