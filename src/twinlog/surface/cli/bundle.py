@@ -56,7 +56,7 @@ def bundle(
         contents |= asyncio.run(_asked(resolved.links))
     for file in log or ():
         contents[f"logs/{file.name}"] = _tail(file)
-    secrets = set(secrets_of(resolved.links))
+    secrets = set(secrets_of([resolved.links, resolved.heartbeats, resolved.service]))
     try:
         write(path, {name: redact(text, secrets) for name, text in contents.items()})
     except OSError as error:
