@@ -117,7 +117,7 @@ class LinkEngine:
                 await life
         except TimeoutError:  # a cluster that is away would hold us for ever; stopping is safe at any moment
             log.warning("%s: stopped hard: %s", self.link.name, self.trouble or "the epoch did not end in time")
-            self.phase = "superseded" if self.phase == "superseded" else "stopped"
+            self._enter("stopped", self.trouble)
 
     async def _live(self) -> None:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
@@ -174,7 +174,7 @@ class LinkEngine:
 
     async def _stand_still(self, watch: SwitchWatch) -> None:
         """Until the switch lets the link copy again; meanwhile an old primary that comes back is shut."""
-        self.phase, self.trouble = "switched", watch.reason
+        self._enter("switched", watch.reason)
         log.warning("%s: %s", self.link.name, watch.reason)
         while watch.holds and not self._stopping.is_set():
             self._see_that_all_live()
@@ -184,7 +184,12 @@ class LinkEngine:
             await self._pause(_TICK_S)
         self.trouble = None
         if not self._stopping.is_set():
-            self.phase = "starting"
+            self._enter("starting")
+
+    def _enter(self, phase: Phase, trouble: str | None = None) -> None:
+        """Go on to another phase. Superseded is the last one, whatever was under way when it was heard (R10)."""
+        if self.phase != "superseded":
+            self.phase, self.trouble = phase, trouble
 
     def stop(self) -> None:
         """Ask for a clean end: what was read is written and noted."""
@@ -199,8 +204,8 @@ class LinkEngine:
             try:
                 done = await work()
             except (ClusterError, *ConnectionTrouble) as error:
-                self.phase, self.trouble = "waiting", f"{what}: {error}"
-                log.warning("%s: waiting: %s", self.link.name, self.trouble)
+                self._enter("waiting", f"{what}: {error}")
+                log.warning("%s: waiting: %s: %s", self.link.name, what, error)
                 await self._pause(pause)
                 pause = min(pause * 2, 10.0)
             else:
@@ -311,7 +316,7 @@ class LinkEngine:
                 next_beat = 0.0
             if self._query is None:
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
-                self.phase = "running"
+                self._enter("running")
             try:
                 failure = await asyncio.to_thread(_failure_of, self._query)
             except EngineDied:
@@ -319,7 +324,7 @@ class LinkEngine:
                 raise
             if failure is not None:
                 self.epochs_failed += 1
-                self.phase, self.trouble = "waiting", failure
+                self._enter("waiting", failure)
                 log.warning("%s: the query failed: %s", self.link.name, failure)
                 self._query = None
                 await self._pause(pause)
@@ -395,8 +400,7 @@ class LinkEngine:
         await asyncio.to_thread(_stop, query)
         self._query = None
         if not superseded:
-            self.phase = "switched" if held else "stopped"
-            self.trouble = watch.reason if held else self.trouble
+            self._enter("switched" if held else "stopped", watch.reason if held else self.trouble)
             self._heeded = watch.generation
             try:
                 async with asyncio.timeout(1.0):
