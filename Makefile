@@ -54,7 +54,7 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docs)
 
 test: $(READY) ## unit tests, then real brokers and real Spark
-	$(PY) -m pytest tests/unit
+	$(PY) -m pytest tests/unit -n 2
 	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist loadfile
 
 demo: $(READY) ## two local clusters, a link and a failover, live

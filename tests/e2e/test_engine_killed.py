@@ -32,6 +32,7 @@ def await_progress(ends: Ends, more: int) -> None:
     )
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R1", "R2", "R3", "R4", "R9")
 def test_an_engine_killed_twice_under_load_with_its_checkpoint_lost_copies_everything_once(
     make_ends: MakeEnds, tmp_path: Path
