@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from twinlog.errors import ClusterError
@@ -51,10 +51,24 @@ async def _ends(ctx: SwitchContext, view: LedgerView) -> tuple[dict[TopicPartiti
         committed = ctx.link.fetch.isolation == "read_committed"
         try:
             answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
-            return {p: int(end) for p, end in answers.items() if not isinstance(end, ClusterError)}, _now()
         except ClusterError:
-            pass  # it went away again: what is remembered counts
+            return remembered_ends(view)  # it went away again
+        return merged_ends(wanted, answers, remembered_ends(view), _now())
     return remembered_ends(view)
+
+
+def merged_ends(
+    wanted: Collection[TopicPartition],
+    answers: Mapping[TopicPartition, int | ClusterError],
+    remembered: tuple[dict[TopicPartition, int], int | None],
+    now_ms: int,
+) -> tuple[dict[TopicPartition, int], int | None]:
+    """What the source said, and what is remembered of partitions it said nothing about, as old as the older (R7)."""
+    fresh = {p: int(end) for p, end in answers.items() if not isinstance(end, ClusterError)}
+    if all(partition in fresh for partition in wanted):
+        return fresh, now_ms
+    ends, at_ms = remembered
+    return ends | fresh, at_ms
 
 
 def remembered_ends(view: LedgerView) -> tuple[dict[TopicPartition, int], int | None]:
