@@ -8,16 +8,14 @@ them is told back in the connector's words.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
-from twinlog.config.lookup import Origin
 from twinlog.config.properties import Entry
 from twinlog.config.replicator_keys import MUST_BE
-from twinlog.errors import Finding
+from twinlog.config.translated import Translated
 from twinlog.model.connectors import kind_of
 from twinlog.model.names import LinkName
 
@@ -40,43 +38,17 @@ def is_mirror_connector(entries: Mapping[str, Entry]) -> bool:
 
 
 @dataclass
-class MirrorConnector:
+class MirrorConnector(Translated):
     """A connector in the keys of this room, and the way back to its own."""
 
-    link: LinkName
-    file: str
-    entries: dict[str, Entry] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    _written: dict[str, str] = field(default_factory=dict)  # our key -> the connector's
-
-    def retold(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Findings in the words of the connector; what we implied ourselves is nobody's fault."""
-        told: dict[Finding, None] = {}
-        for finding in findings:
-            if finding.key in self.entries and finding.key not in self._written:
-                continue
-            key = finding.key if finding.key is None else self._written.get(finding.key, self._words(finding.key))
-            told[finding._replace(key=key, sentence=self._words(finding.sentence))] = None
-        return list(told)
-
-    def origins(self, origins: dict[str, dict[str, Origin]]) -> None:
-        """Let the origins of settings name the keys of the connector."""
-        for table in origins.values():
-            for name, origin in table.items():
-                if origin.key is not None:
-                    written = self._written.get(origin.key)
-                    table[name] = Origin(origin.value, written, origin.line if written else None)
-
-    def _words(self, sentence: str) -> str:
+    def _phrases(self) -> Iterable[tuple[str, str]]:
         source, target = self.link
-        for ours, theirs in (
+        return (
             (f"{self.link}.", ""),
             (f"{source}.bootstrap.servers", "source.cluster.bootstrap.servers"),
             (f"{target}.bootstrap.servers", "target.cluster.bootstrap.servers"),
             (", by MirrorMaker 2 too", ""),
-        ):
-            sentence = sentence.replace(ours, theirs)
-        return sentence
+        )
 
     # --- translating --------------------------------------------------------------------------------------------------
 
@@ -111,16 +83,6 @@ class MirrorConnector:
         }
         for key, value in implied.items():
             self.entries.setdefault(key, Entry(key, 1, value, value))
-
-    def _put(self, key: str, entry: Entry, *, weak: bool = False) -> None:
-        if weak and key in self.entries:
-            return
-        self.entries[key] = dataclasses.replace(entry, key=key)
-        self._written[key] = entry.key
-
-    def _note(self, level: Any, entry: Entry | None, sentence: str, key: str | None = None) -> None:
-        line, name = (None, key) if entry is None else (entry.line, entry.key)
-        self.findings.append(Finding(level, self.file, line, name, sentence))
 
     def check_aliases(self, entries: Mapping[str, Entry]) -> None:
         """Both must be there and differ; a ledger is named by them."""

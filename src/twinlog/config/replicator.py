@@ -12,14 +12,13 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from twinlog.config.catalogue import CATALOGUE
 from twinlog.config.keys import Scope
-from twinlog.config.lookup import Origin
 from twinlog.config.properties import Entry, parse_properties
 from twinlog.config.replicator_keys import IMPLIED, MEANINGLESS, MUST_BE, RENAMED, Rename
+from twinlog.config.translated import Translated
 from twinlog.errors import Finding
 from twinlog.model.names import LinkName
 
@@ -67,36 +66,12 @@ def is_connector(entries: Mapping[str, Entry]) -> bool:
 
 
 @dataclass
-class Connector:
+class Connector(Translated):
     """A connector file in the keys of this room, and the way back to its own."""
 
-    link: LinkName
-    file: str
-    entries: dict[str, Entry] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-    _written: dict[str, str] = field(default_factory=dict)  # our key -> the file's
-
-    def retold(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Findings in the words of the file; what we implied ourselves is nobody's fault."""
-        told: dict[Finding, None] = {}
-        for finding in findings:
-            if finding.key in self.entries and finding.key not in self._written:
-                continue
-            key = finding.key if finding.key is None else self._written.get(finding.key, self._words(finding.key))
-            told[finding._replace(key=key, sentence=self._words(finding.sentence))] = None
-        return list(told)
-
-    def origins(self, origins: dict[str, dict[str, Origin]]) -> None:
-        """Let the origins of settings name the keys of the file."""
-        for table in origins.values():
-            for name, origin in table.items():
-                if origin.key is not None:
-                    written = self._written.get(origin.key)
-                    table[name] = Origin(origin.value, written, origin.line if written else None)
-
-    def _words(self, sentence: str) -> str:
+    def _phrases(self) -> Iterable[tuple[str, str]]:
         source, target = self.link
-        for ours, theirs in (
+        return (
             (f"{self.link}.source.consumer.", "src.consumer."),
             (f"{self.link}.producer.override.", "producer.override."),
             (f"{self.link}.", ""),
@@ -105,9 +80,7 @@ class Connector:
             (f"{source}.bootstrap.servers", "src.kafka.bootstrap.servers"),
             (f"{target}.bootstrap.servers", "dest.kafka.bootstrap.servers"),
             (", by MirrorMaker 2 too", ""),
-        ):
-            sentence = sentence.replace(ours, theirs)
-        return sentence
+        )
 
     # --- translating --------------------------------------------------------------------------------------------------
 
@@ -163,14 +136,6 @@ class Connector:
             return
         written = entry.written if entry.provided else value
         self._put(f"{self.link}.{rename.name}", dataclasses.replace(entry, value=value, written=written))
-
-    def _put(self, key: str, entry: Entry) -> None:
-        self.entries[key] = dataclasses.replace(entry, key=key)
-        self._written[key] = entry.key
-
-    def _note(self, level: Any, entry: Entry | None, sentence: str) -> None:
-        line, key = (None, None) if entry is None else (entry.line, entry.key)
-        self.findings.append(Finding(level, self.file, line, key, sentence))
 
 
 def translate(entries: Mapping[str, Entry], file: str) -> Connector:
