@@ -1,7 +1,3 @@
-from pathlib import Path
-
-import pytest
-
 from twinlog.surface.cli import reference
 from twinlog.surface.cli.main import app
 
@@ -13,11 +9,3 @@ def test_every_command_is_on_the_page():
     assert [name for name in [*named, *nouns] if f"\n## twinlog {name}\n" not in text] == []
     assert "\n## twinlog switch resume\n" in text
     assert "| `--output`, `-o` `table \\| json` | table or json | `table` |" in text
-
-
-def test_a_stale_page_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.chdir(tmp_path)
-    assert reference.main(["--check"]) == 1
-    assert "make reference" in capsys.readouterr().err
-    assert reference.main([]) == 0
-    assert reference.main(["--check"]) == 0

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from twinlog.config import samples
 from twinlog.config.resolve import resolve
 from twinlog.config.samples import TOPOLOGIES, sample
 from twinlog.surface.cli.init import Template
@@ -72,13 +71,3 @@ def test_init_asks_for_names_and_places(tmp_path: Path, monkeypatch: pytest.Monk
     assert result.exit_code == 0, result.output
     resolved = resolve(file.read_bytes(), "f", (), {})
     assert [(link.name, link.topics.include) for link in resolved.links] == [("rome->west", ("invoices",))]
-
-
-def test_stale_examples_are_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    monkeypatch.chdir(tmp_path)
-    assert samples.main(["--check"]) == 1
-    assert "make reference" in capsys.readouterr().err
-    assert samples.main([]) == 0
-    assert samples.main(["--check"]) == 0

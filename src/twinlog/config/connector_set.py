@@ -191,17 +191,7 @@ def _lone_heartbeats(
         if errors := _errors(found.findings):
             troubles[connector.name] = "; ".join(errors)
             continue
-        for link in found.links:
-            if link.emit_heartbeats_enabled:
-                yield HeartbeatPair(
-                    source=link.source,
-                    target=link.target,
-                    target_producer=link.target_producer,
-                    target_admin=link.target_admin,
-                    seconds=link.emit_heartbeats_seconds,
-                    replication_factor=link.heartbeats_replication_factor,
-                    admin_timeout_ms=link.admin_timeout_ms,
-                )
+        yield from (HeartbeatPair.of(link) for link in found.links if link.emit_heartbeats_enabled)
 
 
 def _together(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from twinlog.config.catalogue import CATALOGUE
+from twinlog.config.generated import keep
 from twinlog.config.keys import Key, Meaningless, Refused, Scope, Supported
 from twinlog.config.precedence import (
     SOURCE_ADMIN,
@@ -119,18 +120,5 @@ def _sentence(reason: str) -> str:
     return f"{reason[0].upper()}{reason[1:]}."
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page, or with --check tell whether it is the one that would be written."""
-    wanted = page()
-    if arguments == ["--check"]:
-        current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-        if current != wanted:
-            sys.stderr.write(f"{PAGE}: it is not what the catalogue says; run `make reference`\n")
-        return int(current != wanted)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(keep({PAGE: page()}, "the catalogue says", sys.argv[1:]))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from twinlog.config.generated import keep
+
 FOLDER: Final = Path("examples")
 DEFAULT_TOPICS: Final = "orders, payments.*"
 IDENTITY: Final = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
@@ -133,20 +135,10 @@ def _lines(name: str, topology: Topology, places: Mapping[str, str], links: list
     yield "#on.gap = skip"
 
 
-def main(arguments: list[str]) -> int:
-    """Write all examples, or with --check tell whether they are the ones that would be written."""
-    stale = False
-    for name in TOPOLOGIES:
-        path = FOLDER / f"{name}.properties"
-        if arguments == ["--check"]:
-            if not path.exists() or path.read_text(encoding="utf-8") != sample(name):
-                sys.stderr.write(f"{path}: it is not what `twinlog init` writes; run `make reference`\n")
-                stale = True
-        else:
-            FOLDER.mkdir(parents=True, exist_ok=True)
-            path.write_text(sample(name), encoding="utf-8")
-    return int(stale)
+def files() -> dict[Path, str]:
+    """All of examples/."""
+    return {FOLDER / f"{name}.properties": sample(name) for name in TOPOLOGIES}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(keep(files(), "`twinlog init` writes", sys.argv[1:]))

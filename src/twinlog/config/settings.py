@@ -178,9 +178,9 @@ class LinkSettings(_Frozen):
 
 
 class HeartbeatPair(_Frozen):
-    """A pair of clusters that is no link but still gets heartbeats, as with MirrorMaker 2.
+    """A pair of clusters that gets heartbeats; as with MirrorMaker 2 it need not be a link.
 
-    With A->B alone, B->A is such a pair: its heartbeats are written to A, and the link A->B carries them to B.
+    With A->B alone, B->A is a pair as well: its heartbeats are written to A, and the link A->B carries them to B.
     """
 
     source: str
@@ -191,6 +191,19 @@ class HeartbeatPair(_Frozen):
     # -1: the target's own default.
     replication_factor: int
     admin_timeout_ms: int
+
+    @classmethod
+    def of(cls, link: LinkSettings) -> HeartbeatPair:
+        """The heartbeats of a pair that is a link."""
+        return cls(
+            source=link.source,
+            target=link.target,
+            target_producer=link.target_producer,
+            target_admin=link.target_admin,
+            seconds=link.emit_heartbeats_seconds,
+            replication_factor=link.heartbeats_replication_factor,
+            admin_timeout_ms=link.admin_timeout_ms,
+        )
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ import javaproperties
 from twinlog.errors import BrokerNotReady
 from twinlog.local.archive import adopt_recording, archive_options, archive_path
 from twinlog.local.blueprint import Node
-from twinlog.local.folders import write_atomically
+from twinlog.local.folders import log_tail, write_atomically
 from twinlog.local.jars import KAFKA, class_path, resolve
 from twinlog.local.java import find_java
 from twinlog.local.process import command_line, lives
@@ -197,13 +197,6 @@ class Broker:
         self.stop()
         self.start(timeout)
 
-    def log_tail(self, lines: int = 20) -> str:
-        """Return the end of the broker's log."""
-        try:
-            return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
-        except FileNotFoundError:
-            return "(there is no log)"
-
     def _ready(self) -> bool:
         if self._log_start is None:
             # Somebody else started it; its port opens before it is ready only in the first second of its life.
@@ -218,7 +211,7 @@ class Broker:
             node_id=self.node_id,
             problem=problem,
             log=str(self.log),
-            log_tail=self.log_tail(),
+            log_tail=log_tail(self.log, 20),
         )
 
     def _records(self) -> bool:

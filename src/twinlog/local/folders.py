@@ -1,4 +1,4 @@
-"""Where Twinlog keeps things of its own on this machine: a cache that may be deleted, and state that may not."""
+"""Where Twinlog keeps things of its own on this machine, in a cache that may be deleted or as state that may not."""
 
 from __future__ import annotations
 
@@ -35,3 +35,11 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
         file.write(text)
     unfinished.replace(path)
+
+
+def log_tail(log: Path, lines: int) -> str:
+    """Return the end of what a process said, for an error."""
+    try:
+        return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return "(there is no log)"

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.config.settings import HeartbeatPair
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
 from twinlog.model.mirrormaker import Heartbeat, NotReadable
@@ -104,7 +104,7 @@ class Heartbeats:
 
     def __post_init__(self) -> None:
         link = self.ends.link
-        self.pulse = Pulse(_pair(link), self.ends.target)
+        self.pulse = Pulse(HeartbeatPair.of(link), self.ends.target)
         ears = Cluster(link.target_consumer, f"twinlog|{link.name}|canary")
         self.canary = Canary(ears, link.naming.remote(link.source, HEARTBEATS))
 
@@ -146,15 +146,3 @@ class Heartbeats:
             await asyncio.gather(self._listening, return_exceptions=True)
         await self.canary.cluster.close()
         await self.pulse.close()
-
-
-def _pair(link: LinkSettings) -> HeartbeatPair:
-    return HeartbeatPair(
-        source=link.source,
-        target=link.target,
-        target_producer=link.target_producer,
-        target_admin=link.target_admin,
-        seconds=link.emit_heartbeats_seconds,
-        replication_factor=link.heartbeats_replication_factor,
-        admin_timeout_ms=link.admin_timeout_ms,
-    )

@@ -85,13 +85,6 @@ class EngineProcess:
             self.kill()
         self._let_go()
 
-    def log_tail(self, lines: int = 15) -> str:
-        """Return the end of what it said."""
-        try:
-            return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
-        except FileNotFoundError:
-            return "(there is no log)"
-
     def _let_go(self) -> None:
         """Forget the ended process: first its lifeline, which must not fire at a reused process id."""
         if self._lifeline is not None:

@@ -23,6 +23,7 @@ from twinlog.local.demo.gauge import Gauge, Reading, quantile
 from twinlog.local.demo.load import PacedLoad
 from twinlog.local.demo.proof import Proof, file_logs, judge
 from twinlog.local.demo.tail import TargetTail
+from twinlog.local.folders import log_tail
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics import TopicFacts
 
@@ -251,7 +252,7 @@ class Story:
         self._show(Scene(link.source, link.target, self.remote, elapsed, self._steps.now(), reading))
 
     def _failed(self, problem: str) -> DemoFailed:
-        return DemoFailed(problem, str(self.engine.log), self.engine.log_tail())
+        return DemoFailed(problem, str(self.engine.log), log_tail(self.engine.log, 15))
 
 
 @dataclass

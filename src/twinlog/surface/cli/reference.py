@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import typer.main
 
+from twinlog.config.generated import keep
 from twinlog.surface.cli.main import app
 
 _WORDS: Final[dict[Any, str]] = {int: "N", float: "N", Path: "PATH"}
@@ -104,18 +105,5 @@ def _prose(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page, or with --check tell whether it is the one that would be written."""
-    wanted = page()
-    if arguments == ["--check"]:
-        current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-        if current != wanted:
-            sys.stderr.write(f"{PAGE}: it is not what the commands say; run `make reference`\n")
-        return int(current != wanted)
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(keep({PAGE: page()}, "the commands say", sys.argv[1:]))
