@@ -1,0 +1,46 @@
+"""The composition root: nothing below builds its own clients, nothing here decides.
+
+links        all links of one process, and Spark under them
+links_store  where links made over HTTP are kept, and who looks after them
+questions    what is asked about a link, from anywhere
+actions      what is done to a link by a command of its own
+spark        the session that copies, verifies and rehearses
+"""
+
+from twinlog.service.actions import drills, forget_topic, switching, verify_link
+from twinlog.service.links import Service
+from twinlog.service.links_store import cluster_id_of, steward, store_of
+from twinlog.service.questions import (
+    examine_link,
+    group_explanation,
+    group_report,
+    link_differences,
+    observer,
+    offset_resets,
+    takeover_preview,
+    topic_explanation,
+    translate_position,
+)
+from twinlog.service.spark import SparkPlace, scratch_folder
+
+__all__ = [
+    "Service",
+    "SparkPlace",
+    "cluster_id_of",
+    "drills",
+    "examine_link",
+    "forget_topic",
+    "group_explanation",
+    "group_report",
+    "link_differences",
+    "observer",
+    "offset_resets",
+    "scratch_folder",
+    "steward",
+    "store_of",
+    "switching",
+    "takeover_preview",
+    "topic_explanation",
+    "translate_position",
+    "verify_link",
+]

@@ -1,0 +1,70 @@
+"""What commands do to a link, with a Spark session of their own where one is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from twinlog.audit.verify import OnProgress, Verification
+from twinlog.audit.verify_plan import Planner, VerifyWish
+from twinlog.config.pair import Pair
+from twinlog.config.settings import LinkSettings
+from twinlog.drill.canary import Canary
+from twinlog.drill.reports import Reports
+from twinlog.drill.run import Drills
+from twinlog.errors import UsageError
+from twinlog.flow.forget import forget
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.topics import TopicFacts
+from twinlog.model.verify_report import VerifyReport
+from twinlog.recovery.own_engines import EngineCopier
+from twinlog.recovery.switching import Switching
+from twinlog.service.questions import looking
+from twinlog.service.spark import SparkPlace, spark_session, spark_when_needed, stop_session
+
+
+def verify_link(
+    link: LinkSettings, wish: VerifyWish, spark: SparkPlace, state: Path, on_progress: OnProgress
+) -> VerifyReport:
+    """Compare both logs of a link on a Spark session of its own; the link may run meanwhile, here or elsewhere."""
+    on_progress("planning", 0, 0)
+    planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+    plan = planner.plan(wish)
+    slots = os.cpu_count() or 1
+    on_progress("starting Spark", 0, 0)
+    session = spark_session(spark, slots, state)
+    try:
+        return Verification(session, planner, slots, on_progress).run(wish, plan)
+    finally:
+        stop_session(session)
+
+
+@contextlib.contextmanager
+def switching(pair: Pair, spark: SparkPlace, folder: Path, state: Path) -> Iterator[Switching]:
+    """Switches of a pair of clusters. Spark starts only for a step that copies, and ends with the block."""
+    with spark_when_needed(spark, state) as starter:
+        yield Switching(pair, EngineCopier(starter, state), folder)
+
+
+@contextlib.contextmanager
+def drills(
+    pair: Pair, spark: SparkPlace, reports: Path, state: Path, say: Callable[[str], None] = print
+) -> Iterator[Drills]:
+    """Rehearsals of a link. Spark starts only for a canary, and ends with the block."""
+    with spark_when_needed(spark, state) as starter:
+        switch = Switching(pair, EngineCopier(starter, state), state / "switch")
+        canary = Canary(pair, starter, state, say)
+        yield Drills(pair, looking(pair.link), switch, canary.run, Reports(reports), say)
+
+
+async def forget_topic(link: LinkSettings, topic: str) -> None:
+    """Let a topic begin anew, once its target topic is gone."""
+    admin = ClusterAdmin(link.target_admin)
+    remote = link.naming.remote(link.source, topic)
+    there = (await asyncio.to_thread(admin.describe_topics, [remote]))[remote]
+    if isinstance(there, TopicFacts):
+        raise UsageError(f"{remote}: still exists on {link.target}; delete it first, or its records would be doubled")
+    await forget(link, topic)

@@ -1,0 +1,186 @@
+"""All links of one process: what is built for each, in which order it starts and stops, and why.
+
+    settings ─▶ Spark session (once, slow: it starts while the clusters are asked) ─▶ one engine per link, side by side,
+                                                                                    each with its chores
+
+Stopping goes the other way: engines first, each letting its epoch finish, then Spark. A changed settings file replaces
+single engines meanwhile (flow/fleet.py). No logic lives here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from twinlog.audit.verify import OnProgress, Verification
+from twinlog.audit.verify_plan import Planner, VerifyWish
+from twinlog.config.changes import Change
+from twinlog.config.pair import Pair, stand_in_pair
+from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.connectors.states import EngineSight
+from twinlog.connectors.steward import Position
+from twinlog.drill.canary import Canary
+from twinlog.drill.reports import Reports
+from twinlog.drill.run import Drills
+from twinlog.flow.engine import LinkEngine
+from twinlog.flow.fleet import Engine, Fleet
+from twinlog.flow.query import start_query
+from twinlog.flow.source import LinkRun
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.verify_report import VerifyReport
+from twinlog.recovery.guard import ReturnGuard
+from twinlog.recovery.own_engines import EngineCopier
+from twinlog.recovery.switching import Switching
+from twinlog.service.actions import forget_topic
+from twinlog.service.questions import looking, observer
+from twinlog.service.spark import SPARE_SLOTS, SparkPlace, spark_session, stop_session
+from twinlog.sync.chores import Chores
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.heartbeat_pairs import HeartbeatPairs
+from twinlog.sync.link_chores import chores_of
+from twinlog.sync.link_topics import LinkTopics
+from twinlog.sync.settings_file import SettingsFile
+
+
+class Service:
+    """All links of one process."""
+
+    def __init__(
+        self,
+        links: Sequence[LinkSettings],
+        spark: SparkPlace,
+        state: Path,
+        heartbeats: Sequence[HeartbeatPair] = (),
+        *,
+        stays: bool = False,
+    ) -> None:
+        """Nothing is started yet. One that `stays` begins without links: `become` brings them, at once or over HTTP."""
+        self._stays = stays
+        self._links = links
+        self._heartbeats = heartbeats
+        self._heartbeat_pairs = HeartbeatPairs()
+        self._spark = spark
+        self._state = state
+        self._session: Any = None
+        self._cores = os.cpu_count() or 1
+        self._slots = sum(link.tasks_max or self._cores for link in links) + SPARE_SLOTS
+        self._fleet = Fleet(self._engine, stays=stays)
+        self._settings_file = SettingsFile()
+
+    @property
+    def engines(self) -> list[Engine]:
+        """The engines of all links."""
+        return self._fleet.engines
+
+    def _engine(self, link: LinkSettings) -> LinkEngine:
+        ends = LinkEnds.of(link)
+        topics = LinkTopics(link, ends.source, ends.target)
+        chores = Chores(link.name, [*chores_of(ends), self._settings_file])
+        return LinkEngine(
+            link,
+            topics,
+            self._start_query,
+            self._state / "checkpoints",
+            self._cores,
+            chores,
+            on_held=ReturnGuard(stand_in_pair(link)),
+        )
+
+    def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
+        return start_query(self._session, run, checkpoint)
+
+    async def run(self) -> None:
+        """Run all links until each has ended. One link's end does not end another's (R8)."""
+        # Before Spark, which is slow: settings that cannot work on this machine are told at once.
+        engines = [] if self._stays else [self._engine(link) for link in self._links]
+        await asyncio.to_thread(self._start_spark)
+        try:
+            await self._heartbeat_pairs.become(self._heartbeats)
+            await self._fleet.run(engines)
+        finally:
+            await self._heartbeat_pairs.become(())
+            await asyncio.to_thread(self._stop_spark)
+
+    def stop(self) -> None:
+        """Ask every engine for a clean end."""
+        self._fleet.stop()
+
+    async def apply(
+        self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair] = ()
+    ) -> tuple[Change, ...]:
+        """Make these the links: a changed file was read and is in order. Links that are equal are not touched."""
+        changes = await self.become(links, heartbeats)
+        self.accept()
+        return changes
+
+    async def become(self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
+        """Make these the links, wherever they were written."""
+        changes = await self._fleet.apply(links)
+        await self._heartbeat_pairs.become(heartbeats)
+        return changes
+
+    def accept(self) -> None:
+        """Show in the status of every link that the file is in force."""
+        self._settings_file.accepted()
+
+    def reject(self, reasons: Iterable[str]) -> None:
+        """Show in the status of every link that the file is wrong and that it runs with what was read before."""
+        self._settings_file.rejected(reasons)
+
+    def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
+        """Compare both logs of a link on the session that its engine runs on. Blocks: call it in a thread."""
+        on_progress("planning", 0, 0)
+        planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+        return Verification(self._session, planner, self._cores, on_progress).run(wish, planner.plan(wish))
+
+    def switching(self, pair: Pair, folder: Path) -> Switching:
+        """Switches of a pair, with engines on the session that is there."""
+        return Switching(pair, EngineCopier(lambda: self._start_query, self._state / "switch"), folder)
+
+    def drills(self, pair: Pair, reports: Path, say: Callable[[str], None]) -> Drills:
+        """Rehearsals of a pair, with engines on the session that is there."""
+        state = self._state / "drill"
+        canary = Canary(pair, lambda: self._start_query, state, say)
+        return Drills(
+            pair, looking(pair.link), self.switching(pair, state / "switch"), canary.run, Reports(reports), say
+        )
+
+    # --- what the steward of connectors asks ---------------------------------------------------------------------
+
+    async def restart(self, link: str) -> None:
+        """Begin a link anew."""
+        await self._fleet.restart(link)
+
+    def sight(self, link: str) -> EngineSight | None:
+        """How the engine of a link stands; None when it has none here."""
+        engine = next((one for one in self.engines if one.link.name == link), None)
+        if engine is None:
+            return None
+        failure = self._fleet.failure(link)
+        if failure is not None:
+            return EngineSight("waiting", str(failure), 0)
+        return EngineSight(engine.phase, engine.trouble, engine.link.tasks_max or self._cores)
+
+    def check(self, link: LinkSettings) -> None:
+        """Build a link's engine and drop it: settings that cannot work on this machine raise."""
+        self._engine(link)
+
+    async def positions(self, link: LinkSettings) -> list[Position]:
+        """How far a link is, by its ledger."""
+        status = await observer(link).look()
+        return [(part.partition.topic, part.partition.partition, part.source_next) for part in status.partitions]
+
+    async def forget(self, link: LinkSettings, topic: str) -> None:
+        """Let a topic begin anew."""
+        await forget_topic(link, topic)
+
+    def _start_spark(self) -> None:
+        self._session = spark_session(self._spark, self._slots, self._state)
+
+    def _stop_spark(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            stop_session(session)

@@ -1,0 +1,49 @@
+"""The cluster that keeps links made over HTTP, and the steward of a service's connectors over it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+
+from twinlog.config.resolve import Resolved
+from twinlog.config.settings import ClientSettings
+from twinlog.connectors.audit import Audit
+from twinlog.connectors.steward import Runner, Steward
+from twinlog.errors import UsageError
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.links_topic import LinksTopic
+
+
+def store_of(file: Resolved) -> ClientSettings:
+    """The cluster that keeps what is made over HTTP."""
+    store = file.service.store or next((link.target_admin for link in file.links), None)
+    if store is None:
+        raise UsageError("links made over HTTP need a place: set store.bootstrap.servers, or a link in the file")
+    return store
+
+
+def cluster_id_of(file: Resolved) -> Callable[[], str]:
+    """Ask that cluster for its id, once."""
+    admin = ClusterAdmin(store_of(file))
+    return functools.cache(admin.fetch_cluster_id)
+
+
+def steward(runner: Runner, file: Resolved, instance: str, url: str | None) -> Steward:
+    """The steward of a service's connectors; the file says where they are kept."""
+    settings, store = file.service, store_of(file)
+    return Steward(
+        runner,
+        lambda on_news, on_turn: LinksTopic(
+            store,
+            settings.group_id,
+            replication_factor=settings.store_replication_factor,
+            on_news=on_news,
+            on_turn=on_turn,
+        ),
+        settings.group_id,
+        instance,
+        url,
+        os.environ,
+        Audit(settings.http.audit_file),
+    )

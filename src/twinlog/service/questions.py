@@ -1,0 +1,89 @@
+"""What commands and faces ask about a link, from anywhere: nothing here needs Spark, an engine or a service."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from twinlog.config.settings import LinkSettings
+from twinlog.doctor.answers import Diagnosis
+from twinlog.doctor.gather import gather
+from twinlog.doctor.registry import examine
+from twinlog.errors import UsageError
+from twinlog.flow.observe import Observer
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.view import LedgerView
+from twinlog.model.health import LinkStatus
+from twinlog.model.link_diff import LinkDiff
+from twinlog.model.names import TopicPartition
+from twinlog.sync.ends import LinkEnds
+from twinlog.sync.explain import GroupExplanation, TopicExplanation, explain_group, explain_topic
+from twinlog.sync.group_report import Answer, GroupReport, report_groups, translate
+from twinlog.sync.link_diff import differences
+from twinlog.sync.offset_reset import OffsetResets
+from twinlog.sync.takeover_preview import TakeoverRow, preview_takeover
+
+
+def observer(link: LinkSettings) -> Observer:
+    """Eyes on a link, from anywhere."""
+    admin = ClusterAdmin(link.source_admin)
+    committed = link.fetch.isolation == "read_committed"
+    return Observer(
+        link,
+        lambda wanted: admin.fetch_end_offsets(wanted, committed=committed),
+        admin.fetch_end_offsets if committed else None,
+    )
+
+
+def looking(link: LinkSettings) -> Callable[[], Awaitable[tuple[LinkStatus, LedgerView]]]:
+    """Look at a link and into its ledger, again and again."""
+    eyes = observer(link)
+
+    async def look() -> tuple[LinkStatus, LedgerView]:
+        return await eyes.look(), eyes.view
+
+    return look
+
+
+async def group_report(link: LinkSettings, wanted: Callable[[str], bool]) -> GroupReport:
+    """How the consumer groups of a link stand on both sides."""
+    return await report_groups(LinkEnds.of(link), wanted)
+
+
+async def translate_position(link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
+    """One position on the other side of a link."""
+    return await translate(LinkEnds.of(link), asked, offset, reverse=reverse)
+
+
+async def link_differences(link: LinkSettings, wanted: Callable[[str], bool]) -> LinkDiff:
+    """What is not the same on both ends of a link."""
+    return await differences(LinkEnds.of(link), wanted)
+
+
+async def topic_explanation(link: LinkSettings, topic: str) -> TopicExplanation:
+    """Whether and why a link mirrors a topic."""
+    return await explain_topic(LinkEnds.of(link), topic)
+
+
+async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
+    """Whether and why a link translates a group's positions."""
+    return await explain_group(LinkEnds.of(link), group)
+
+
+async def takeover_preview(
+    link: LinkSettings, *, offsets_topic: str | None, connector: str | None
+) -> list[TakeoverRow]:
+    """Where a link would go on behind MirrorMaker 2."""
+    return await preview_takeover(LinkEnds.of(link), offsets_topic=offsets_topic, connector=connector)
+
+
+async def examine_link(link: LinkSettings) -> list[Diagnosis]:
+    """Ask both clusters everything that a disaster would test, and judge it."""
+    return examine(await gather(link, looking(link)))
+
+
+def offset_resets(links: Sequence[LinkSettings], cluster: str) -> OffsetResets:
+    """The consumer groups of one cluster of the file, by its alias."""
+    admins = {link.target: link.target_admin for link in links} | {link.source: link.source_admin for link in links}
+    if cluster not in admins:
+        raise UsageError(f"{cluster}: no enabled link has that cluster; there are {', '.join(sorted(admins))}")
+    return OffsetResets(admins[cluster], ClusterAdmin(admins[cluster]))
