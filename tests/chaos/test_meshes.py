@@ -34,8 +34,13 @@ def test_a_full_mesh_of_three_copies_what_was_born_at_each_source(
             stack.enter_context(mesh.load(letter, topic, 1).in_background(rate=200))
         mesh.await_copies("A->B", 100)
         stack.close()
-        mesh.await_rest(topic, 1)
+        status = mesh.await_rest(topic, 1)
     mesh.check(topic)
+    # Of the two others' records, which lie at its source too, a link leaves all behind: their own links carry them.
+    for name, one in status.items():
+        own = next(load for born, load in mesh.loads if born == name[0])
+        (part,) = [part for part in one.partitions if part.partition.topic == topic]
+        assert (part.records, part.returned) == (own.count, sum(load.count for _, load in mesh.loads) - own.count)
 
 
 @pytest.mark.proves("R1", "R2", "R5")

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.load.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.errors import BrokerNotReady, UsageError
@@ -162,10 +162,7 @@ def test_brokers_do_not_outlive_a_killed_owner(tmp_path: Path) -> None:
         pid = int(owner.stdout.readline())
         assert not _ended(pid)
         owner.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while not _ended(pid):
-        assert time.monotonic() < deadline, f"broker {pid} still lives"
-        time.sleep(0.05)
+    wait_until(lambda: _ended(pid), bool, within_s=20, what=f"the end of broker {pid}")
 
 
 def test_the_command_line_starts_shows_and_stops(tmp_path: Path) -> None:

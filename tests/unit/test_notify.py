@@ -57,5 +57,12 @@ def test_the_loop_says_that_it_lives_and_when_it_ends(listener: socket.socket):
     assert asyncio.run(story())[:3] == ["READY=1\nSTATUS=links: no links", "WATCHDOG=1", "WATCHDOG=1"]
 
 
-def test_a_vanished_listener_disturbs_nobody(tmp_path: Path):
-    Supervisor(str(tmp_path / "gone")).look(["running"])
+def test_a_vanished_listener_disturbs_nobody_and_one_that_returns_hears_what_is_new(tmp_path: Path):
+    address = str(tmp_path / "gone")
+    supervisor = Supervisor(address)
+    supervisor.look(["running"])
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as returned:
+        returned.bind(address)
+        returned.settimeout(5)
+        supervisor.look(["running", "running"])
+        assert heard(returned) == "STATUS=links: 2 running"

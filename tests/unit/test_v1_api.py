@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms, everything
 
 from twinlog.errors import UsageError
@@ -29,22 +29,19 @@ def rooms() -> PaperRooms:
 @pytest.fixture(scope="module")
 def api(rooms: PaperRooms) -> Iterator[TestClient]:
     with TestClient(everything(rooms)) as client:
-        until(client, lambda: len(client.get("/v1/links/east-%3Ewest/history").json()["samples"]) > 1)
-        until(client, lambda: client.get(f"{LINK}/groups").json()["total"] > 0)
+        until(lambda: len(client.get(f"{LINK}/history").json()["samples"]) > 1, "two samples")
+        until(lambda: client.get(f"{LINK}/groups").json()["total"] > 0, "groups")
         yield client
 
 
-def until(_: TestClient, true: Any, within_s: float = 20) -> None:
-    end = time.monotonic() + within_s
-    while not true():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.02)
+def until(look: Callable[[], object], what: str) -> None:
+    wait_until(look, bool, within_s=20, what=what)
 
 
 def done(api: TestClient, answer: Any) -> dict[str, Any]:
     assert answer.status_code == 202, answer.text
     where = answer.headers["location"]
-    until(api, lambda: api.get(where).json()["status"] != "running")
+    until(lambda: api.get(where).json()["status"] != "running", f"the end of {where}")
     found: dict[str, Any] = api.get(where).json()
     return found
 
@@ -131,7 +128,7 @@ def test_a_switch_needs_the_typed_name_and_runs_once_for_a_key(api: TestClient, 
     other = api.post(f"{LINK}/switches", json={**wish, "command": "failback-delta"}, headers=key("switch"))
     assert (other.status_code, other.json()["code"]) == (409, "KEY_REUSED")
     bands = lambda: [b for b in api.get(f"{LINK}/history").json()["bands"] if b["kind"] == "switch"]  # noqa: E731
-    until(api, lambda: len(bands()) == 1)
+    until(lambda: len(bands()) == 1, "one band")
     assert bands()[0]["from_ms"] < bands()[0]["until_ms"]
     standing = api.get(f"{LINK}/switches").json()
     assert standing["switches"][-1]["outcome"] == "done"
@@ -168,14 +165,14 @@ def test_ready_means_that_data_moves(api: TestClient, rooms: PaperRooms) -> None
     assert api.get("/livez").status_code == 200
     assert api.get("/readyz").status_code == 200
     rooms.looks["west->east"].away = True
-    until(api, lambda: api.get("/readyz").status_code == 503)
+    until(lambda: api.get("/readyz").status_code == 503, "not ready")
     assert api.get("/readyz").json() == {"status": "not ready"}
     assert api.get("/readyz", params={"link": "east->west"}).status_code == 200
     assert "no broker answers" in api.get("/v1/readiness").json()["west->east"][0]
     away = next(link for link in api.get("/v1/links").json() if link["link"] == "west->east")
     assert away["state"] == "UNKNOWN"
     rooms.looks["west->east"].away = False
-    until(api, lambda: api.get("/readyz").status_code == 200)
+    until(lambda: api.get("/readyz").status_code == 200, "ready again")
 
 
 def test_the_stream_begins_with_all_links(api: TestClient) -> None:
