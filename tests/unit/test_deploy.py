@@ -1,12 +1,43 @@
+import ast
 import re
+import sys
 import tomllib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
 from twinlog.config.resolve import load_file, resolve
 
 ROOT = Path(__file__).parents[2]
+
+
+def project(folder: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
+
+
+def names(requirements: Iterable[str]) -> set[str]:
+    return {re.split(r"[\[><=]", one)[0].lower().replace("_", "-") for one in requirements}
+
+
+def modules(place: str, inside: str) -> Iterator[tuple[str, Path]]:
+    """What a line of force-include puts into the wheel, by the name that it is imported by."""
+    root = ROOT / "deploy/client" / place
+    for path in [root] if root.is_file() else root.rglob("*.py"):
+        if path.suffix == ".py":
+            parts = Path(inside, path.relative_to(root)).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports(path: Path) -> Iterator[str]:
+    """All of them, those within functions and for types as well."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def test_the_link_of_the_compose_file_is_valid_and_leads_between_its_brokers():
@@ -18,12 +49,34 @@ def test_the_link_of_the_compose_file_is_valid_and_leads_between_its_brokers():
     assert link.source_admin.bootstrap_servers + link.target_admin.bootstrap_servers == ("east:9092", "west:9092")
 
 
-def test_the_light_install_asks_for_the_same_versions_and_for_no_spark():
-    whole = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
-    lines = (ROOT / "deploy/client/requirements.txt").read_text().splitlines()
-    light = {line for line in lines if not line.startswith("#")}
-    assert light <= whole
-    assert not {re.split(r"[\[><=]", line)[0] for line in light} & {"pyspark", "pyarrow", "fastapi"}
+def test_the_light_client_asks_for_the_same_versions_and_for_no_spark():
+    whole, light = (project(place)["project"] for place in (".", "deploy/client"))
+    assert light["version"] == whole["version"]
+    assert light["requires-python"] == whole["requires-python"]
+    assert set(light["dependencies"]) <= set(whole["dependencies"])
+    assert not names(light["dependencies"]) & {"pyspark", "pyarrow", "fastapi"}
+
+
+def test_the_light_client_imports_nothing_that_it_does_not_bring():
+    client = project("deploy/client")
+    places = client["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    held = {module: path for place, inside in places.items() for module, path in modules(place, inside)}
+    assert "twinlog.client.mirror_client" in held
+    imported = {module: set(imports(path)) for module, path in held.items()}
+    missing = {
+        (module, one)
+        for module, those in imported.items()
+        for one in those
+        # `from twinlog.model import names` imports a module, `from twinlog.model.names import Topic` a word of it.
+        if one.startswith("twinlog.") and not {one, one.rpartition(".")[0]} & (set(held) - {"twinlog"})
+    }
+    assert missing == set()
+    foreign = (
+        {one.split(".")[0] for those in imported.values() for one in those} - sys.stdlib_module_names - {"twinlog"}
+    )
+    brought_by = packages_distributions()
+    brought = {next(iter(names(brought_by[one]))) for one in foreign}
+    assert brought == names(client["project"]["dependencies"])
 
 
 def test_the_settings_that_the_chart_comes_with_are_valid_without_a_remark():
@@ -34,4 +87,4 @@ def test_the_settings_that_the_chart_comes_with_are_valid_without_a_remark():
 
 def test_the_chart_is_of_the_version_of_the_code():
     chart = yaml.safe_load((ROOT / "deploy/helm/twinlog/Chart.yaml").read_text())
-    assert chart["appVersion"] == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert chart["appVersion"] == project(".")["project"]["version"]
