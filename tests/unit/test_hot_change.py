@@ -1,17 +1,20 @@
 """Following a settings file, and replacing only the engines that it concerns."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.keymaterial import KeyMaterial
 
 from twinlog.config.changes import diff_links
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
 from twinlog.config.watch import SettingsWatch
-from twinlog.errors import SettingsInvalid
-from twinlog.flow.fleet import Fleet
+from twinlog.errors import EngineBroke, EngineDied, SettingsInvalid, UsageError
+from twinlog.flow.fleet import Fleet, growing_pause
 
 FILE = "clusters = A, B, C\nbootstrap.servers = k:9092\nA->B.enabled = true\n"
 
@@ -122,6 +125,10 @@ class Actor:
     def stop(self) -> None:
         self._asked.set()
 
+    def fail(self, failure: Exception) -> None:
+        self.failure = failure
+        self.stop()
+
 
 def made(fleet: Fleet) -> list[Actor]:
     return [engine for engine in fleet.engines if isinstance(engine, Actor)]
@@ -170,21 +177,78 @@ def test_a_link_that_another_engine_has_is_not_taken_back():
     asyncio.run(story())
 
 
-def test_what_ends_an_engine_is_raised_when_all_have_ended():
+def test_what_ends_an_engine_for_good_is_raised_when_all_have_ended():
     async def story() -> None:
         fleet = Fleet(Actor)
         running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
         bad, good = made(fleet)
-        bad.failure = ValueError("gone")
-        bad.stop()
+        bad.fail(UsageError("gone"))
         await asyncio.sleep(0.01)
         assert not running.done()
+        assert "not started again by itself" in str(fleet.failure("A->B"))
+        assert made(fleet)[0] is bad
         good.stop()
-        with pytest.raises(ValueError, match="gone"):
+        with pytest.raises(UsageError, match="gone"):
             await running
 
     asyncio.run(story())
+
+
+async def until(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not met():  # noqa: ASYNC110  the fleet has no event for a test to wait for
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.proves("R8", "R9", "R14")
+def test_a_link_that_fails_is_started_again_by_itself_and_the_others_are_not_touched(caplog: pytest.LogCaptureFixture):
+    failures: list[int] = []
+    built: list[Actor] = []
+
+    def make(link: LinkSettings) -> Actor:
+        built.append(Actor(link))
+        if len(built) == 2:
+            raise OSError("its certificate is being renewed")
+        return built[-1]
+
+    def pause(in_a_row: int) -> float:
+        failures.append(in_a_row)
+        return 0.001 if failures != [1, 2, 3, 4] else 3600.0
+
+    async def story() -> None:
+        fleet = Fleet(make, pause=pause)
+        running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
+        await asyncio.sleep(0)
+        first, other = made(fleet)
+        first.fail(ValueError("a mistake"))
+        await until(lambda: len(built) == 1 and built[0].phase == "running")
+        assert fleet.failure("A->B") is None
+        built[0].fail(EngineBroke("A->B", "another"))
+        await until(lambda: len(built) == 3 and built[2].phase == "running")
+        built[2].fail(ValueError())
+        await until(lambda: len(failures) == 4)
+        assert str(fleet.failure("A->B")).startswith("ValueError(); it is started again at ")
+        await fleet.restart("A->B")
+        await until(lambda: len(built) == 4 and built[3].phase == "running")
+        assert fleet.failure("A->B") is None, "an order does not wait"
+        assert other in fleet.engines
+        assert other.phase == "running"
+        built[3].fail(ValueError("last"))
+        await until(lambda: len(failures) == 5)
+        assert failures == [1, 2, 3, 4, 1], "in a row, until somebody starts it"
+        fleet.stop()
+        await running
+        assert len(built) == 4, "who stops starts nothing again"
+
+    asyncio.run(story())
+    told = [line for line in caplog.messages if "it is started again at" in line]
+    assert [why in line for why, line in zip(("a mistake", "another", "certificate"), told, strict=False)] == [True] * 3
+
+
+@given(st.integers(1, 10_000))
+def test_pauses_grow_and_are_bounded(failures: int):
+    assert 1 <= growing_pause(failures) <= growing_pause(failures + 1) <= 60
 
 
 def test_when_one_engine_cannot_be_built_all_stay_as_they_are():
@@ -242,18 +306,35 @@ def test_a_fleet_that_stays_waits_for_links_and_begins_one_anew():
     asyncio.run(story())
 
 
-def test_a_fleet_that_stays_ends_when_nothing_can_run():
+def test_a_fleet_that_stays_ends_when_spark_is_gone():
     async def story() -> None:
         fleet = Fleet(Actor, stays=True)
         running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
-        for actor in made(fleet):
+        for actor, failure in zip(made(fleet), (ValueError("what it led to"), EngineDied("killed")), strict=True):
             assert not running.done()
-            actor.failure = ValueError("Spark is gone")
-            actor.stop()
+            actor.fail(failure)
             await asyncio.sleep(0.01)
-        assert str(fleet.failure("A->B")) == "Spark is gone"
-        with pytest.raises(ValueError, match="Spark is gone"):
+        with pytest.raises(EngineDied, match="killed"):
             await running
+
+    asyncio.run(story())
+
+
+@pytest.mark.proves("R14")
+def test_a_fleet_that_stays_goes_on_with_a_link_that_can_never_start():
+    async def story() -> None:
+        fleet = Fleet(Actor, stays=True)
+        running = asyncio.create_task(fleet.run([Actor(link) for link in links()]))
+        await asyncio.sleep(0)
+        made(fleet)[0].fail(UsageError("A->B: it cannot log in"))
+        await asyncio.sleep(0.01)
+        assert not running.done(), "somebody must be there to be asked, and to take the correction"
+        assert str(fleet.failure("A->B")).startswith("A->B: it cannot log in; it is not started again by itself")
+        await fleet.apply(links("topics = x"))
+        await asyncio.sleep(0)
+        assert fleet.failure("A->B") is None
+        fleet.stop()
+        await running
 
     asyncio.run(story())

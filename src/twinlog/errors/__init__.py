@@ -37,6 +37,7 @@
     ├── PositionUnknown            a position has no counterpart on the other side
     ├── EngineNotStarted           Spark did not start
     ├── EngineDied                 Spark's JVM is gone: start anew (retriable)
+    ├── EngineBroke                one link's engine ended; it is started again (retriable)
     ├── OwnershipLost              another owner fenced us: stop writing, touch nothing (R10)
     ├── SwitchRefused              a switch was not begun; nothing was changed
     │   └── SwitchRunning          another one is under way
@@ -111,6 +112,7 @@ from twinlog.errors.faults import (
     UnknownCodec,
 )
 from twinlog.errors.links import (
+    EngineBroke,
     EngineDied,
     EngineNotStarted,
     GroupActive,
@@ -165,6 +167,7 @@ __all__ = [
     "CorruptBatch",
     "DemoFailed",
     "DrillStopped",
+    "EngineBroke",
     "EngineDied",
     "EngineNotStarted",
     "EvidenceBroken",

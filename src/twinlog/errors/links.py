@@ -95,6 +95,19 @@ class EngineDied(TwinlogError):
 
 
 @dataclass(eq=False)
+class EngineBroke(TwinlogError):
+    """The engine of one link met a mistake of ours; Spark and the other links go on (R8)."""
+
+    code = "ENGINE_BROKE"
+    says = "{link}: its engine ended: {problem}"
+    remedy = "Twinlog starts it again by itself; the log says more. Please report it."
+    retriable = True
+
+    link: str
+    problem: str
+
+
+@dataclass(eq=False)
 class EngineNotStarted(TwinlogError):
     """Spark did not start."""
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, EngineDied, LinkToItself
+from twinlog.errors import ClusterError, EngineBroke, EngineDied, LinkToItself
 from twinlog.flow.plan import tasks_for
 from twinlog.flow.source import LinkRun
 from twinlog.flow.switch_watch import SwitchWatch
@@ -44,6 +44,7 @@ log = logging.getLogger("twinlog.engine")
 
 HEARTBEAT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 6.0
+_TELL_SECONDS: Final = 2.0
 _TICK_S: Final = 0.25
 _OWN_ERROR: Final = re.compile(r"twinlog\.errors\.(\w+\.)?")
 
@@ -107,7 +108,7 @@ class LinkEngine:
     _heeded: int = 0
 
     async def run(self) -> None:
-        """Until stopped, superseded by a later engine, or out of luck with Spark itself (EngineDied)."""
+        """Until stopped or superseded by a later engine. Raises EngineDied when Spark is gone."""
         life = asyncio.create_task(self._live())
         asked = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({life, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -133,6 +134,9 @@ class LinkEngine:
                     await self._stand_still(watch)
                 else:
                     await self._copy(target, shards, watch)
+        except Exception as error:  # whoever keeps the engines starts it again; what happened is told here
+            await self._tell_failure(target, error)
+            raise
         finally:
             if following is not None:
                 following.cancel()
@@ -185,6 +189,19 @@ class LinkEngine:
         self.trouble = None
         if not self._stopping.is_set():
             self._enter("starting")
+
+    async def _tell_failure(self, target: Cluster, error: Exception) -> None:
+        """Say in the ledger, too, why nothing moves: an engine that is only silent has no cause (R14)."""
+        log.error("%s: the engine failed", self.link.name, exc_info=error)
+        self._enter("waiting", str(error) or repr(error))
+        if self.generation < 0 or self.phase == "superseded":
+            return
+        try:
+            async with asyncio.timeout(_TELL_SECONDS):
+                writer = roster_writer(target, self.link.source, self.link.name)
+                await writer.write([self._record("starting", self.generation)])
+        except (TimeoutError, ClusterError, *ConnectionTrouble) as trouble:
+            log.warning("%s: the ledger was not told: %s", self.link.name, trouble)
 
     def _enter(self, phase: Phase, trouble: str | None = None) -> None:
         """Go on to another phase. Superseded is the last one, whatever was under way when it was heard (R10)."""
@@ -366,7 +383,7 @@ class LinkEngine:
         """What runs beside waits for clusters by itself; when it ends it met a mistake of ours: begin anew."""
         for task in (*self._beside_tasks, *filter(None, [self._following])):
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-                raise EngineDied(repr(error)) from error
+                raise EngineBroke(self.link.name, repr(error)) from error
 
     async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
         try:

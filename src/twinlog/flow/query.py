@@ -19,6 +19,7 @@ from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from twinlog.errors import EngineDied
 from twinlog.flow.source import LinkRun, link_format
 
 log = logging.getLogger("twinlog.query")
@@ -129,7 +130,23 @@ def start_session(engine: SparkRuntime) -> SparkSession:
 
 
 def start_query(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:
-    """Start the stream of one link. The checkpoint folder is disposable."""
+    """Start the stream of one link. The checkpoint folder is disposable. Raises EngineDied when Spark is gone."""
+    try:
+        return _started(session, run, checkpoint)
+    except Exception as error:
+        if _is_gone(session):
+            raise EngineDied(str(error) or repr(error)) from error
+        raise
+
+
+def _is_gone(session: SparkSession) -> bool:
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001
+    except Exception:  # noqa: BLE001  whatever keeps it from answering: nothing can be started on it
+        return True
+
+
+def _started(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:
     name = f"twinlog_{run.link.source}_{run.link.target}_{run.generation}"
     name = "".join(c if c.isalnum() else "_" for c in name)
     # Spark looks Python data sources up in the active session of the calling thread, and ours changes.
