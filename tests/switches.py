@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Producer
@@ -13,6 +13,9 @@ from tests.ends import Ends
 from tests.threads import ThreadedEngine, ThreadedQuery
 
 from twinlog.config.pair import Pair, resolve_pair, stand_in_pair
+from twinlog.config.resolve import resolve
+from twinlog.config.settings import LinkSettings
+from twinlog.kafka.admin import TopicOrder
 from twinlog.model.switch import Command
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier
@@ -24,6 +27,34 @@ IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
 class Plug(BaseException):
     """Pulled: what kill -9 is to a process, this is to a switch within the test. No step may catch it."""
+
+
+class BothWays(Ends):
+    """A link and its way back, both enabled in the file, with the same settings."""
+
+    @property
+    def properties(self) -> str:
+        mine = super().properties
+        there, back = f"{self.alias}->T.", f"T->{self.alias}."
+        return mine + "".join(f"{line.replace(there, back)}\n" for line in mine.splitlines() if line.startswith(there))
+
+    @property
+    def link(self) -> LinkSettings:
+        return next(link for link in self.links if link.source == self.alias)
+
+    @property
+    def links(self) -> tuple[LinkSettings, ...]:
+        """Both of them."""
+        return tuple(resolve(self.properties.encode("latin-1"), "test.properties", (), {}).links)
+
+    def returned(self, topic: str) -> str:
+        """What a topic of the target is called on the source, by its full name."""
+        return self.link.naming.remote("T", topic)
+
+    def create_there(self, name: str, partitions: int = 1) -> None:
+        """Create a topic on the target."""
+        assert self.target.create_topics([TopicOrder(name, partitions, 1, {})]) == {name: None}
+        self.await_topic(self.target, name, partitions)
 
 
 def pair_of_ends(ends: Ends) -> Pair:
@@ -59,8 +90,24 @@ def resume_switch(ends: Ends, folder: Path, hook: Callable[[str, str], None] | N
 @contextmanager
 def service_running(ends: Ends, folder: Path) -> Iterator[ThreadedEngine]:
     """The engine of the link as the service runs it: with chores, and with the guard of an old primary."""
-    engine = ThreadedEngine(ends.link, folder, with_chores=True)
-    engine.engine.on_held = ReturnGuard(stand_in_pair(ends.link))
+    with _serving(ends.link, folder) as engine:
+        yield engine
+
+
+@contextmanager
+def both_running(ends: BothWays, folder: Path) -> Iterator[list[ThreadedEngine]]:
+    """The engines of both directions, as the service runs them."""
+    with ExitStack() as stack:
+        engines = [stack.enter_context(_serving(link, folder / link.source)) for link in ends.links]
+        for engine in engines:
+            engine.await_running()
+        yield engines
+
+
+@contextmanager
+def _serving(link: LinkSettings, folder: Path) -> Iterator[ThreadedEngine]:
+    engine = ThreadedEngine(link, folder, with_chores=True)
+    engine.engine.on_held = ReturnGuard(stand_in_pair(link))
     try:
         yield engine
     finally:

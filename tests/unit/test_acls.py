@@ -101,8 +101,28 @@ def test_writers_wait_for_the_failover() -> None:
         topic("A.payments", "ALL"),
         topic("A.ord", "WRITE", prefixed=True),
         ids,
+        # Producers go on under the names that they know, and only there.
+        *(topic(name, "WRITE") for name in ("orders", "orders.eu")),
+        topic("payments", "ALL"),
     }
     assert promote_set(given, MM2) == frozenset()
+
+
+@given(sets, rules)
+def test_rights_under_original_names_wait_for_the_failover_and_reach_no_topic_of_the_target_s_own(
+    some: frozenset[AclBinding], rules: AclRules
+) -> None:
+    before, after = wanted_acls(some, rules), promote_set(some, rules)
+    if rules.naming.keeps_names or rules.mode == "mm2":
+        return
+    for name in MIRRORED:
+        theirs = {replace(b, pattern="literal", name=name) for b in some if b.resource == "topic" and b.covers(name)}
+        known = {binding for binding in theirs if binding.operation != UNKNOWN}
+        assert known <= after
+        assert not {binding for binding in before if binding.resource == "topic"} & known
+    mine = {b for b in after if b.resource == "topic" and not b.name.startswith("A.")}
+    assert {binding.name for binding in mine} <= set(MIRRORED)
+    assert {binding.pattern for binding in mine} <= {"literal"}
 
 
 @given(sets, rules)

@@ -47,6 +47,10 @@ class AclBinding:
         """Whether it grants; otherwise it denies."""
         return self.permission == "ALLOW"
 
+    def covers(self, name: str) -> bool:
+        """Whether it speaks of the resource of that name."""
+        return name.startswith(self.name) if self.pattern == "prefixed" else self.name in {name, WILDCARD}
+
 
 @dataclass(frozen=True)
 class AclRules:
@@ -77,15 +81,29 @@ def wanted_acls(bindings: Iterable[AclBinding], rules: AclRules) -> frozenset[Ac
 def promote_set(bindings: Iterable[AclBinding], rules: AclRules) -> frozenset[AclBinding]:
     """What the target gets on top when its copies are to be written, at a failover. Empty in the mode `mm2`.
 
-    Transactional ids are of use to writers only, so theirs wait too.
+    Transactional ids are of use to writers only, so theirs wait too. Where copies have names of their own,
+    applications go on under the original name: that topic is nobody's copy, and becomes theirs with all their rights.
     """
     if rules.mode == "mm2":
         return frozenset()
-    return frozenset(
+    held_back = (
         binding
         for binding in _renamed(bindings, rules)
         if binding.resource == "transactional_id" or binding not in _without_writing(binding)
     )
+    return frozenset((*held_back, *_under_original_names(bindings, rules)))
+
+
+def _under_original_names(bindings: Iterable[AclBinding], rules: AclRules) -> Iterator[AclBinding]:
+    """Rights on mirrored topics as the source has them, one topic each: a pattern would cover the target's own too."""
+    if rules.naming.keeps_names:
+        return
+    originals = [topic for topic in rules.mirrored if not rules.naming.is_heartbeats(topic)]
+    for binding in bindings:
+        if binding.resource == "topic" and binding.operation != UNKNOWN:
+            for topic in originals:
+                if binding.covers(topic):
+                    yield replace(binding, pattern="literal", name=topic)
 
 
 def not_copied(bindings: Iterable[AclBinding], rules: AclRules) -> list[str]:

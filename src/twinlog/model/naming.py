@@ -56,6 +56,11 @@ class ReplicationNaming:
     rename_format: str = TOPIC
     opposite_format: str = TOPIC
 
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a copy is called like its original, so that both directions write into the same topics."""
+        return self.policy == "identity" and self.rename_format == TOPIC
+
     def remote(self, alias: str, topic: str) -> str:
         """Name on the target of a topic that comes from the cluster `alias`."""
         if self._keeps(topic):

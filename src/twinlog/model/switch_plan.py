@@ -208,7 +208,10 @@ def writable_sides(steps: Iterable[PlannedStep], initially: Iterable[Side]) -> I
 
 def copies_back_at_once(facts: Facts) -> bool:
     """Whether the way back begins to copy right after a planned failover."""
-    return facts.reverse == "start" or (facts.reverse == "auto" and facts.fence != "topic-config")
+    if facts.reverse != "auto":
+        return facts.reverse == "start"
+    apart = not facts.same_names and facts.back_enabled  # it writes into topics of its own: nothing is opened for it
+    return apart or (facts.same_names and facts.fence != "topic-config")
 
 
 # --- the four lists of steps ------------------------------------------------------------------------------------------
@@ -318,6 +321,8 @@ def _fence_words(facts: Facts) -> str:
 
 def _admit(facts: Facts) -> PlannedStep:
     source = facts.link.source
+    if not facts.same_names:
+        return PlannedStep("admit", f"Keep {source} shut: the way back writes into topics of its own")
     if facts.fence == "topic-config":
         risk = f"a topic config cannot tell producers apart: until the swap a stray producer could write to {source}"
         return PlannedStep("admit", f"Let the link write to {source}", f"max.message.bytes on {source}", risk=risk)

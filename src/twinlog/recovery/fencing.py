@@ -180,9 +180,7 @@ class Fence:
         """Who else may write to each topic, by the ACLs there are."""
         bindings = await fetch_acls(self.client, "twinlog|fence")
         allowed = [b for b in bindings if b.resource == "topic" and b.allows and b.operation in _WRITES]
-        return {
-            topic: {b.principal for b in allowed if _covers(b, topic)} - self.ours - {EVERYBODY} for topic in topics
-        }
+        return {topic: {b.principal for b in allowed if b.covers(topic)} - self.ours - {EVERYBODY} for topic in topics}
 
 
 @dataclass
@@ -208,12 +206,6 @@ def principal_of(client: ClientSettings) -> str:
 def deny(topic: str, principal: str) -> AclBinding:
     """The rule that shuts one topic to one principal."""
     return AclBinding("topic", "literal", topic, principal, "*", "WRITE", "DENY")
-
-
-def _covers(binding: AclBinding, topic: str) -> bool:
-    if binding.pattern == "prefixed":
-        return topic.startswith(binding.name)
-    return binding.name in {topic, "*"}
 
 
 def _sound(answers: Mapping[TopicPartition, int | ClusterError]) -> dict[TopicPartition, int]:

@@ -39,7 +39,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         fence=switch.fence,
         reverse=switch.reverse,
         tail=switch.tail,
-        same_names=link.naming.policy == "identity",
+        same_names=link.naming.keeps_names,
         source_trouble=source_trouble,
         target_trouble=target_trouble,
         redirects=tuple(f"{hook.name} ({hook.kind})" for hook in switch.redirects),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,13 +15,16 @@ from twinlog.model.provenance import Override
 from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext, offsets_of
 from twinlog.recovery.forced_stop import stop_by_force
+from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import skip_tails
 from twinlog.recovery.steps.engines import cut_of, drain_link
 from twinlog.recovery.steps.tail import tail_ends
+from twinlog.recovery.tail import TailReader
 
 NEARLY: Final = 1000
 """Offsets that may be left when producers are shut out: the rest is copied while they wait."""
+_LISTED: Final = 50
 
 
 async def copy_back(ctx: SwitchContext) -> StepResult:
@@ -47,7 +51,7 @@ async def copy_back(ctx: SwitchContext) -> StepResult:
 
 async def seed_back(ctx: SwitchContext) -> list[str]:
     """Let the way back begin at the cut of the failover, where names are the same."""
-    if ctx.link.naming.policy != "identity":
+    if not ctx.link.naming.keeps_names:
         return []  # with prefixes it carries other topics, from their first record
     cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
     names = {topic: ctx.link.naming.remote(ctx.link.source, topic) for topic in cut}
@@ -83,9 +87,10 @@ async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> in
 
     async def behind() -> int | None:
         view = await ctx.ledger(link)
-        wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
-        if not wanted:
+        # The roster is what our engine found only once it runs: before, topics that were made meanwhile are not in it.
+        if view.engine is None or (view.engine.phase, view.engine.pid) != ("running", os.getpid()):
             return None
+        wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
         ends = offsets_of(await asyncio.to_thread(admin.fetch_end_offsets, wanted, committed=committed))
         left = 0
         for partition, end in ends.items():
@@ -94,7 +99,8 @@ async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> in
         ctx.say(f"{left:,} offsets left")
         return left
 
-    found: int = await ctx.wait(step, "offsets left", behind, lambda left: left is not None and left <= NEARLY)
+    what = f"offsets left (None: the engine of {link.name} does not run yet)"
+    found: int = await ctx.wait(step, what, behind, lambda left: left is not None and left <= NEARLY)
     return found
 
 
@@ -119,5 +125,34 @@ async def stop_back(ctx: SwitchContext) -> StepResult:
     # One that was killed before may have left writers behind.
     await stop_by_force(ctx, ctx.back)
     cut = await cut_of(ctx, ctx.back)
-    facts: dict[str, Any] = {"cut_back": cut}
+    strays = await _strays(ctx)
+    findings = [
+        f"{partition}: {count} records were written there by others than {ctx.link.name}; the way back does not carry "
+        f"copies, so {ctx.link.source} does not get them"
+        for partition, count in strays.items()
+    ]
+    facts: dict[str, Any] = {"cut_back": cut, "findings": findings[:_LISTED], "found": len(findings)}
     return StepResult(f"{ctx.back.name} stands still ({len(cut)} topics)", facts)
+
+
+async def _strays(ctx: SwitchContext) -> dict[TopicPartition, int]:
+    """Records that producers wrote into copies while the target was active, where copies have names of their own.
+
+    Applications ought to write under the original name there; what they wrote into a copy has no way home (R7).
+    """
+    if ctx.link.naming.keeps_names:
+        return {}
+    reader = TailReader(ctx.at_target, ctx.link.name)
+    await reader.prepare()
+    ends = ends_from_lists(ctx.facts("fence-target")["ends"])
+    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
+    found: dict[TopicPartition, int] = {}
+    for topic, rows in cut.items():
+        for number, (_, first) in enumerate(rows):
+            partition = TopicPartition(ctx.link.naming.remote(ctx.link.source, topic), number)
+            if (end := ends.get(partition, first)) <= first:
+                continue
+            count = len([record async for record in reader.records(partition, first, end, 0)])
+            if count:
+                found[partition] = count
+    return found

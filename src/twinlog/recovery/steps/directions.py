@@ -10,13 +10,13 @@ from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.steps.copy_back import seed_back
-from twinlog.recovery.steps.fence import noted_of, open_target_for_link, source_fence, source_topics
+from twinlog.recovery.steps.fence import admit_back, open_target_for_link
 
 
 async def reverse(ctx: SwitchContext) -> StepResult:
     """After a planned failover: copy from the cut on in the other direction, into a source that stays shut."""
     seeded = await seed_back(ctx)
-    admitted = await source_fence(ctx).admit_link(await source_topics(ctx), noted_of(ctx, ctx.link.source))
+    admitted = await admit_back(ctx)
     await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
     who = "its engine goes on" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
     return StepResult(f"{ctx.back.name} begins at the cut ({len(seeded)} topics): {who}; {admitted}", {})

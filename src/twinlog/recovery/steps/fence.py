@@ -38,7 +38,7 @@ async def target_topics(ctx: SwitchContext) -> list[str]:
     roster = (await ctx.ledger(ctx.link)).roster
     names = await source_topics(ctx)
     there = {roster[name].remote for name in names}
-    if ctx.link.naming.policy == "default":
+    if not ctx.link.naming.keeps_names:
         there |= set(names)
     return sorted(there)
 
@@ -102,8 +102,14 @@ def _without(ctx: SwitchContext, cluster: str) -> dict[str, str]:
 
 async def admit(ctx: SwitchContext) -> StepResult:
     """Let the way back write into the source while producers stay out."""
-    noted = noted_of(ctx, ctx.link.source)
-    return StepResult(await source_fence(ctx).admit_link(await source_topics(ctx), noted), {})
+    return StepResult(await admit_back(ctx), {})
+
+
+async def admit_back(ctx: SwitchContext) -> str:
+    """Let the way back in, where it writes into the topics that are shut."""
+    if not ctx.link.naming.keeps_names:
+        return f"the way back writes into topics of its own: those of the producers on {ctx.link.source} stay shut"
+    return await source_fence(ctx).admit_link(await source_topics(ctx), noted_of(ctx, ctx.link.source))
 
 
 async def open_source(ctx: SwitchContext) -> StepResult:

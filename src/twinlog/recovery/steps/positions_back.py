@@ -30,7 +30,7 @@ async def positions_back(ctx: SwitchContext) -> StepResult:
         f"{group}: it still reads on {ctx.link.target}, {n} records may be read again" for group, n in left.items()
     ]
     delta = ctx.journal.switch.claim.command == "failback-delta"
-    if delta and ctx.link.naming.policy == "identity":
+    if delta and ctx.link.naming.keeps_names:
         return await _by_both_maps(ctx, groups, findings)
     wishes = {"sync_group_offsets_enabled": True, "emit_checkpoints_enabled": True}
     sync = GroupSync(LinkEnds(ctx.back.model_copy(update=wishes), ctx.target, ctx.source))
