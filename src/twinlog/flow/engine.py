@@ -95,7 +95,9 @@ class LinkEngine:
     trouble: str | None = None
     view: LedgerView | None = None
     generation: int = -1
+    epochs: int = 0  # that came to their end
     epochs_failed: int = 0
+    _epochs_before: int = 0  # of queries before the present one
     _engine_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     _replan: int = 0
     _cycles: int = 0
@@ -270,6 +272,8 @@ class LinkEngine:
             replan=self._replan,
             trouble=self.trouble,
             heeded=self._heeded,
+            epochs=self.epochs,
+            epochs_failed=self.epochs_failed,
             at_ms=int(time.time() * 1000),
         )
 
@@ -334,20 +338,23 @@ class LinkEngine:
             if self._query is None:
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
                 self._enter("running")
+            now = time.monotonic()
             try:
                 failure = await asyncio.to_thread(_failure_of, self._query)
+                if now >= next_beat:
+                    self.epochs = self._epochs_before + 1 + await asyncio.to_thread(_last_batch, self._query)
             except EngineDied:
                 self._query = None  # nothing left to stop
                 raise
             if failure is not None:
                 self.epochs_failed += 1
+                self._epochs_before = self.epochs
                 self._enter("waiting", failure)
                 log.warning("%s: the query failed: %s", self.link.name, failure)
                 self._query = None
                 await self._pause(pause)
                 pause = min(pause * 2, 10.0)
                 continue
-            now = time.monotonic()
             if now >= next_beat:
                 await writer.write([self._record("running", self.generation)])
                 next_beat = now + HEARTBEAT_SECONDS
@@ -433,7 +440,11 @@ class LinkEngine:
 
 
 def _last_batch(query: Any) -> int:
-    progress = query.lastProgress
+    """The number of the last epoch that came to its end. Raises EngineDied when Spark itself is gone."""
+    try:
+        progress = query.lastProgress
+    except Exception as trouble:
+        raise EngineDied(str(trouble) or repr(trouble)) from trouble
     return -1 if progress is None else int(progress["batchId"])
 
 

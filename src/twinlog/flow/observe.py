@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
@@ -20,9 +21,11 @@ from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.model.source_ends import CHORE, known_ends
+from twinlog.model.stage_times import Durations, LinkTimes, Stage, StageTimes, since
 from twinlog.wire.connection import Cluster
 
 _LEDGER_WITHIN_S: Final = 30.0
+_LATELY_S: Final = 60.0
 EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
 
 
@@ -35,6 +38,7 @@ class Observer:
     high_watermarks: EndOffsets | None = None  # of the source, open transactions included
     _view: LedgerView | None = None
     _before: tuple[float, int, int] | None = None
+    _times: deque[tuple[float, StageTimes]] = field(default_factory=deque)
 
     async def look(self) -> LinkStatus:
         """One look. Raises ClusterUnreachable when the target does not answer."""
@@ -94,6 +98,8 @@ class Observer:
             lag_seconds=None if trouble else 0.0 if not behind else max(0.0, (now_ms - (oldest or now_ms)) / 1000),
             topics=len(view.roster),
             chores=tuple(view.notes[chore] for chore in sorted(view.notes)),
+            stages=self._lately(view.times),
+            stage_totals=view.times.total,
         )
         nexts = {part.partition: part.source_next for part in parts}
         ids = {name: topic.source_id for name, topic in view.roster.items()}
@@ -143,3 +149,12 @@ class Observer:
             return None, None
         elapsed = now - before[0]
         return max(0.0, (records - before[1]) / elapsed), max(0.0, (size - before[2]) / elapsed)
+
+    def _lately(self, times: LinkTimes) -> dict[Stage, Durations]:
+        """How long records took in the last minute; of the running epoch where nobody looked a minute ago."""
+        now = time.monotonic()
+        while len(self._times) > 1 and self._times[1][0] <= now - _LATELY_S:
+            self._times.popleft()
+        self._times.append((now, times.total))
+        then, before = self._times[0]
+        return since(times.total, before) if then <= now - _LATELY_S else times.running()

@@ -17,8 +17,9 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from twinlog.errors import LedgerDisagrees, PartitionFault
-from twinlog.flow.parcel import Parcel, Ranges, unwrap
+from twinlog.flow.parcel import Parcel, Ranges, now_us, unwrap
 from twinlog.flow.shape import Piece, Shaper
+from twinlog.flow.stopwatch import Acknowledged, Passage
 from twinlog.flow.takeover import Opened, ShardOwner, Written, fault_entry
 from twinlog.model.ledger import SEAL_AT, Entry, Gap, SealedRuns
 from twinlog.model.names import TopicPartition
@@ -72,6 +73,7 @@ class Outgoing:
     progress: Progress = Progress.WAITING
     target: int = -1
     sequence_next: int = -1
+    passage: Passage | None = None  # when it passed which stage; None: nobody sent it now
 
 
 @dataclass
@@ -96,6 +98,7 @@ class Outbox:
     resting: bool = False  # the target said "later"
     missing_since: float | None = None
     unsaved: list[Entry] = field(default_factory=list)
+    unnoted: list[Acknowledged] = field(default_factory=list)  # batches whose position the ledger has not heard
 
     def __post_init__(self) -> None:
         self.sequence = self.owner.sequences[self.remote] = self.opened.sequence
@@ -173,6 +176,8 @@ class Outbox:
         producer = self.owner.producer
         out.stamped = readdress(piece.data, piece.header, Stamp(producer.producer_id, producer.epoch, self.sequence))
         out.progress = Progress.SENT
+        if out.passage is not None:
+            out.passage.sent_us = now_us()
         out.sequence_next = self.sequence = (self.sequence + piece.records) & 0x7FFFFFFF
 
     def _shape(self, parcel: Parcel, left_out: Ranges, release: int) -> None:
@@ -187,7 +192,7 @@ class Outbox:
                 self._skip(parcel)
             else:
                 for piece in self.shaper.shape(parcel.payload, self.shaped_to):
-                    self._match(piece)
+                    self._match(piece, parcel)
             self.shaped_to = max(self.shaped_to, parcel.next)
             if len(self.waiting) == before or self.waiting[-1].source_next < parcel.next:
                 self.waiting.append(Outgoing(None, self.shaped_to))
@@ -212,7 +217,7 @@ class Outbox:
         )
         self.waiting.append(Outgoing(None, parcel.next, gap=gap))
 
-    def _match(self, piece: Piece) -> None:
+    def _match(self, piece: Piece, parcel: Parcel) -> None:
         """Queue a piece, unless an older owner already wrote it: then only note where it lies.
 
         The two owners may have cut the records differently:
@@ -224,7 +229,8 @@ class Outbox:
         while pieces:
             piece = pieces.popleft()
             if not self.written:
-                self.waiting.append(Outgoing(piece, piece.next_offset))
+                passage = Passage(parcel.fetched_us, parcel.taken_us)
+                self.waiting.append(Outgoing(piece, piece.next_offset, passage=passage))
                 self.shaped_to = piece.next_offset
                 continue
             found = self.written.popleft()
@@ -272,6 +278,10 @@ class Outbox:
             state.newest_ms = max(state.newest_ms, out.piece.header.max_timestamp)
             if out.sequence_next >= 0:
                 self.owner.sequences[self.remote] = out.sequence_next
+            if out.passage is not None:
+                made_ms = out.piece.header.max_timestamp
+                known_ms = made_ms if made_ms >= max(1, state.since_ms) else None
+                self.unnoted.append(self.owner.watch.acknowledged(out.passage, known_ms, out.piece.records))
         if out.gap is not None:
             state.skipped += out.gap.next - out.gap.first
             self.unsaved.append(out.gap)

@@ -33,7 +33,7 @@ from twinlog.errors import (
     SourceTopicRecreated,
     SourceTruncated,
 )
-from twinlog.flow.parcel import FLUSH, LARGE, Parcel, data_parcel, pack
+from twinlog.flow.parcel import FLUSH, LARGE, Parcel, data_parcel, now_us, pack
 from twinlog.flow.plan import TaskPlan
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writers import SourceWriters
@@ -398,6 +398,7 @@ class Reader:
     async def _deliver(self, fetched: list[FetchedPartition], session: FetchSession) -> bool:
         """Turn an answer into parcels; tells whether there was any. Trouble of one partition is its own (R8)."""
         sent = moved = False
+        now = now_us()
         for part in fetched:
             reading = self.reading.get(part.partition)
             if reading is None or session.positions.get(part.partition) is not reading.position:
@@ -416,13 +417,13 @@ class Reader:
                 session.positions.pop(part.partition)  # not the leader, no such id, …: `_place` finds out
                 moved = True
             elif len(part.records):
-                sent |= await self._send(part, reading)
+                sent |= await self._send(part, reading, now)
         if moved:
             await asyncio.sleep(_PAUSE_S)
             await self._place()
         return sent
 
-    async def _send(self, part: FetchedPartition, reading: Reading) -> bool:
+    async def _send(self, part: FetchedPartition, reading: Reading, fetched_us: int) -> bool:
         position = reading.position
         writers = self._writers_of(reading.topic)
         stamps = None if writers is None else writers.stamps
@@ -435,7 +436,8 @@ class Reader:
             chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch, stamps)
         first, position.offset, position.last_epoch = position.offset, chosen.next_offset, chosen.last_epoch
         if chosen.next_offset > first:
-            self.out.put(data_parcel(part.partition, first, chosen.next_offset, chosen.payload, chosen.returned))
+            kept = (first, chosen.next_offset, chosen.payload, chosen.returned)
+            self.out.put(data_parcel(part.partition, *kept, fetched_us=fetched_us))
         if chosen.strange is not None:
             problem = f"magic {chosen.strange.magic} with length {chosen.strange.length} is not a batch"
             self._fault(part.partition, CorruptBatch(*part.partition, chosen.strange.base_offset, problem))

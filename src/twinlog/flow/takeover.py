@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import OwnershipLost, PartitionFault, TargetLogShrunk, TargetTopicMissing
+from twinlog.flow.stopwatch import Stopwatch
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.ledger.writers import note_writer
@@ -31,6 +32,7 @@ from twinlog.model.ledger import (
     FaultEntry,
     PartitionState,
     RosterTopic,
+    ShardTimes,
     ledger_topic,
     transactional_id,
 )
@@ -119,6 +121,7 @@ class ShardOwner:
     # Target partitions with a batch of this epoch that was given up unanswered: it may still arrive. Only the marker of
     # the next owner shuts it out, so such a partition is never called closed (R2).
     adrift: set[TopicPartition] = field(default_factory=set)
+    watch: Stopwatch = field(default_factory=Stopwatch)
 
     @classmethod
     async def take(cls, link: LinkSettings, clusters: ClusterIds, target: Cluster, begin: Begin) -> ShardOwner:
@@ -139,6 +142,10 @@ class ShardOwner:
             view.take(header, data)
         writer = LedgerWriter(target, topic, 1 + shard, link.name, producer)
         return cls(link, shard, target, fence, producer, writer, view)
+
+    def times(self) -> ShardTimes:
+        """What the stopwatch counted, for the ledger."""
+        return self.watch.entry(self.shard, f"{self.producer.producer_id}/{self.producer.epoch}")
 
     def known(self, begin: Begin) -> PartitionState | None:
         """What the ledger says of a partition: the newest of the plan's word and what was read at the take-over."""
@@ -200,6 +207,7 @@ class ShardOwner:
 def fresh_state(begin: Begin, target: int) -> PartitionState:
     """The state of a partition that was never written."""
     origin = begin.roster.origins[begin.partition.partition]
+    now_ms = int(time.time() * 1000)
     return PartitionState(
         topic=begin.partition.topic,
         partition=begin.partition.partition,
@@ -211,7 +219,8 @@ def fresh_state(begin: Begin, target: int) -> PartitionState:
         target_next=target,
         producer_id=-1,
         map_first=origin,
-        at_ms=int(time.time() * 1000),
+        since_ms=now_ms,
+        at_ms=now_ms,
     )
 
 

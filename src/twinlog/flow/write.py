@@ -31,8 +31,9 @@ from twinlog.errors import (
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
 from twinlog.flow.outbox import Outbox, Progress
-from twinlog.flow.parcel import Parcel, unpack
+from twinlog.flow.parcel import Parcel, now_us, unpack
 from twinlog.flow.shape import Shaper
+from twinlog.flow.stopwatch import Acknowledged
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.model.ledger import Entry, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
@@ -191,6 +192,8 @@ class Writer:
         out, error = answer.out, answer.error
         if error == codes.NONE:
             out.progress, out.target = Progress.ACKED, answer.base_offset
+            if out.passage is not None:
+                out.passage.acked_us = now_us()
             box.missing_since = None
             box.settle()
         elif error in codes.FENCED:
@@ -260,14 +263,18 @@ class Writer:
 
     async def _note(self, owner: ShardOwner, boxes: Iterable[Outbox]) -> None:
         entries: list[Entry] = []
+        batches: list[Acknowledged] = []
         for box in boxes:
             entries += box.entries()
             owner.view.states[box.opened.begin.partition] = entries[-1]  # type: ignore[assignment]
-        await owner.ledger.write(entries)
+            batches += box.unnoted
+            box.unnoted = []
+        await owner.ledger.write(entries if owner.watch.told else [*entries, owner.times()])
+        owner.watch.noted(batches, now_us())
 
     async def flush(self) -> None:
         """Tell the ledger what is new, shard by shard."""
-        shards: dict[int, list[Outbox]] = {}
+        shards: dict[int, list[Outbox]] = {shard: [] for shard, owner in self.owners.items() if not owner.watch.told}
         for box in self.boxes.values():
             if box.dirty or box.unsaved:
                 shards.setdefault(box.owner.shard, []).append(box)
@@ -289,6 +296,7 @@ class Writer:
         for box in self.boxes.values():
             box.close()
         await self.flush()
+        await self.flush()  # once more: only now it is known how long the noting took
         return {str(p): box.opened.state.source_next for p, box in self.boxes.items()}
 
     # --- life ---------------------------------------------------------------------------------------------------------

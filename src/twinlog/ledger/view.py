@@ -20,10 +20,12 @@ from twinlog.model.ledger import (
     PartitionState,
     RosterTopic,
     SealedRuns,
+    ShardTimes,
     ledger_topic,
     read_entry,
 )
 from twinlog.model.names import TopicPartition
+from twinlog.model.stage_times import LinkTimes, unpacked
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import open_batch
 from twinlog.wire.connection import Cluster
@@ -42,6 +44,7 @@ class LedgerView:
     gaps: dict[TopicPartition, dict[int, Gap]] = field(default_factory=dict)
     notes: dict[str, ChoreNote] = field(default_factory=dict)
     memos: dict[str, dict[str, Memo]] = field(default_factory=dict)  # by chore and name
+    times: LinkTimes = field(default_factory=LinkTimes)
     keep_maps: bool = False  # sealed runs are large; only translation wants them
 
     def take(self, header: BatchHeader, data: bytes) -> list[Entry]:
@@ -79,6 +82,8 @@ class LedgerView:
                 self.notes[entry.chore] = entry
             case Memo():
                 self.memos.setdefault(entry.chore, {})[entry.name] = entry
+            case ShardTimes():
+                self.times.hear(entry.shard, entry.owner, unpacked(entry.stages))
             case _:
                 assert_never(entry)
         return entry

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from twinlog.model.ledger import ChoreNote, Engine, FaultEntry
 from twinlog.model.names import TopicPartition
+from twinlog.model.stage_times import Durations, Stage
 
 if TYPE_CHECKING:
     from twinlog.model.exposure import LinkExposure
@@ -58,6 +60,8 @@ class LinkStatus:
     topics: int = 0
     chores: tuple[ChoreNote, ...] = ()
     exposure: LinkExposure | None = None  # what would be lost if the source vanished now
+    stages: Mapping[Stage, Durations] = field(default_factory=dict)  # how long records took lately
+    stage_totals: Mapping[Stage, Durations] = field(default_factory=dict)  # since this link is looked at
 
     @property
     def faults(self) -> tuple[FaultEntry, ...]:

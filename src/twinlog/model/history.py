@@ -6,20 +6,19 @@ one look            ──▶ sample_of: the numbers of that moment
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from twinlog.model.health import LinkState, LinkStatus
 from twinlog.model.ledger import ChoreNote, FaultEntry
+from twinlog.model.stage_times import Durations
 
 Level: TypeAlias = Literal["good", "info", "warning", "bad"]
 Kind: TypeAlias = Literal["state", "fault", "engine", "chore", "source", "switch", "operation"]
 SAMPLES: Final = 1800
 """How many samples are kept: an hour, when a look is taken every two seconds."""
-EVENTS: Final = 1000
-BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+EVENTS: Final = 5000
 _BAD_STATES: Final = frozenset({"DEGRADED", "FAULTED", "STALLED", "UNKNOWN"})
 _CANARY: Final = "canary_ms"
 
@@ -37,6 +36,8 @@ class Sample(NamedTuple):
     bytes_per_second: float | None
     latency_ms: int | None
     faults: int
+    copied_p50_ms: float | None = None  # from the source's time to the target's acknowledgement
+    copied_p99_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,9 @@ class Band(NamedTuple):
 
 @dataclass
 class Latencies:
-    """How long heartbeats took, counted in buckets: what Prometheus calls a histogram."""
+    """How long heartbeats took."""
 
-    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_S) + 1))
-    total_s: float = 0.0
+    durations: Durations = field(default_factory=Durations)
     heard_ms: int = 0
 
     def hear(self, chores: Iterable[ChoreNote]) -> None:
@@ -76,18 +76,13 @@ class Latencies:
             took_ms = note.counts.get(_CANARY)
             if note.chore == "heartbeats" and took_ms is not None and note.at_ms > self.heard_ms:
                 self.heard_ms = note.at_ms
-                self.counts[bisect_left(BUCKETS_S, took_ms / 1000)] += 1
-                self.total_s += took_ms / 1000
-
-    def buckets(self) -> list[tuple[str, float]]:
-        """Upper bounds with the number of heartbeats up to each."""
-        bounds = [*map(str, BUCKETS_S), "+Inf"]
-        return [(bound, float(sum(self.counts[: place + 1]))) for place, bound in enumerate(bounds)]
+                self.durations.observe(took_ms * 1000)
 
 
 def sample_of(status: LinkStatus) -> Sample:
     """The numbers of one look."""
     total = status.exposure.total if status.exposure is not None else None
+    copied = status.stages.get("copied")
     return Sample(
         at_ms=status.now_ms,
         state=status.state,
@@ -99,6 +94,8 @@ def sample_of(status: LinkStatus) -> Sample:
         bytes_per_second=status.bytes_per_second,
         latency_ms=latency_of(status.chores),
         faults=len(status.faults),
+        copied_p50_ms=copied.quantile_ms(0.5) if copied else None,
+        copied_p99_ms=copied.quantile_ms(0.99) if copied else None,
     )
 
 

@@ -12,6 +12,7 @@ Keys are paths, values are JSON, so that an operator can read it with any consol
     gap/<topic>/<partition>/<offset>   offsets that were skipped on purpose (see Gap)
     chore/<chore>                      what a chore of the control plane last did (see ChoreNote)
     memo/<chore>/<name>                what a chore must remember over restarts (see Memo)
+    times/<shard>                      how long the records of a shard took, stage by stage (see ShardTimes)
 
 Only the owner of a shard writes into its partition, with the producer id it writes records with, so the same fence
 shuts an old owner out of both (R10). Topic names cannot contain a slash.
@@ -71,6 +72,8 @@ class Engine(_Entry):
     replan: int = 0  # raised to end the running epoch early
     trouble: str | None = None  # why nothing moves, when nothing moves
     heeded: int = 0  # the generation of the switch that this engine obeys by now
+    epochs: int = 0  # that came to their end since this engine signed in
+    epochs_failed: int = 0
     at_ms: int = 0
 
 
@@ -136,6 +139,7 @@ class PartitionState(_Entry):
     returned: int = 0  # offsets left out because they came from the target
     fault: FaultEntry | None = None
     newest_ms: int = -1  # timestamp of the newest record copied
+    since_ms: int = 0  # when the link began with this partition: what is older is history
     at_ms: int = 0
     map_first: int = 0  # the open part of the map begins here
     runs: list[list[int]] = Field(default_factory=list)
@@ -179,7 +183,15 @@ class Memo(_Entry):
     body: dict[str, Any]
 
 
-Entry: TypeAlias = Engine | RosterTopic | PartitionState | SealedRuns | Gap | ChoreNote | Memo
+class ShardTimes(_Entry):
+    """How long records took, as an owner of the shard counted it since its take-over (see model.stage_times)."""
+
+    shard: int
+    owner: str  # producer id and epoch: another one begins to count at nothing
+    stages: dict[str, list[int]]
+
+
+Entry: TypeAlias = Engine | RosterTopic | PartitionState | SealedRuns | Gap | ChoreNote | Memo | ShardTimes
 ENGINE_KEY: Final = b"engine"
 
 
@@ -200,6 +212,8 @@ def key_of(entry: Entry) -> bytes:
             return f"chore/{entry.chore}".encode()
         case Memo():
             return memo_key(entry.chore, entry.name)
+        case ShardTimes():
+            return f"times/{entry.shard}".encode()
 
 
 def memo_key(chore: str, name: str) -> bytes:
@@ -215,6 +229,7 @@ _KINDS: Final[dict[str, type[_Entry]]] = {
     "gap": Gap,
     "chore": ChoreNote,
     "memo": Memo,
+    "times": ShardTimes,
 }
 
 

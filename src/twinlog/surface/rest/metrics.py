@@ -28,6 +28,7 @@ from pydantic import BaseModel, Field
 from twinlog.flow.lookout import Sight
 from twinlog.model.health import LinkStatus
 from twinlog.model.movement import WORST_FIRST
+from twinlog.model.stage_times import STAGES
 from twinlog.model.translation import AtOrBefore, Exact
 from twinlog.surface.rest.desk import Desk, TheDesk
 from twinlog.surface.rest.mirrormaker_metrics import mirrormaker_families
@@ -78,6 +79,8 @@ class _Families(Collector):
         build.add_metric([version("twinlog")], 1)
         yield build
         yield from link_families(sights)
+        yield from latency_families(sights)
+        yield from epoch_families(sights)
         yield from partition_families(sights)
         yield from chore_families(sights)
         yield from group_families(sights)
@@ -162,17 +165,37 @@ def link_families(sights: list[Sight]) -> Iterator[Metric]:
     yield gauge("twinlog_records_per_second", "Copied now.", sights, _of_status(lambda s: s.records_per_second))
     yield gauge("twinlog_bytes_per_second", "Copied now.", sights, _of_status(lambda s: s.bytes_per_second))
     yield gauge("twinlog_topics", "Mirrored topics.", sights, _of_status(lambda s: s.topics))
-    yield _latency(sights)
 
 
-def _latency(sights: Iterable[Sight]) -> Metric:
-    family = HistogramMetricFamily(
+def latency_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """How long records took, stage by stage, and heartbeats."""
+    stages = HistogramMetricFamily(
+        "twinlog_stage_latency_seconds", "How long records took, by stage of their way.", labels=["link", "stage"]
+    )
+    canary = HistogramMetricFamily(
         "twinlog_canary_latency_seconds", "How long heartbeats of the source took to the target.", labels=["link"]
     )
     for sight in sights:
+        for stage in STAGES:
+            durations = sight.status.stage_totals.get(stage) if sight.status else None
+            if durations is not None:
+                stages.add_metric([sight.link.name, stage], durations.buckets(), durations.total_us / 1e6)
         if sight.latencies.heard_ms:
-            family.add_metric([sight.link.name], sight.latencies.buckets(), sight.latencies.total_s)
-    return family
+            heard = sight.latencies.durations
+            canary.add_metric([sight.link.name], heard.buckets(), heard.total_us / 1e6)
+    yield from (stages, canary)
+
+
+def epoch_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """Epochs of the engine that runs a link; a new engine begins to count at 0."""
+    ended = CounterMetricFamily("twinlog_epochs", "Epochs that came to their end.", labels=["link"])
+    failed = CounterMetricFamily("twinlog_epochs_failed", "Epochs that failed and were begun anew.", labels=["link"])
+    for sight in sights:
+        engine = sight.status.engine if sight.status else None
+        if engine is not None:
+            ended.add_metric([sight.link.name], engine.epochs)
+            failed.add_metric([sight.link.name], engine.epochs_failed)
+    yield from (ended, failed)
 
 
 def partition_families(sights: Iterable[Sight]) -> Iterator[Metric]:

@@ -1,0 +1,66 @@
+"""How long records take, stage by stage, as anybody can see it who looks at a link from outside."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from tests.ends import Ends
+from tests.load.waiting import wait_until
+from tests.threads import engine_running
+
+from twinlog.flow.observe import Observer
+from twinlog.model.health import LinkStatus
+from twinlog.model.stage_times import STAGES
+from twinlog.service import observer
+
+
+def look(eyes: Observer) -> LinkStatus:
+    return asyncio.run(eyes.look())
+
+
+def send(ends: Ends, topic: str, records: int) -> None:
+    producer = Producer({"bootstrap.servers": ends.link.source_admin.bootstrap_servers[0]})
+    for number in range(records):
+        producer.produce(topic, f"{number}".encode())
+    assert producer.flush(30) == 0
+
+
+def await_whole(eyes: Observer, records: int) -> LinkStatus:
+    """Until so many records are counted from their own time to the ledger."""
+    return wait_until(
+        lambda: look(eyes),
+        lambda seen: "whole" in seen.stage_totals and seen.stage_totals["whole"].count >= records,
+        within_s=30,
+        what=f"{records} records through all stages",
+    )
+
+
+@pytest.mark.proves("R7")
+def test_every_new_record_is_counted_in_every_stage_and_history_is_not(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends()
+    topic = ends.create("timed")
+    send(ends, topic, 50)  # before the link begins: their age says nothing of it
+    eyes = observer(ends.link)
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied(topic)
+        send(ends, topic, 30)
+        status = await_whole(eyes, 30)
+        assert set(status.stage_totals) == set(STAGES)
+        counts = {stage: durations.count for stage, durations in status.stage_totals.items()}
+        assert counts["fetch"] == counts["copied"] == counts["whole"] == 30
+        assert counts["parcel"] == counts["queue"] == counts["produce"] == counts["note"] >= 80
+        # Stages follow each other: none is longer than the way it is a part of.
+        parts = [status.stage_totals[stage].total_us / counts[stage] for stage in ("copied", "whole")]
+        assert 0 < parts[0] <= parts[1]
+        assert status.stages["copied"].quantile_ms(0.99) is not None
+    with engine_running(ends.link, tmp_path):
+        send(ends, topic, 5)
+        after = await_whole(eyes, 35)  # what the owners before had counted is not forgotten
+        assert after.stage_totals["copied"].count == 35
+        assert look(observer(ends.link)).stages["copied"].count == 5
