@@ -7,6 +7,7 @@ its own writers' identities and its own names on the target.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -138,8 +139,8 @@ class Ends:
     # --- looking --------------------------------------------------------------------------------------------------
 
     def status(self) -> LinkStatus:
-        """One look at the link from outside, as `twinlog status` takes it."""
-        return asyncio.run(observer(self.link).look())
+        """One look at the link from outside, as `twinlog status` takes it; without the heartbeats of other tests."""
+        return of_topics(asyncio.run(observer(self.link).look()), self.prefix)
 
     def await_status(self, accept: Callable[[LinkStatus], bool], what: str, within_s: float = 60) -> LinkStatus:
         """Look until the status is as wanted."""
@@ -210,6 +211,12 @@ class Ends:
         """The target for a plain consumer."""
         client = _client(self.link.target_admin)
         return Cluster(client.pop("bootstrap.servers"), client)
+
+
+def of_topics(status: LinkStatus, prefix: str) -> LinkStatus:
+    """The status with the partitions of one test's own topics."""
+    mine = tuple(part for part in status.partitions if part.partition.topic.startswith(prefix))
+    return dataclasses.replace(status, partitions=mine)
 
 
 def _client(settings: Any) -> dict[str, str]:

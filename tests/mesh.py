@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from tests.ends import QUICK
+from tests.ends import QUICK, of_topics
 from tests.load.checker import judge_numbers
 from tests.load.load import Load
 from tests.load.logs import Cluster, Isolation, LogRecord, read_logs
@@ -138,7 +138,7 @@ class Mesh:
             yield engines
 
     def status(self, name: str) -> LinkStatus:
-        return asyncio.run(observer(self.links[name]).look())
+        return of_topics(asyncio.run(observer(self.links[name]).look()), self.mark)
 
     def await_copies(self, name: str, more: int, within_s: float = 60) -> None:
         """Wait until a link has copied so many more records."""
@@ -162,7 +162,7 @@ class Mesh:
         eyes = {name: observer(link) for name, link in links.items()}
 
         def look() -> dict[str, LinkStatus]:
-            return {name: asyncio.run(eye.look()) for name, eye in eyes.items()}
+            return {name: of_topics(asyncio.run(eye.look()), self.mark) for name, eye in eyes.items()}
 
         def still(seen: dict[str, LinkStatus]) -> bool:
             parts = {n: [p for p in s.partitions if p.partition.topic == topic] for n, s in seen.items()}

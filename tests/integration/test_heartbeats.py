@@ -48,27 +48,23 @@ def beating(ends: Ends) -> Iterator[None]:
 def test_heartbeats_tell_the_pair_and_the_canary_tells_the_latency(make_ends: MakeEnds, tmp_path: Path) -> None:
     ends = make_ends()
     ends.create("orders")
-    try:
-        with beating(ends), engine_running(ends.link, tmp_path, with_chores=True) as engine:
-            note = wait_until(
-                lambda: engine.chores.notes.get("heartbeats"),
-                lambda note: note is not None and "canary_ms" in note.counts,
-                within_s=30,
-                what="a heartbeat that went round",
-            )
-        assert note is not None
-        assert 0 <= note.counts["canary_ms"] < 10_000
-        assert (note.findings, note.trouble) == ([], None)
-        told = [
-            Heartbeat.read(record.key, record.value)
-            for record in read_logs(ends.target_logs, HEARTBEATS, "read_committed")[0]
-        ]
-        assert (ends.alias, "T") in {(beat.source, beat.target) for beat in told}
-        carried = [
-            Heartbeat.read(record.key, record.value)
-            for record in read_logs(ends.target_logs, f"{ends.alias}.{HEARTBEATS}", "read_committed")[0]
-        ]
-        assert ("T", ends.alias) in {(beat.source, beat.target) for beat in carried}
-    finally:
-        # Every other link of this session would carry it along.
-        ends.delete(ends.source, HEARTBEATS)
+    with beating(ends), engine_running(ends.link, tmp_path, with_chores=True) as engine:
+        note = wait_until(
+            lambda: engine.chores.notes.get("heartbeats"),
+            lambda note: note is not None and "canary_ms" in note.counts,
+            within_s=30,
+            what="a heartbeat that went round",
+        )
+    assert note is not None
+    assert 0 <= note.counts["canary_ms"] < 10_000
+    assert (note.findings, note.trouble) == ([], None)
+    told = [
+        Heartbeat.read(record.key, record.value)
+        for record in read_logs(ends.target_logs, HEARTBEATS, "read_committed")[0]
+    ]
+    assert (ends.alias, "T") in {(beat.source, beat.target) for beat in told}
+    carried = [
+        Heartbeat.read(record.key, record.value)
+        for record in read_logs(ends.target_logs, f"{ends.alias}.{HEARTBEATS}", "read_committed")[0]
+    ]
+    assert ("T", ends.alias) in {(beat.source, beat.target) for beat in carried}

@@ -13,6 +13,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, TargetKeepsNoTimes, TargetTopicRefused
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.naming import HEARTBEATS
 from twinlog.model.topic_configs import ConfigOrigin
 from twinlog.model.topic_findings import (
     ConfigNotSynced,
@@ -98,7 +99,7 @@ def test_topics_that_are_not_selected_stay_where_they_are(ends: Ends) -> None:
 
     roster = ends.sync(topics=f".*{ends.prefix}.*", topics_exclude=".*out").step()
 
-    assert set(roster.topics) == {wanted}
+    assert set(roster.topics) == {wanted, HEARTBEATS}
     assert not {f"A.{other}", f"A.{loop}"} & set(ends.target.list_topics())
 
 
@@ -254,7 +255,7 @@ def test_hundreds_of_topics_are_one_cycle(ends: Ends) -> None:
         what="target topics",
     )
 
-    assert set(roster.topics) == set(names)
+    assert set(roster.topics) == {*names, HEARTBEATS}
     assert roster.findings == ()
     for admin, some in ((ends.source, names), (ends.target, [f"A.{name}" for name in names])):
         assert set(admin.delete_topics(some).values()) == {None}
