@@ -202,9 +202,7 @@ def test_a_group_that_commits_while_the_link_changes_hands_misses_and_repeats_no
         expected = next(r.offset for r, number in zip(target, numbers(target), strict=True) if number == len(read))
         assert position(ends.source_logs, group, name) == len(read)
         await_on_target(ends, group, name, expected)
-        pairs = wait_until(
-            lambda: offset_syncs(ends, name), lambda told: bool(told), within_s=30, what="pairs of offsets"
-        )
+        pairs = wait_until(lambda: offset_syncs(ends, name), bool, within_s=30, what="pairs of offsets")
     rest = read_on(ends.target_logs, group, ends.remote(name), ALL)
     assert numbers(read) + numbers(rest) == load.acknowledged[0]
     by_offset = {r.offset: n for r, n in zip(target, numbers(target), strict=True)}
