@@ -8,4 +8,4 @@ def test_every_command_is_on_the_page():
     nouns = [one.name for one in app.registered_groups]
     assert [name for name in [*named, *nouns] if f"\n## twinlog {name}\n" not in text] == []
     assert "\n## twinlog switch resume\n" in text
-    assert "| `--output`, `-o` `table \\| json` | table or json | `table` |" in text
+    assert "`--output`, `-o` `table \\| wide \\| json \\| yaml`" in text

@@ -7,7 +7,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from twinlog.config.resolve import load_file, resolve
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from tests.paper_rooms import PaperRooms
 

@@ -61,7 +61,7 @@ def test_json_tells_the_same(file: Path):
     assert chosen == [{"setting": "topics", "value": "[a-z]+", "key": "topics", "line": 5}]
 
 
-@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize("output", ["table", "json"])
 def test_a_wrong_file_ends_with_code_2_and_all_errors(file: Path, output: str):
     file.write_text(FILE + "tasks.max = many\non.gap = maybe\n")
     code, told = run("-c", str(file), "-o", output)

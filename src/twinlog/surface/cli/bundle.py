@@ -14,18 +14,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from pydantic import BaseModel
 
-from twinlog.config.resolve import Resolved, load_file
-from twinlog.config.secrets import MASK, Secret
-from twinlog.config.settings import LinkSettings
 from twinlog.errors import TwinlogError, UsageError
-from twinlog.service import examine_link
 from twinlog.surface.cli.options import ConfigFile
 from twinlog.surface.cli.status import look_at, status_json
+
+if TYPE_CHECKING:
+    from twinlog.config.resolve import Resolved
+    from twinlog.config.settings import LinkSettings
 
 _LOG_BYTES: Final = 1_000_000
 _SHORTEST_SECRET: Final = 4
@@ -49,6 +48,8 @@ def bundle(
     Secrets are masked, in logs too. What could not be found out is in the archive as a sentence. Nothing is sent
     anywhere: look through it, then send it.
     """
+    from twinlog.config.resolve import load_file
+
     resolved = load_file(config)
     path = to or Path(time.strftime("twinlog-bundle-%Y%m%d-%H%M%S.tar.gz"))
     contents = {"about.json": _json(about()), "settings.json": _json(settings(resolved))}
@@ -90,6 +91,8 @@ def settings(resolved: Resolved) -> dict[str, Any]:
 
 
 async def _asked(links: tuple[LinkSettings, ...]) -> dict[str, str]:
+    from twinlog.service import examine_link
+
     found = await look_at(links)
     answers = {"status.json": _json([status_json(link, status) for link, status in found])}
     for link in links:
@@ -103,6 +106,10 @@ async def _asked(links: tuple[LinkSettings, ...]) -> dict[str, str]:
 
 def secrets_of(value: object) -> Iterator[str]:
     """Every secret of these settings, however deep, so that logs can be cleaned of it."""
+    from pydantic import BaseModel
+
+    from twinlog.config.secrets import Secret
+
     if isinstance(value, Secret):
         yield value.reveal()
     elif isinstance(value, BaseModel):
@@ -117,6 +124,8 @@ def secrets_of(value: object) -> Iterator[str]:
 
 def redact(text: str, secrets: Iterable[str]) -> str:
     """Mask what must not be seen (R12), the longest first: one may be a part of another."""
+    from twinlog.config.secrets import MASK
+
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, MASK).replace(json.dumps(secret)[1:-1], MASK)

@@ -11,14 +11,15 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
 from twinlog.config.contexts import CONFIG_VARIABLE, contexts_path, load_contexts
-from twinlog.config.resolve import load_file
-from twinlog.config.settings import LinkSettings
 from twinlog.errors import TwinlogError
+
+if TYPE_CHECKING:
+    from twinlog.config.settings import LinkSettings
 
 COMPLETING: Final = "_TWINLOG_COMPLETE"
 """Set by the shell while it asks what to offer."""
@@ -46,11 +47,13 @@ def complete_clusters(ctx: typer.Context, incomplete: str) -> list[str]:
 def complete_contexts(incomplete: str) -> list[str]:
     """Offer the names of `twinlog context`."""
     with suppress(TwinlogError):
-        return _offer(sorted(load_contexts(contexts_path()).files), incomplete)
+        return _offer(load_contexts(contexts_path()).names, incomplete)
     return []
 
 
 def _links(ctx: typer.Context) -> tuple[LinkSettings, ...]:
+    from twinlog.config.resolve import load_file
+
     file = ctx.params.get("config") or os.environ.get(CONFIG_VARIABLE)
     with suppress(TwinlogError, OSError):
         return load_file(Path(file)).links if file else ()

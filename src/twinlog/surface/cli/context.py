@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from twinlog.config.contexts import CONFIG_VARIABLE, contexts_path, load_contexts, save_contexts
-from twinlog.config.resolve import load_file
+from twinlog.config.contexts import CONFIG_VARIABLE, as_json, contexts_path, load_contexts, save_contexts
 from twinlog.errors import UsageError
 from twinlog.surface.cli.completion import COMPLETING, complete_contexts
-from twinlog.surface.cli.output import Output, print_error
+from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.output import Form, Output, print_error, print_facts
 
 app = typer.Typer(
+    cls=Noun,
     help="Settings files by name, so that commands need no --config. TWINLOG_CONFIG and TWINLOG_CONTEXT are stronger.",
     no_args_is_help=True,
 )
@@ -29,6 +29,8 @@ def add(
     config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
 ) -> None:
     """Name a file. It must be valid; the first one named is in use at once."""
+    from twinlog.config.resolve import load_file
+
     load_file(config)
     path = contexts_path()
     contexts = load_contexts(path).add(name, config)
@@ -55,12 +57,12 @@ def remove(name: Name) -> None:
 
 @app.command("list")
 def list_contexts(
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Show all names; the one in use has a star."""
     contexts = load_contexts(contexts_path())
-    if output is Output.JSON:
-        typer.echo(json.dumps({"contexts": dict(contexts.files), "used": contexts.used}, indent=2))
+    if output.for_programs:
+        print_facts(as_json(contexts), output)
         return
     for name, file in sorted(contexts.files.items()):
         typer.echo(f"{'*' if name == contexts.used else ' '} {name}\t{file}")

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from twinlog.local.demo.proof import Kind
 from twinlog.local.demo.story import TOPIC, Outcome, Scene
+from twinlog.surface.cli.words import sparkline
 
-_BLOCKS = "▁▂▃▄▅▆▇█"
 _MARKS = {"ahead": ("·", "dim"), "now": ("▶", "bold cyan"), "done": ("✓", "green"), "failed": ("✗", "bold red")}
 _WORDS = {"now": "begin ", "done": "done  ", "failed": "FAILED"}
 _LINE_EVERY_S = 2.0
@@ -132,13 +132,6 @@ def _numbers(scene: Scene, width: int) -> RenderableType:
     latency_row = Table.grid(padding=(0, 2))
     latency_row.add_row(Text("latency", "bold"), latency)
     return Group(table, latency_row)
-
-
-def sparkline(values: Sequence[float], room: int, ceiling: float | None = None) -> str:
-    """Draw the newest values as blocks, scaled to the ceiling, or else to the highest of them."""
-    shown = values[-room:]
-    top = ceiling or max((*shown, 1.0))
-    return "".join(_BLOCKS[min(len(_BLOCKS) - 1, int(value / top * (len(_BLOCKS) - 1) + 0.5))] for value in shown)
 
 
 def milliseconds(value: float | None) -> str:

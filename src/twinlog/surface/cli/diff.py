@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import UsageError
 from twinlog.model.javaregex import RegexError, compile_java
-from twinlog.model.link_diff import LinkDiff
-from twinlog.service import link_differences
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+
+if TYPE_CHECKING:
+    from twinlog.model.link_diff import LinkDiff
 
 
 def diff(
@@ -27,29 +26,31 @@ def diff(
     topic: Annotated[
         str | None, typer.Option("--topic", "-t", help="Only source topics whose whole name this expression matches.")
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Show what differs between both ends, and why: topics, partitions, configs, ACLs, deletions.
 
     Nothing is changed. A config that somebody changed by hand on the target is told from one that has not arrived yet.
     Records are not compared; see `twinlog status` for those. Exit code 1 when something differs.
     """
+    from twinlog.service import link_differences
+
     settings = chosen_link(link, config)
     try:
         pattern = compile_java(topic or ".*")
     except RegexError as error:
         raise UsageError(f"--topic {topic}: {error}") from error
     found = asyncio.run(link_differences(settings, lambda name: pattern.fullmatch(name) is not None))
-    if output is Output.JSON:
-        typer.echo(json.dumps(dataclasses.asdict(found), indent=2))
+    if output.for_programs:
+        print_facts(dataclasses.asdict(found), output)
     else:
-        _print(found)
+        _print(found, output)
     if found.differences:
         raise typer.Exit(1)
 
 
-def _print(found: LinkDiff) -> None:
-    console = Console()
+def _print(found: LinkDiff, output: Output) -> None:
+    console = screen(output)
     if found.differences:
         table = Table()
         for title in ("kind", "topic", "what", "source", "target", "why"):

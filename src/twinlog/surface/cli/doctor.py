@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from twinlog.doctor.answers import WORST_FIRST, Diagnosis
-from twinlog.service import examine_link
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+
+if TYPE_CHECKING:
+    from twinlog.doctor.answers import Diagnosis
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"}
 
@@ -25,24 +25,28 @@ def doctor(
     link: LinkArgument,
     config: ConfigFile,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Also show what is in order, one by one.")] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Check everything that a disaster would test: rights, limits, retention, replicas, clocks, groups, names, health.
 
     Nothing is changed on either cluster. Each finding says what was seen, why it matters and the command that mends it;
     what could not be checked says why. Exit code 1 when a check fails.
     """
+    from twinlog.service import examine_link
+
     found = asyncio.run(examine_link(chosen_link(link, config)))
-    if output is Output.JSON:
-        typer.echo(json.dumps({"link": link, "checks": [asdict(one) for one in found]}, indent=2))
+    if output.for_programs:
+        print_facts({"link": link, "checks": [asdict(one) for one in found]}, output)
     else:
-        _print(link, found, everything)
+        _print(link, found, everything or output is Output.WIDE)
     if any(one.verdict == "fail" for one in found):
         raise typer.Exit(1)
 
 
 def _print(link: str, found: list[Diagnosis], everything: bool) -> None:
-    console = Console()
+    from twinlog.doctor.answers import WORST_FIRST
+
+    console = screen()
     for verdict in WORST_FIRST:
         if verdict == "ok" and not everything:
             continue

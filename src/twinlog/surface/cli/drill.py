@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from twinlog.config.pair import load_pair
-from twinlog.drill.outcome import Kind
 from twinlog.drill.reports import Reports
 from twinlog.errors import UsageError
 from twinlog.local.folders import state_folder
 from twinlog.model.javaregex import RegexError
 from twinlog.model.selection import Patterns
-from twinlog.service import SparkPlace, drills, scratch_folder
 from twinlog.surface.cli.options import OptionalConfigFile, OptionalLink
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
 from twinlog.surface.cli.words import duration, number
+
+if TYPE_CHECKING:
+    from twinlog.drill.outcome import Kind
 
 _CRON_FIELD: Final = re.compile(r"[0-9A-Za-z*/,-]+")
 _COLOURS = {"passed": "green", "passed with remarks": "yellow", "failed": "red"}
@@ -49,7 +48,7 @@ def drill(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Only verify the chain of reports.")] = False,
     master: Annotated[str | None, typer.Option("--master", help="With --canary: Spark master. Default: local.")] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Rehearse a disaster. Production topics, groups and clients are not touched.
 
@@ -72,14 +71,17 @@ def drill(
     if schedule is not None:
         typer.echo(_crontab(schedule, link, config, kind, path))
         return
+    from twinlog.config.pair import load_pair
+    from twinlog.service import SparkPlace, drills, scratch_folder
+
     wanted = _patterns(groups)
     pair = load_pair(config, link)
     with drills(pair, SparkPlace(master), path, scratch_folder(), lambda text: typer.echo(text, err=True)) as room:
         found = asyncio.run(room.run(kind, wanted.matches, records))
-    if output is Output.JSON:
-        typer.echo(json.dumps(found, indent=2))
+    if output.for_programs:
+        print_facts(found, output)
     else:
-        _print(found, path)
+        _print(found, path, output)
     if found["verdict"] == "failed":
         raise typer.Exit(1)
 
@@ -117,25 +119,29 @@ def _crontab(schedule: str, link: str, config: Path, kind: Kind, path: Path) -> 
 def _check(path: Path, link: str | None, config: Path | None, output: Output) -> None:
     reports, last = Reports(path), None
     if link is not None and config is not None:
+        from twinlog.config.pair import load_pair
+        from twinlog.service import SparkPlace, drills, scratch_folder
+
         with drills(load_pair(config, link), SparkPlace(), path, scratch_folder()) as room:
             last = asyncio.run(room.last_hash())
     lines, found = reports.read(), reports.breaks(last)
-    if output is Output.JSON:
+    if output.for_programs:
         answer = {"file": str(path), "reports": len(lines), "breaks": [vars(one) for one in found], "ledger": last}
-        typer.echo(json.dumps(answer, indent=2))
+        print_facts(answer, output)
     elif found:
         for one in found:
             typer.echo(f"{path}: {one}")
     else:
         typer.echo(f"{path}: {len(lines)} reports, an unbroken chain" + (", and the ledger agrees" if last else ""))
     if found or not lines:
-        if not lines and output is Output.TABLE:
+        if not lines and not output.for_programs:
             typer.echo(f"{path}: there are no reports", err=True)
         raise typer.Exit(1)
 
 
-def _print(found: dict[str, Any], path: Path) -> None:
-    console = Console()
+def _print(found: dict[str, Any], path: Path, output: Output) -> None:
+    console = screen(output)
+    most = None if output is Output.WIDE else _SHOWN
     console.print(
         Text(f"{found['link']}: {found['kind']} drill: ", "bold").append(found["verdict"], _COLOURS[found["verdict"]])
     )
@@ -150,10 +156,10 @@ def _print(found: dict[str, Any], path: Path) -> None:
         console.print(Text(f"  {step['seconds']:8.2f} s  {step['step']}  ").append(step["says"], "dim"), soft_wrap=True)
     _print_plan(console, found)
     for title, colour in (("failures", "red"), ("remarks", "yellow")):
-        for line in found[title][:_SHOWN]:
+        for line in found[title][:most]:
             console.print(Text(f"  {title[:-1]}: {line}", colour), soft_wrap=True)
-        if len(found[title]) > _SHOWN:
-            console.print(Text(f"  and {len(found[title]) - _SHOWN} more {title} in the report", colour))
+        if most is not None and len(found[title]) > most:
+            console.print(Text(f"  and {len(found[title]) - most} more {title} in the report", colour))
     console.print(Text(f"  report {found['number']} in {path}, hash {found['hash'][:16]}…", "dim"), soft_wrap=True)
 
 

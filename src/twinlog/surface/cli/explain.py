@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.config.resolve import load_file
-from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError
-from twinlog.model.link_diff import shown
 from twinlog.model.topic_configs import ConfigVerdict, Fate
-from twinlog.service import group_explanation, topic_explanation
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.options import ConfigFile, LinkOption, TopicArgument
-from twinlog.surface.cli.output import Output
-from twinlog.sync.explain import GroupExplanation, TopicExplanation
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
-app = typer.Typer(help="Whether and why a topic or a group is mirrored.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from twinlog.config.settings import LinkSettings
+    from twinlog.sync.explain import GroupExplanation, TopicExplanation
+
+app = typer.Typer(cls=Noun, help="Whether and why a topic or a group is mirrored.", no_args_is_help=True)
 
 T = TypeVar("T")
-Form = Annotated[Output, typer.Option("--output", "-o", help="table or json")]
 
 
 @app.command("topic")
@@ -43,17 +41,19 @@ def explain_topic(
 
     Exit code 1 when no link mirrors it, or nobody knows it.
     """
+    from twinlog.service import topic_explanation
+
     answers = asyncio.run(_ask(_links(link, config), lambda one: topic_explanation(one, topic)))
-    if output is Output.JSON:
-        typer.echo(json.dumps([_as_json(name, answer) for name, answer in answers], indent=2))
+    if output.for_programs:
+        print_facts([_as_json(name, answer) for name, answer in answers], output)
     else:
-        console = Console()
+        console = screen(output)
         for name, answer in answers:
             if isinstance(answer, ClusterError):
                 _print_trouble(console, name, answer)
             else:
-                _print_topic(console, answer)
-    if not any(isinstance(answer, TopicExplanation) and answer.mirrored for _, answer in answers):
+                _print_topic(console, answer, wide=output is Output.WIDE)
+    if not any(not isinstance(answer, ClusterError) and answer.mirrored for _, answer in answers):
         raise typer.Exit(1)
 
 
@@ -68,21 +68,25 @@ def explain_group(
 
     Exit code 1 when no link translates them, or nobody knows the group.
     """
+    from twinlog.service import group_explanation
+
     answers = asyncio.run(_ask(_links(link, config), lambda one: group_explanation(one, group)))
-    if output is Output.JSON:
-        typer.echo(json.dumps([_as_json(name, answer) for name, answer in answers], indent=2))
+    if output.for_programs:
+        print_facts([_as_json(name, answer) for name, answer in answers], output)
     else:
-        console = Console()
+        console = screen(output)
         for name, answer in answers:
             if isinstance(answer, ClusterError):
                 _print_trouble(console, name, answer)
             else:
                 _print_group(console, answer)
-    if not any(isinstance(answer, GroupExplanation) and answer.translated for _, answer in answers):
+    if not any(not isinstance(answer, ClusterError) and answer.translated for _, answer in answers):
         raise typer.Exit(1)
 
 
 def _links(name: str | None, config: Path) -> Sequence[LinkSettings]:
+    from twinlog.config.resolve import load_file
+
     return load_file(config).links if name is None else [chosen_link(name, config)]
 
 
@@ -113,10 +117,12 @@ def _print_trouble(console: Console, link: str, error: ClusterError) -> None:
     console.print(Text(f"  try: {error.way_out()}"))
 
 
-def _print_topic(console: Console, answer: TopicExplanation) -> None:
+def _print_topic(console: Console, answer: TopicExplanation, *, wide: bool) -> None:
+    from twinlog.model.link_diff import shown
+
     verdict = Text(f"mirrored into {answer.remote}", "green") if answer.mirrored else Text("not mirrored", "red")
     _print_facts(console, answer, verdict)
-    rows = [config for config in answer.configs if _worth_showing(config)]
+    rows = [config for config in answer.configs if wide or _worth_showing(config)]
     if rows:
         table = Table()
         for title in ("config", "source", "target", "what becomes of it"):
@@ -126,7 +132,8 @@ def _print_topic(console: Console, answer: TopicExplanation) -> None:
             source = config.in_force if config.fate is Fate.NOT_COPIED else config.wish
             table.add_row(Text(config.name), Text(shown(source)), Text(shown(config.have)), Text(told))
         console.print(table)
-        console.print(Text("  all other configs are at their defaults on both ends", "dim"))
+        if not wide:
+            console.print(Text("  all other configs are at their defaults on both ends", "dim"))
 
 
 def _worth_showing(config: ConfigVerdict) -> bool:

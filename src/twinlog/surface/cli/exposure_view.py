@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from twinlog.model.exposure import LinkExposure, TopicExposure
-from twinlog.model.objectives import Objectives
 from twinlog.surface.cli.words import duration, number, size
+
+if TYPE_CHECKING:
+    from twinlog.model.exposure import LinkExposure, TopicExposure
+    from twinlog.model.objectives import Objectives
 
 
 def headline(exposure: LinkExposure) -> Text:

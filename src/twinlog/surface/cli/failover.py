@@ -6,20 +6,21 @@ import asyncio
 import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
-from twinlog.config.pair import load_pair
 from twinlog.errors import SwitchRunning, UsageError
-from twinlog.model.switch import Command
-from twinlog.recovery.report import Report
-from twinlog.recovery.switching import Switching
-from twinlog.service import SparkPlace, scratch_folder, switching
+from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.output import Form, Output
 from twinlog.surface.cli.switch_view import print_plan, print_report, print_standing
+
+if TYPE_CHECKING:
+    from twinlog.model.switch import Command
+    from twinlog.recovery.report import Report
+    from twinlog.recovery.switching import Switching
 
 T = TypeVar("T")
 
@@ -27,10 +28,9 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. What is at risk is
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the plan and what is at risk.")]
 Folder = Annotated[Path, typer.Option(help="Where the local journal, exports and reports go.")]
 Master = Annotated[str | None, typer.Option(help="Spark master for copying back. Default: here.")]
-Form = Annotated[Output, typer.Option("--output", "-o", help="table or json")]
 FOLDER = Path("twinlog-switch")
 
-app = typer.Typer(help="How a switch stands; resume or give up an interrupted one.", no_args_is_help=True)
+app = typer.Typer(cls=Noun, help="How a switch stands; resume or give up an interrupted one.", no_args_is_help=True)
 
 
 def failover(
@@ -124,7 +124,7 @@ def _switch(
             if dry_run or standing.open is None or standing.open.claim.command != command:
                 raise
             return await one.resume()
-        if dry_run or not (yes and output is Output.JSON):
+        if dry_run or not (yes and output.for_programs):
             print_plan(facts, plan, output)
         if dry_run:
             return None
@@ -155,12 +155,15 @@ def _within(
     *,
     master: str | None = None,
 ) -> T:
+    from twinlog.config.pair import load_pair
+    from twinlog.service import SparkPlace, scratch_folder, switching
+
     pair = load_pair(config, link)
     scratch = scratch_folder()
     console = Console(stderr=True)
     try:
         with switching(pair, SparkPlace(master), folder.absolute(), scratch) as one:
-            if output is Output.TABLE:
+            if not output.for_programs:
                 one.say = lambda line: console.print(line, highlight=False)
             return asyncio.run(work(one))
     finally:

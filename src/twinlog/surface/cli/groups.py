@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Annotated, Any, Final, assert_never
+from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,13 +13,15 @@ from twinlog.errors import GroupUnknown, UsageError
 from twinlog.model.group_positions import Remark, Standing
 from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.translation import AtOrBefore, Exact, Translation, Untranslatable
-from twinlog.service import group_report
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Output
-from twinlog.sync.group_report import GroupReport
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+
+if TYPE_CHECKING:
+    from twinlog.sync.group_report import GroupReport
 
 UNKNOWN: Final = "unknown"
+_NUMBERS: Final = ("source", "target", "committed", "re-read")
 
 
 def groups(
@@ -30,13 +30,15 @@ def groups(
     group: Annotated[
         str | None, typer.Option("--group", "-g", help="Only groups that this expression matches.")
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Show where each group would go on if it switched to the target now, and how many records it would read again.
 
     SOURCE is what the group committed, TARGET the same place in the copy, COMMITTED what the group has on the target.
     Exit code 1 when a position of a mirrored topic has no place on the target.
     """
+    from twinlog.service import group_report
+
     settings = chosen_link(link, config)
     try:
         pattern = compile_java(group or ".*")
@@ -45,10 +47,10 @@ def groups(
     report = asyncio.run(group_report(settings, lambda name: pattern.fullmatch(name) is not None))
     if group is not None and not report.standings and not report.findings:
         raise GroupUnknown(group, settings.source)
-    if output is Output.JSON:
-        typer.echo(json.dumps(_as_json(report), indent=2))
+    if output.for_programs:
+        print_facts(_as_json(report), output)
     else:
-        _print(report)
+        _print(report, output)
     if any(standing.remark is Remark.UNTRANSLATED for standing in report.standings):
         raise typer.Exit(1)
 
@@ -86,15 +88,19 @@ def _row(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _print(report: GroupReport) -> None:
-    console = Console()
+def _print(report: GroupReport, output: Output) -> None:
+    console, wide = screen(output), output is Output.WIDE
     table = Table()
-    for title in ("group", "partition", "source", "target", "committed", "re-read", "remark"):
-        table.add_column(title, justify="right" if title in {"source", "target", "committed", "re-read"} else "left")
+    more = ("into", "translation", "active on target")
+    for title in ("group", "partition", *(more if wide else ()), *_NUMBERS, "remark"):
+        table.add_column(title, justify="right" if title in _NUMBERS else "left")
     for standing in report.standings:
+        into = str(standing.remote) if standing.remote else "none"
+        beside = (Text(into), kind_of(standing.translation), "yes" if standing.active else "no")
         table.add_row(
             Text(standing.group),
             Text(str(standing.source)),
+            *(beside if wide else ()),
             str(standing.committed.offset),
             _cell(standing.position, "none"),
             _cell(standing.on_target, "none"),

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.service import takeover_preview
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Output
-from twinlog.sync.takeover_preview import TakeoverRow
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
-app = typer.Typer(help="Take links over from other mirrors.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from twinlog.sync.takeover_preview import TakeoverRow
+
+app = typer.Typer(cls=Noun, help="Take links over from other mirrors.", no_args_is_help=True)
 _COLOURS = {"compared": "green", "mirrored": "dim", "begins": "", "not compared": "yellow"}
 
 
@@ -38,7 +38,7 @@ def mm2(
         str | None, typer.Option(help="Where a Connect cluster keeps its source offsets, on the target.")
     ] = None,
     connector: Annotated[str | None, typer.Option(help="The name of the source connector there.")] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Show where Twinlog goes on behind MirrorMaker 2, partition by partition.
 
@@ -50,11 +50,13 @@ def mm2(
     way when it starts. For a Connect cluster put the two options into the file as well: mm2.takeover.offsets.topic and
     mm2.takeover.connector. Exit code 1 when a partition is refused or MirrorMaker 2 still runs.
     """
+    from twinlog.service import takeover_preview
+
     rows = asyncio.run(takeover_preview(chosen_link(link, config), offsets_topic=offsets_topic, connector=connector))
-    if output is Output.JSON:
-        typer.echo(json.dumps([_as_json(row) for row in rows], indent=2))
+    if output.for_programs:
+        print_facts([_as_json(row) for row in rows], output)
     else:
-        _print(link, rows)
+        _print(link, rows, output)
     if any(row.how in {"refused", "postponed"} for row in rows):
         raise typer.Exit(1)
 
@@ -71,8 +73,8 @@ def _as_json(row: TakeoverRow) -> dict[str, object]:
     }
 
 
-def _print(link: str, rows: list[TakeoverRow]) -> None:
-    console = Console()
+def _print(link: str, rows: list[TakeoverRow], output: Output) -> None:
+    console = screen(output)
     table = Table(title=link, title_justify="left", title_style="bold")
     for title in ("partition", "into", "noted", "starts at", "how", "why"):
         table.add_column(title, justify="right" if title in {"noted", "starts at"} else "left", overflow="fold")

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from twinlog.config.resolve import resolve
 from twinlog.config.samples import DEFAULT_TOPICS, TOPOLOGIES, default_servers, sample
 from twinlog.errors import UsageError
 
@@ -47,6 +46,8 @@ def init(
         text = _ask()
     else:
         raise UsageError(f"there is no terminal to ask at; choose with --template {' | '.join(TOPOLOGIES)}")
+    from twinlog.config.resolve import resolve
+
     # What was typed may be no name of a cluster or no pattern: better said now than by `twinlog run`.
     resolve(text.encode(), str(file), (), {})
     if screen:

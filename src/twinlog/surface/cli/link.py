@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from twinlog.config.resolve import load_file
-from twinlog.config.settings import LinkSettings
-from twinlog.errors import LinkUnknown, UsageError
-from twinlog.service import forget_topic
+from twinlog.errors import UsageError
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.options import ConfigFile, LinkArgument, TopicArgument
 
-app = typer.Typer(help="Interventions on one link.", no_args_is_help=True)
+app = typer.Typer(cls=Noun, help="Interventions on one link.", no_args_is_help=True)
 
 
 @app.callback()
@@ -33,15 +31,10 @@ def reset(
 
     The target topic must be gone (delete it first): copying again into a full one would double every record.
     """
-    found = _link(link, config)
+    from twinlog.service import forget_topic
+
+    found = chosen_link(link, config)
     if not yes and not typer.confirm(f"{link}: forget everything about {topic} and mirror it again from the start?"):
         raise UsageError("nothing was changed")
     asyncio.run(forget_topic(found, topic))
     typer.echo(f"{link}: {topic} begins anew; a running engine picks it up within its refresh interval.")
-
-
-def _link(name: str, config: Path) -> LinkSettings:
-    links = {link.name: link for link in load_file(config).links}
-    if name not in links:
-        raise LinkUnknown(name, str(config), ", ".join(links) or "none")
-    return links[name]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,21 +13,17 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 
 from twinlog.errors import UsageError
-from twinlog.local.cluster import LocalCluster
 from twinlog.local.folders import state_folder
-from twinlog.local.jars import KAFKA, KAFKA_VERSION, JarProgress, resolve
-from twinlog.local.links import links_properties
+from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
-app = typer.Typer(name="local", help="Run real Kafka clusters on this machine.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from twinlog.local.cluster import LocalCluster
+    from twinlog.local.jars import JarProgress
+
+app = typer.Typer(cls=Noun, name="local", help="Run real Kafka clusters on this machine.", no_args_is_help=True)
 
 Folder = Annotated[Path | None, typer.Option("--dir", help="Where they live.", show_default="$TWINLOG_HOME/clusters")]
-
-
-class Output(StrEnum):
-    """How a command shows its answer."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 @app.command()
@@ -40,6 +34,8 @@ def up(
     folder: Folder = None,
 ) -> None:
     """Start clusters, new ones or those that were there before, and print how to reach them."""
+    from twinlog.local.links import links_properties
+
     home = _home(folder)
     clusters = [_cluster(name, home / name, brokers, secure) for name in dict.fromkeys(names)]
     start_clusters(clusters)
@@ -49,15 +45,15 @@ def up(
 
 @app.command()
 def status(
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
     folder: Folder = None,
 ) -> None:
     """List the clusters of this machine and what runs of them."""
     described = [describe(cluster) for cluster in _clusters(_home(folder), ())]
-    if output is Output.JSON:
-        typer.echo(json.dumps(described, indent=2))
+    if output.for_programs:
+        print_facts(described, output)
     elif described:
-        Console().print(_table(described))
+        screen(output).print(_table(described, wide=output is Output.WIDE))
     else:
         typer.echo("no local clusters; `twinlog local up east west` makes two")
 
@@ -81,6 +77,8 @@ def down(
 
 def start_clusters(clusters: Sequence[LocalCluster]) -> None:
     """Start all side by side with progress on stderr; if one does not come up, the new ones are stopped again."""
+    from twinlog.local.jars import KAFKA, KAFKA_VERSION, resolve
+
     idle = [cluster for cluster in clusters if not cluster.running]
     with Progress(
         SpinnerColumn(),
@@ -130,6 +128,8 @@ def _home(folder: Path | None) -> Path:
 
 
 def _cluster(name: str, folder: Path, brokers: int | None, secure: bool | None) -> LocalCluster:
+    from twinlog.local.cluster import LocalCluster
+
     # The name becomes a folder and the first part of keys such as `east->west.topics`.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise UsageError(problem=f"{name}: a cluster's name has letters, digits, `-` and `_` only")
@@ -142,6 +142,8 @@ def _cluster(name: str, folder: Path, brokers: int | None, secure: bool | None) 
 
 
 def _clusters(home: Path, names: Sequence[str]) -> list[LocalCluster]:
+    from twinlog.local.cluster import LocalCluster
+
     if names:
         return [LocalCluster.load(home / name) for name in names]
     return [LocalCluster.load(file.parent) for file in sorted(home.glob("*/cluster.json"))]
@@ -151,10 +153,11 @@ def _show_jars(progress: Progress, task: TaskID, step: JarProgress) -> None:
     progress.update(task, total=step.total, completed=step.done, detail=f"{step.phase} {step.what}")
 
 
-def _table(described: Sequence[dict[str, Any]]) -> Table:
-    table = Table("cluster", "state", "security", "bootstrap servers", "pids")
+def _table(described: Sequence[dict[str, Any]], *, wide: bool = False) -> Table:
+    table = Table("cluster", "state", "security", "bootstrap servers", "pids", *(("id", "folder") if wide else ()))
     for row in described:
         pids = " ".join(str(broker["pid"] or "-") for broker in row["brokers"])
         security = "SASL_SSL" if row["secure"] else "none"
-        table.add_row(row["name"], row["state"], security, row["bootstrap_servers"], pids)
+        more = (row["cluster_id"], row["folder"]) if wide else ()
+        table.add_row(row["name"], row["state"], security, row["bootstrap_servers"], pids, *more)
     return table

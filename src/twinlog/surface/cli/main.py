@@ -10,10 +10,13 @@ import os
 import sys
 
 import typer
+from typer.completion import completion_init  # type: ignore[attr-defined]  # public, not marked as such
 
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
 from twinlog.surface.cli.bundle import bundle
+from twinlog.surface.cli.completion import COMPLETING
+from twinlog.surface.cli.completion_script import completion
 from twinlog.surface.cli.context import app as context_app
 from twinlog.surface.cli.context import choose_file
 from twinlog.surface.cli.demo import demo
@@ -27,6 +30,7 @@ from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.imports import app as import_app
 from twinlog.surface.cli.init import init
 from twinlog.surface.cli.link import app as link_app
+from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.output import print_error, print_findings
 from twinlog.surface.cli.reset_offsets import reset_offsets
 from twinlog.surface.cli.rpo import rpo
@@ -39,10 +43,11 @@ from twinlog.surface.cli.validate import validate
 from twinlog.surface.cli.verify import verify
 
 app = typer.Typer(
+    cls=Noun,
     name="twinlog",
     help="Mirror Apache Kafka clusters across datacenters, exactly once, on Spark.",
     no_args_is_help=True,
-    add_completion=True,
+    add_completion=False,  # `twinlog completion` does it; typer's options would slow every start down
     pretty_exceptions_enable=False,
 )
 app.command()(init)
@@ -69,6 +74,7 @@ app.add_typer(switch_app, name="switch")
 app.add_typer(user_app, name="user")
 app.add_typer(context_app, name="context")
 app.add_typer(local.app, name="local")
+app.command()(completion)
 
 
 def main() -> None:
@@ -76,6 +82,8 @@ def main() -> None:
     level = getattr(logging, os.environ.get("TWINLOG_LOG", "WARNING").upper(), logging.WARNING)
     logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    if COMPLETING in os.environ:
+        completion_init()
     try:
         choose_file(sys.argv[1:])
         app(prog_name="twinlog")

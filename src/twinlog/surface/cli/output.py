@@ -1,22 +1,73 @@
-"""How commands answer: the choice of form, findings of a settings file, errors with their way out."""
+"""How commands answer: the form that was asked for, findings of a settings file, errors with their way out.
+
+The one place that knows tables from JSON: a command hands its facts over, or draws them on the `screen`.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Annotated, Any, Final
 
 import typer
+from rich.console import Console
 
 from twinlog.errors import Finding, TwinlogError
 
-_COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
+_COLOURS: Final = {"info": "cyan", "warning": "yellow", "error": "red"}
+_UNBOUNDED: Final = 1000
+"""Columns of a pipe for `wide`: nothing is cut or folded."""
 
 
 class Output(StrEnum):
     """For people, or for programs."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
+    YAML = "yaml"
+
+    @property
+    def for_programs(self) -> bool:
+        """Whether facts are wanted, not a picture of them."""
+        return self in {Output.JSON, Output.YAML}
+
+
+Form = Annotated[
+    Output, typer.Option("--output", "-o", help="For people: table, or wide with all columns; for programs: json, yaml")
+]
+
+
+def print_facts(facts: object, output: Output) -> None:
+    """Answer a program, to stdout."""
+    typer.echo(as_yaml(facts) if output is Output.YAML else json.dumps(facts, indent=2), nl=output is not Output.YAML)
+
+
+def print_event(facts: dict[str, Any], output: Output) -> None:
+    """Tell a program something that has just happened: one line of JSON, or one document of YAML."""
+    print("---\n" + as_yaml(facts) if output is Output.YAML else json.dumps(facts), flush=True)
+
+
+def as_yaml(facts: object) -> str:
+    """The same facts as in JSON: what is no plain value there is none here."""
+    import yaml
+
+    return yaml.safe_dump(json.loads(json.dumps(facts)), sort_keys=False, allow_unicode=True)
+
+
+def screen(output: Output = Output.TABLE) -> Console:
+    """Where tables are drawn: as wide as the terminal, in a pipe as wide as `wide` needs."""
+    console = Console(highlight=False)
+    if output is Output.WIDE and not console.is_terminal:
+        console.width = _UNBOUNDED
+    return console
+
+
+def painted(text: str, colour: str, *, bold: bool = False) -> str:
+    """Text in a colour; typer leaves it out where no terminal is, this where nobody wants it (NO_COLOR)."""
+    return text if os.environ.get("NO_COLOR") else typer.style(text, fg=colour, bold=bold)
 
 
 def chosen_clusters(clusters: Iterable[str] | None) -> tuple[str, ...]:
@@ -24,17 +75,15 @@ def chosen_clusters(clusters: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(alias.strip() for part in clusters or () for alias in part.split(",") if alias.strip())
 
 
-def print_findings(findings: Iterable[Finding], output: Output = Output.TABLE) -> None:
+def print_findings(findings: Iterable[Finding], output: Output = Output.TABLE, *, err: bool = True) -> None:
     """Say what is remarkable about a settings file: to stderr, so that answers stay clean."""
     for finding in findings:
         level = f"{finding.level:7} "
-        if output is Output.TABLE:
-            level = typer.style(level, fg=_COLOURS[finding.level])
-        typer.echo(level + str(finding), err=True)
+        typer.echo((level if output.for_programs else painted(level, _COLOURS[finding.level])) + str(finding), err=err)
 
 
 def print_error(error: TwinlogError) -> None:
     """One sentence that starts with the thing, and the way out."""
-    typer.echo(typer.style("error: ", fg="red", bold=True) + str(error), err=True)
+    typer.echo(painted("error: ", "red", bold=True) + str(error), err=True)
     if error.way_out():
-        typer.echo(typer.style("  try: ", fg="cyan") + error.way_out(), err=True)
+        typer.echo(painted("  try: ", "cyan") + error.way_out(), err=True)

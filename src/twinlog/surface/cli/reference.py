@@ -41,7 +41,7 @@ Answers go to standard output, everything else to standard error. Colours are fo
 | `TWINLOG_CONTEXT` | the name of such a file, see [context](#twinlog-context) |
 | `TWINLOG_LOG` | how much is logged to standard error: `DEBUG`, `INFO`, `WARNING` (the default), `ERROR` |
 
-`twinlog --install-completion` lets the shell complete commands, options, links, topics and contexts.
+`twinlog completion` lets the shell complete commands, options, links, topics, groups and contexts.
 """
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from twinlog.config.resolve import load_file
 from twinlog.errors import UsageError
 from twinlog.model.names import TopicPartition
 from twinlog.model.offset_reset import (
@@ -32,15 +29,17 @@ from twinlog.model.offset_reset import (
     write_csv,
 )
 from twinlog.model.start import AtTime, parse_start
-from twinlog.service import offset_resets
 from twinlog.surface.cli.options import ConfigFile
+from twinlog.surface.cli.output import Output, print_facts, screen
 
 
 class Form(StrEnum):
-    """How the plan is shown."""
+    """How the plan is shown: as every answer, or as CSV."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
+    YAML = "yaml"
     CSV = "csv"
 
 
@@ -67,7 +66,7 @@ def reset_offsets(
     ] = None,
     execute: Annotated[bool, typer.Option("--execute/--dry-run", help="Write the plan, or only show it.")] = False,
     export: Annotated[bool, typer.Option("--export", help="Show the plan as CSV, for --from-file.")] = False,
-    output: Annotated[Form, typer.Option("--output", "-o", help="table, json or csv")] = Form.TABLE,
+    output: Annotated[Form, typer.Option("--output", "-o", help="table, wide, json, yaml or csv")] = Form.TABLE,
 ) -> None:
     """Plan new positions of consumer groups on one cluster, and with --execute write them.
 
@@ -91,6 +90,9 @@ def reset_offsets(
     if listed is not None and (topic or all_topics):
         raise UsageError("--from-file lists its topics itself; leave --topic and --all-topics out")
     topics = _topics(topic) if topic else None
+    from twinlog.config.resolve import load_file
+    from twinlog.service import offset_resets
+
     resets = offset_resets(load_file(config).links, cluster)
     plan = asyncio.run(resets.plan(groups, topics))
     if execute and not export:
@@ -163,7 +165,9 @@ def _show(plan: list[Reset], form: Form, *, several: bool, done: bool) -> None:
         for reset in plan:
             if reset.note:
                 typer.echo(f"{reset.group} {reset.partition}: {reset.note}", err=True)
-    elif form is Form.JSON:
+        return
+    output = Output(form.value)
+    if output.for_programs:
         rows = [
             {
                 "group": reset.group,
@@ -175,7 +179,7 @@ def _show(plan: list[Reset], form: Form, *, several: bool, done: bool) -> None:
             }
             for reset in plan
         ]
-        typer.echo(json.dumps({"executed": done, "resets": rows}, indent=2))
+        print_facts({"executed": done, "resets": rows}, output)
     else:
         table = Table()
         for title in ("group", "topic", "partition", "offset", "new offset", "note"):
@@ -184,5 +188,5 @@ def _show(plan: list[Reset], form: Form, *, several: bool, done: bool) -> None:
             before, after = ("-" if n is None else str(n) for n in (reset.before, reset.after))
             topic, partition = reset.partition
             table.add_row(reset.group, topic, str(partition), before, after, reset.note)
-        Console().print(table)
+        screen(output).print(table)
         typer.echo("Written." if done else "Nothing was changed; --execute writes this plan.", err=True)

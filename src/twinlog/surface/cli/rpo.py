@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import UsageError
-from twinlog.ledger.view import LedgerView
 from twinlog.model.evidence import CHORE, LAST
-from twinlog.model.exposure import LinkExposure, TopicExposure
 from twinlog.model.javaregex import RegexError
 from twinlog.model.objectives import Objectives, kept
 from twinlog.model.selection import Patterns
-from twinlog.service import observer
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.exposure_view import exposure_json, headline
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
 from twinlog.surface.cli.status import BETWEEN_LOOKS_S
 from twinlog.surface.cli.words import duration, number, size
+
+if TYPE_CHECKING:
+    from twinlog.ledger.view import LedgerView
+    from twinlog.model.exposure import LinkExposure, TopicExposure
 
 _COLOURS = {"kept": "green", "broken": "red", "unknown": "red"}
 
@@ -33,7 +32,7 @@ def rpo(
     link: LinkArgument,
     config: ConfigFile,
     topics: Annotated[str | None, typer.Option("--topics", help="Only topics whose whole name matches.")] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Show what would be lost if the source vanished now: records, bytes and seconds, for the link and each topic.
 
@@ -42,17 +41,18 @@ def rpo(
     settings (`rpo.seconds`, `rto.seconds`, `objectives`) are kept; recovery times are those of the last drill. Exit
     code 1 when one is not kept, or nobody knows.
     """
+    from twinlog.service import observer
+
     found = chosen_link(link, config)
     wanted = _patterns(topics)
     eyes = observer(found)
     exposure = asyncio.run(_look(eyes))
     drilled = _last_drill(eyes.view, found.objectives)
     shown = [topic for topic in exposure.topics if wanted.matches(topic.topic)]
-    if output is Output.JSON:
-        answer = exposure_json(exposure, shown, found.objectives)
-        typer.echo(json.dumps({**answer, "last_drill": drilled}, indent=2))
+    if output.for_programs:
+        print_facts({**exposure_json(exposure, shown, found.objectives), "last_drill": drilled}, output)
     else:
-        _print(exposure, shown)
+        _print(exposure, shown, output)
         _print_drill(drilled, exposure.now_ms)
     if any(topic.kept in {"broken", "unknown"} for topic in shown) or (drilled and drilled["rto_kept"] == "broken"):
         raise typer.Exit(1)
@@ -95,8 +95,8 @@ async def _look(eyes: Any) -> LinkExposure:
     return exposure
 
 
-def _print(exposure: LinkExposure, topics: list[TopicExposure]) -> None:
-    console = Console()
+def _print(exposure: LinkExposure, topics: list[TopicExposure], output: Output) -> None:
+    console = screen(output)
     console.print(headline(exposure))
     if exposure.falling_behind:
         console.print(Text("More arrives than is copied: the link falls behind.", "red"))

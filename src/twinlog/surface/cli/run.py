@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from twinlog.config.changes import Change
-from twinlog.config.resolve import Resolved
-from twinlog.config.settings import LinkSettings
-from twinlog.config.watch import SettingsWatch
 from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError, UsageError
-from twinlog.service import Service, SparkPlace, scratch_folder
 from twinlog.surface.cli.notify import Supervisor
 from twinlog.surface.cli.options import Clusters, ConfigFile
-from twinlog.surface.cli.output import Output, chosen_clusters, print_findings
+from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_event, print_findings
 
 if TYPE_CHECKING:
+    from twinlog.config.changes import Change
+    from twinlog.config.resolve import Resolved
+    from twinlog.config.settings import LinkSettings
+    from twinlog.config.watch import SettingsWatch
+    from twinlog.service import Service
     from twinlog.surface.cli.listening import Door, Take
 
-Say = Callable[[str, LinkSettings, str | None], None]
+Say: TypeAlias = "Callable[[str, LinkSettings, str | None], None]"
 SUPERSEDED = 4
 """Exit code when another engine took the links over."""
 LOOK_SECONDS = 1.0
@@ -44,7 +43,7 @@ def run(
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
     listen: Annotated[str | None, typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083.")] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to say what happens.")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Mirror until Ctrl-C or SIGTERM, which end cleanly: what was read is written and recorded first.
 
@@ -53,6 +52,9 @@ def run(
     With --listen the service answers over HTTP: Kafka Connect's REST interface makes, changes and holds links. Services
     with the same group.id stand by for each other.
     """
+    from twinlog.config.watch import SettingsWatch
+    from twinlog.service import Service, SparkPlace, scratch_folder
+
     watch = SettingsWatch(config, chosen_clusters(clusters))
     resolved = watch.load()
     print_findings(resolved.findings, output)
@@ -81,8 +83,7 @@ def run(
 
 
 def _open_door(listen: str, resolved: Resolved) -> Door:
-    # Here, because the HTTP libraries take longer to load than all the rest, and every command and TAB would wait.
-    from twinlog.surface.cli.listening import Door  # noqa: PLC0415
+    from twinlog.surface.cli.listening import Door
 
     return Door.open(listen, resolved)
 
@@ -153,8 +154,8 @@ async def _follow_file(
 
 
 def _announce(output: Output, link: str | None, phase: str, detail: str) -> None:
-    if output is Output.JSON:
-        print(json.dumps({"at": time.time(), "link": link, "phase": phase, "detail": detail}), flush=True)
+    if output.for_programs:
+        print_event({"at": time.time(), "link": link, "phase": phase, "detail": detail}, output)
     else:
         told = f"{time.strftime('%H:%M:%S')} [bold]settings[/] {phase}: {escape(detail)}"
         Console(stderr=True, highlight=False).print(told, soft_wrap=True)
@@ -179,8 +180,8 @@ def _voice(output: Output) -> Say:
     console = Console(stderr=True, highlight=False)
 
     def say(phase: str, link: LinkSettings, detail: str | None) -> None:
-        if output is Output.JSON:
-            print(json.dumps({"at": time.time(), "link": link.name, "phase": phase, "detail": detail}), flush=True)
+        if output.for_programs:
+            print_event({"at": time.time(), "link": link.name, "phase": phase, "detail": detail}, output)
         else:
             more = f": {detail}" if detail else ""
             console.print(f"{time.strftime('%H:%M:%S')} [bold]{link.name}[/] {phase}{more}", soft_wrap=True)

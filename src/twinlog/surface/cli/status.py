@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -13,15 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.config.resolve import load_file
-from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError
-from twinlog.model.health import LinkStatus
-from twinlog.service import observer
 from twinlog.surface.cli.exposure_view import headline, topic_json
 from twinlog.surface.cli.options import Clusters, ConfigFile
-from twinlog.surface.cli.output import Output, chosen_clusters
+from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, screen
 from twinlog.surface.cli.words import duration, number
+
+if TYPE_CHECKING:
+    from twinlog.config.settings import LinkSettings
+    from twinlog.model.health import LinkStatus
 
 COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow", "DEGRADED": "red", "FAULTED": "red", "STALLED": "red"}
 BETWEEN_LOOKS_S = 1.2
@@ -33,18 +32,20 @@ def status(
     config: ConfigFile,
     clusters: Clusters = None,
     partitions: Annotated[bool, typer.Option("--partitions", "-p", help="Every partition, not only the sums.")] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Show state, lag, throughput and faults of each link, and what would be lost if its source vanished now.
 
     Exit code 1 when a link is not healthy or an objective of the settings is not kept.
     """
+    from twinlog.config.resolve import load_file
+
     links = load_file(config, chosen_clusters(clusters)).links
     found = asyncio.run(look_at(links))
-    if output is Output.JSON:
-        typer.echo(json.dumps([status_json(link, s) for link, s in found], indent=2))
+    if output.for_programs:
+        print_facts([status_json(link, s) for link, s in found], output)
     else:
-        _print(found, partitions)
+        _print(found, partitions, output)
     healthy = {"RUNNING", "CATCHING_UP"}
     if any(isinstance(s, ClusterError) or s.state not in healthy or _broken(s) for _, s in found):
         raise typer.Exit(1)
@@ -61,6 +62,8 @@ async def look_at(links: tuple[LinkSettings, ...]) -> list[tuple[LinkSettings, L
 
 async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | ClusterError]:
     """Two looks, for the rates between them."""
+    from twinlog.service import observer
+
     eyes = observer(link)
     try:
         await eyes.look()
@@ -136,9 +139,9 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
     return table
 
 
-def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool) -> None:
-    console = Console()
-    console.print(summary(found, console.width))
+def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool, output: Output) -> None:
+    console = screen(output)
+    console.print(summary(found, _WIDE if output is Output.WIDE else console.width))
     for link, status_ in found:
         _print_details(console, link, status_, partitions)
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.model.switch_plan import Facts, Plan
-from twinlog.recovery.report import Report
-from twinlog.recovery.switching import Standing, reports
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.output import Output, print_facts, screen
 from twinlog.surface.cli.words import number
+
+if TYPE_CHECKING:
+    from twinlog.model.switch_plan import Facts, Plan
+    from twinlog.recovery.report import Report
+    from twinlog.recovery.switching import Standing
 
 _STATUS = {"done": "green", "failed": "red", "begun": "yellow"}
 
@@ -37,10 +37,10 @@ def plan_as_json(facts: Facts, plan: Plan) -> dict[str, Any]:
 
 def print_plan(facts: Facts, plan: Plan, output: Output) -> None:
     """What will be done, and what is at stake."""
-    if output is Output.JSON:
-        typer.echo(json.dumps(plan_as_json(facts, plan), indent=2))
+    if output.for_programs:
+        print_facts(plan_as_json(facts, plan), output)
         return
-    console = Console()
+    console = screen(output)
     console.print(Text(f"{plan.command} of {plan.link}: {facts.active} is active, {facts.new_active} will be", "bold"))
     table = Table()
     for title in ("step", "what", "changes", "at risk"):
@@ -73,10 +73,10 @@ def print_risk(console: Console, plan: Plan) -> None:
 
 def print_report(report: Report, output: Output, files: str) -> None:
     """What happened."""
-    if output is Output.JSON:
-        typer.echo(json.dumps({**report.as_json(), "folder": files}, indent=2))
+    if output.for_programs:
+        print_facts({**report.as_json(), "folder": files}, output)
         return
-    console = Console()
+    console = screen(output)
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
     console.print(
         Text(f"{report.command} {report.switch}: {report.outcome}; ", "bold").append(
@@ -97,20 +97,18 @@ def print_report(report: Report, output: Output, files: str) -> None:
 
 def print_standing(link: str, standing: Standing, output: Output) -> None:
     """Who is active, what is open, what was done."""
+    from twinlog.recovery.switching import reports
+
     state = standing.state
-    if output is Output.JSON:
-        typer.echo(
-            json.dumps(
-                {
-                    "link": link,
-                    "state": state.model_dump(exclude={"runner"}) if state else None,
-                    "switches": [report.as_json() for report in reports(standing)],
-                },
-                indent=2,
-            )
-        )
+    if output.for_programs:
+        facts = {
+            "link": link,
+            "state": state.model_dump(exclude={"runner"}) if state else None,
+            "switches": [report.as_json() for report in reports(standing)],
+        }
+        print_facts(facts, output)
         return
-    console = Console()
+    console = screen(output)
     if state is None:
         console.print(f"{link}: there never was a switch; the source is active", highlight=False)
     else:

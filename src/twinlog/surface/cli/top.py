@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -18,19 +18,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.config.resolve import load_file
-from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, UsageError
-from twinlog.flow.observe import Observer
-from twinlog.model.health import LinkStatus, PartitionStatus
-from twinlog.service import observer
-from twinlog.surface.cli.demo_view import sparkline
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import chosen_clusters
 from twinlog.surface.cli.status import summary
-from twinlog.surface.cli.words import number
+from twinlog.surface.cli.words import number, sparkline
 
-Seen = list[tuple[LinkSettings, LinkStatus | ClusterError]]
+if TYPE_CHECKING:
+    from twinlog.config.settings import LinkSettings
+    from twinlog.flow.observe import Observer
+    from twinlog.model.health import LinkStatus, PartitionStatus
+
+Seen: TypeAlias = "list[tuple[LinkSettings, LinkStatus | ClusterError]]"
 Rates = Mapping[str, Sequence[float]]
 _KEPT: Final = 120
 _FRAME_ROWS: Final = 4
@@ -51,6 +50,8 @@ def top(
     console = Console()
     if not console.is_terminal:
         raise UsageError("twinlog top: there is no terminal to draw on; use `twinlog status`")
+    from twinlog.config.resolve import load_file
+
     links = load_file(config, chosen_clusters(clusters)).links
     if not links:
         raise UsageError(f"{config}: there is no link in it; add one, see `twinlog init`")
@@ -59,6 +60,8 @@ def top(
 
 async def _watch(console: Console, config: Path, links: tuple[LinkSettings, ...], every: float) -> None:
     """Look and draw until Ctrl-C, which is the ordinary end."""
+    from twinlog.service import observer
+
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
     eyes = [(link, observer(link)) for link in links]
@@ -102,7 +105,9 @@ def screen(config: Path, found: Seen, rates: Rates, width: int, height: int) -> 
     shown = troubles[: max(2, room // 2)]
     if len(troubles) > len(shown):
         shown.append(Text(f"and {len(troubles) - len(shown):,} more: `twinlog status`", "red"))
-    parts = [(status, part) for _, status in found if isinstance(status, LinkStatus) for part in status.partitions]
+    parts = [
+        (status, part) for _, status in found if not isinstance(status, ClusterError) for part in status.partitions
+    ]
     behind = sorted((one for one in parts if one[1].lag), key=lambda one: -(one[1].lag or 0))
     title = Text(f"twinlog  {config}  {time.strftime('%H:%M:%S')}", "bold").append("   Ctrl-C ends", "dim")
     title.no_wrap = True

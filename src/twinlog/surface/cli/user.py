@@ -11,8 +11,10 @@ import typer
 
 from twinlog.config.users import load_users, remove_user, save_user, with_password, with_token
 from twinlog.errors import UsageError
+from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.output import Form, Output, print_facts
 
-app = typer.Typer(help="Who may ask a service over HTTP (`twinlog run --listen`).", no_args_is_help=True)
+app = typer.Typer(cls=Noun, help="Who may ask a service over HTTP (`twinlog run --listen`).", no_args_is_help=True)
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The file that http.users.file names.")]
 
@@ -62,7 +64,14 @@ def remove(name: Annotated[str, typer.Argument(help="Who may ask no longer.")], 
 
 
 @app.command("list")
-def list_users(file: File) -> None:
+def list_users(file: File, output: Form = Output.TABLE) -> None:
     """Show names, roles and how they log in; never what with."""
-    for user in load_users(file):
-        typer.echo(f"{user.name}\t{user.role}\t{'token' if user.scheme == 'token' else 'password'}")
+    users = [
+        {"name": user.name, "role": user.role, "login": "token" if user.scheme == "token" else "password"}
+        for user in load_users(file)
+    ]
+    if output.for_programs:
+        print_facts(users, output)
+        return
+    for user in users:
+        typer.echo("\t".join(user.values()))

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.config.explain import Explanation
-from twinlog.config.explain import explain as explain_setting
-from twinlog.config.lookup import Origin
-from twinlog.config.resolve import Resolved, load_file
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.surface.cli.options import Clusters, ConfigFile
-from twinlog.surface.cli.output import chosen_clusters
+from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, print_findings, screen
 
-_COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
+if TYPE_CHECKING:
+    from twinlog.config.explain import Explanation
+    from twinlog.config.lookup import Origin
+    from twinlog.config.resolve import Resolved
+
 # Client settings that are shown even when nobody set them: the first questions that are asked about a link.
 _ALWAYS_SHOWN = ("bootstrap.servers", "security.protocol", "isolation.level", "auto.offset.reset")
-
-
-class Output(StrEnum):
-    """How a command answers."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def validate(
@@ -40,9 +30,11 @@ def validate(
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="KEY", help="Explain one setting: its value, and what decided.")
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="text or json.")] = Output.TEXT,
+    output: Form = Output.TABLE,
 ) -> None:
     """Check a settings file and show what each link resolves to, and from which line. Exit code 2 on errors."""
+    from twinlog.config.resolve import load_file
+
     wanted = chosen_clusters(clusters)
     if explain is not None:
         _explain(config, wanted, explain, output)
@@ -50,29 +42,31 @@ def validate(
     try:
         resolved = load_file(config, wanted)
     except SettingsInvalid as invalid:
-        if output is Output.JSON:
-            typer.echo(_as_json(str(config), invalid.findings, None))
+        if output.for_programs:
+            print_facts(_as_json(str(config), invalid.findings, None), output)
         else:
-            _print_findings(invalid.findings)
+            print_findings(invalid.findings, err=False)
         raise typer.Exit(2) from None
-    if output is Output.JSON:
-        typer.echo(_as_json(str(config), resolved.findings, resolved))
+    if output.for_programs:
+        print_facts(_as_json(str(config), resolved.findings, resolved), output)
         return
-    _print_findings(resolved.findings)
+    print_findings(resolved.findings, err=False)
     for link, origins in resolved.origins.items():
-        Console().print(_table(link, origins.items()))
+        screen(output).print(_table(link, origins.items(), wide=output is Output.WIDE))
     for pair in resolved.heartbeats:
         typer.echo(f"{pair.name} is not mirrored; a heartbeat is written to {pair.target} every {pair.seconds} s")
 
 
 def _explain(config: Path, wanted: tuple[str, ...], name: str, output: Output) -> None:
+    from twinlog.config.explain import explain as explain_setting
+
     explanation = explain_setting(config, wanted, name)
-    if output is Output.JSON:
-        answer = {**asdict(explanation), "findings": [finding._asdict() for finding in explanation.findings]}
-        typer.echo(json.dumps(answer, indent=2))
+    if output.for_programs:
+        findings = [finding._asdict() for finding in explanation.findings]
+        print_facts({**asdict(explanation), "findings": findings}, output)
     else:
         typer.echo("\n".join(_as_text(explanation)))
-        _print_findings(explanation.findings)
+        print_findings(explanation.findings, err=False)
     if any(finding.level == "error" for finding in explanation.findings):
         raise typer.Exit(2)
 
@@ -99,18 +93,13 @@ def _as_text(it: Explanation) -> Iterator[str]:
             yield f"    looked for, in this order: {', '.join(one.order)}"
 
 
-def _print_findings(findings: Iterable[Finding]) -> None:
-    for finding in findings:
-        typer.echo(typer.style(f"{finding.level:7} ", fg=_COLOURS[finding.level]) + str(finding))
-
-
-def _table(link: str, origins: Iterable[tuple[str, Origin]]) -> Table:
+def _table(link: str, origins: Iterable[tuple[str, Origin]], *, wide: bool) -> Table:
     table = Table(title=link, title_justify="left", title_style="bold")
     for title in ("setting", "value", "from"):
         table.add_column(title, overflow="fold")
     for name, origin in origins:
         client, _, setting = name.rpartition(": ")
-        if client and origin.key is None and setting not in _ALWAYS_SHOWN:
+        if not wide and client and origin.key is None and setting not in _ALWAYS_SHOWN:
             continue
         place = "default" if origin.line is None else f"line {origin.line}: {origin.key}"
         # As Text: patterns with brackets would be taken for markup.
@@ -118,16 +107,15 @@ def _table(link: str, origins: Iterable[tuple[str, Origin]]) -> Table:
     return table
 
 
-def _as_json(file: str, findings: Iterable[Finding], resolved: Resolved | None) -> str:
+def _as_json(file: str, findings: Iterable[Finding], resolved: Resolved | None) -> dict[str, Any]:
     links: list[dict[str, Any]] = []
     for link, origins in resolved.origins.items() if resolved else ():
         settings = [{"setting": name, **origin._asdict()} for name, origin in origins.items()]
         links.append({"link": link, "settings": settings})
-    answer = {
+    return {
         "file": file,
         "valid": resolved is not None,
         "findings": [finding._asdict() for finding in findings],
         "links": links,
         "heartbeats_only": [pair.name for pair in resolved.heartbeats] if resolved else [],
     }
-    return json.dumps(answer, indent=2)

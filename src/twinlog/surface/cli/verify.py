@@ -6,21 +6,22 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from twinlog.audit.verify_plan import AtOffset, Bound, VerifyWish
 from twinlog.errors import UsageError
 from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.start import AtTime, parse_start
-from twinlog.model.verify_report import VerifyReport
-from twinlog.service import SparkPlace, scratch_folder, verify_link
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Output
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+
+if TYPE_CHECKING:
+    from twinlog.audit.verify_plan import Bound
+    from twinlog.model.verify_report import VerifyReport
 
 _SHOWN = 20
 
@@ -40,7 +41,7 @@ def verify(
     ] = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="table or json")] = Output.TABLE,
+    output: Form = Output.TABLE,
 ) -> None:
     """Read both clusters, compare every copied record with its original, and say what differs.
 
@@ -48,6 +49,9 @@ def verify(
     the target are found too. The link may run meanwhile: what is copied when the command starts is compared. Exit
     code 1 when anything differs or could not be compared.
     """
+    from twinlog.audit.verify_plan import VerifyWish
+    from twinlog.service import SparkPlace, scratch_folder, verify_link
+
     settings = chosen_link(link, config)
     wish = VerifyWish(*_topics(topics), _bound("--from", first), _bound("--to", after), _share(sample))
     if report is not None and not report.absolute().parent.is_dir():
@@ -71,10 +75,10 @@ def verify(
     if report is not None:
         text = found.as_markdown() if report.suffix == ".md" else json.dumps(found.as_json(), indent=2) + "\n"
         report.write_text(text, encoding="utf-8")
-    if output is Output.JSON:
-        typer.echo(json.dumps(found.as_json(), indent=2))
+    if output.for_programs:
+        print_facts(found.as_json(), output)
     else:
-        _print(found)
+        _print(found, output)
     if not found.equal:
         raise typer.Exit(1)
 
@@ -93,6 +97,8 @@ def _bound(option: str, text: str | None) -> Bound | None:
     """An offset, or a time; whole numbers of up to twelve digits are offsets, longer ones milliseconds."""
     if text is None:
         return None
+    from twinlog.audit.verify_plan import AtOffset
+
     if text.isascii() and text.isdigit() and len(text) <= 12:
         return AtOffset(int(text))
     try:
@@ -117,20 +123,23 @@ def _share(text: str | None) -> float | None:
     return share
 
 
-def _print(found: VerifyReport) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    for partition, difference in found.differences[:_SHOWN]:
+def _print(found: VerifyReport, output: Output) -> None:
+    console = screen(output)
+    console.soft_wrap = True
+    shown = None if output is Output.WIDE else _SHOWN
+    for partition, difference in found.differences[:shown]:
         console.print(f"{partition}: {difference}", style="red", markup=False)
-    more = len(found.differences) - _SHOWN
-    if more > 0:
-        console.print(f"… and {more} more; `--report FILE` lists them", style="red")
-    for trouble in found.troubles[:_SHOWN]:
+    more = len(found.differences[:shown])
+    if more < len(found.differences):
+        console.print(f"… and {len(found.differences) - more} more; `--report FILE` lists them", style="red")
+    for trouble in found.troubles[:shown]:
         console.print(f"could not be compared: {trouble}", style="red", markup=False)
-    for one in found.excluded[:_SHOWN]:
+    for one in found.excluded[:shown]:
         size = "" if one.offsets is None else f"{one.offsets:,} offsets: "
         console.print(f"not comparable: {one.thing}: {size}{one.reason}", style="yellow", markup=False)
-    if len(found.excluded) > _SHOWN:
-        console.print(f"… and {len(found.excluded) - _SHOWN} more; `--report FILE` lists them", style="yellow")
+    left = len(found.excluded) - len(found.excluded[:shown])
+    if left:
+        console.print(f"… and {left} more; `--report FILE` lists them", style="yellow")
     for count, meaning in found.aside():
         console.print(f"set aside: {count:,} records: {meaning}", style="yellow", markup=False)
     read = (found.count("source_bytes") + found.count("target_bytes")) / 1e6

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
+
 
 def number(value: float | None, unit: str = "") -> str:
     """A plain number."""
@@ -31,3 +36,10 @@ def size(count: float | None) -> str:
             return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
         count /= 1000
     return f"{count:,.1f} TB"
+
+
+def sparkline(values: Sequence[float], room: int, ceiling: float | None = None) -> str:
+    """Draw the newest values as blocks, scaled to the ceiling, or else to the highest of them."""
+    shown = list(values)[-room:]
+    top = ceiling or max((*shown, 1.0))
+    return "".join(_BLOCKS[min(len(_BLOCKS) - 1, int(value / top * (len(_BLOCKS) - 1) + 0.5))] for value in shown)
