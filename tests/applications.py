@@ -16,16 +16,16 @@ from twinlog.local.java import find_java
 class Writer(threading.Thread):
     """Writes numbers; one that was not acknowledged is written again, to whichever cluster the file names by then."""
 
-    def __init__(self, address: Path, topic: str, rate: float) -> None:
+    def __init__(self, address: Path, topic: str, rate: float, first: int = 0) -> None:
         super().__init__(daemon=True)
-        self.address, self.topic, self.rate = address, topic, rate
+        self.address, self.topic, self.rate, self.first = address, topic, rate, first
         self.acknowledged: dict[int, str] = {}  # by number: the cluster that took it
         self.refused = 0
         self._again: list[int] = []
         self._ending = threading.Event()
 
     def run(self) -> None:
-        number, server = 0, ""
+        number, server = self.first, ""
         producer: Producer | None = None
         while not self._ending.is_set() or self._again:
             if (now := self.address.read_text().strip()) != server:
