@@ -55,8 +55,9 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
             raise KafkaConnectionError(f"{self.host}:{self.port}: connection is closed")
         correlation_id = self._next_correlation_id()
         head = _REQUEST.pack(api_key, version, correlation_id) + string(self._client_id)
-        frame = b"".join((head, b"\x00" if flexible else b"", *body))
-        self._writer.write(struct.pack(">i", len(frame)) + frame)
+        parts = [head, b"\x00" if flexible else b"", *body]
+        # Joined once: a frame is megabytes.
+        self._writer.write(b"".join((struct.pack(">i", sum(map(len, parts))), *parts)))
         raw: asyncio.Future[bytes] = self._loop.create_future()
         # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
         raw.add_done_callback(_looked_at)
