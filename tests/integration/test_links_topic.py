@@ -16,6 +16,7 @@ from tests.load.waiting import wait_until
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import NotActive
+from twinlog.kafka.events_topic import EventsTopic
 from twinlog.kafka.links_topic import LinksTopic
 from twinlog.model.connectors import Leader, Shelf
 
@@ -117,3 +118,22 @@ def test_a_leader_that_is_killed_is_followed_within_seconds(make_ends: Callable[
     finally:
         victim.kill()
         victim.wait(10)
+
+
+@pytest.mark.proves("R7")
+def test_events_of_a_group_are_read_back_in_order_and_apart_from_those_of_others(
+    make_ends: Callable[..., Ends],
+) -> None:
+    ends = make_ends()
+    ours, others = (
+        EventsTopic(ends.link.target_admin, group, replication_factor=1) for group in (ends.alias, f"{ends.alias}-else")
+    )
+    assert ours.read(10) == []
+    for number in range(5):
+        ours.append(b"%d" % number)
+        others.append(b"else")
+    ours.close()
+    others.close()
+    again = EventsTopic(ends.link.target_admin, ends.alias, replication_factor=1)
+    assert again.read(10) == [b"0", b"1", b"2", b"3", b"4"]
+    assert again.read(2) == [b"3", b"4"]

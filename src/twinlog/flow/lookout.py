@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import TwinlogError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.event_log import news
 from twinlog.model.group_positions import Standing
 from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus
 from twinlog.model.history import EVENTS, SAMPLES, Event, Latencies, Sample, events_between, sample_of
@@ -35,6 +36,7 @@ _SHARE: Final = 5.0
 """A look that takes long is taken less often: at most a sixth of the time is spent looking."""
 _SLOW_SHARE: Final = 20.0
 """Groups need the whole ledger with its maps, so they get less."""
+_RECALL_SECONDS: Final = 10.0
 _ODDITIES: Final = (TwinlogError, TimeoutError, *ConnectionTrouble)
 
 
@@ -59,6 +61,10 @@ class Groups(Protocol):
     @property
     def findings(self) -> tuple[str, ...]:
         """What could not be looked at."""
+
+    @property
+    def with_members(self) -> frozenset[str]:
+        """Groups that somebody is in, on the source."""
 
 
 class Switches(Protocol):
@@ -85,6 +91,16 @@ class Eyes:
     observer: Callable[[LinkSettings], Looks]
     groups: Callable[[LinkSettings], Awaitable[Groups]]
     switches: Callable[[LinkSettings], Awaitable[Switches]]
+
+
+class Memory(Protocol):
+    """What happened before this process began (connectors.chronicle)."""
+
+    async def past(self) -> Sequence[Event]:
+        """All of it, oldest first. Raises ClusterError."""
+
+    def keep(self, events: Iterable[Event]) -> None:
+        """Write down what happened now."""
 
 
 @dataclass
@@ -172,9 +188,17 @@ class Sight:
 class Lookout:
     """All links of the service, watched."""
 
-    def __init__(self, eyes: Eyes, *, look_seconds: float = LOOK_SECONDS, slow_seconds: float = SLOW_SECONDS) -> None:
+    def __init__(
+        self,
+        eyes: Eyes,
+        *,
+        look_seconds: float = LOOK_SECONDS,
+        slow_seconds: float = SLOW_SECONDS,
+        memory: Memory | None = None,
+    ) -> None:
         self._eyes = eyes
         self._look_seconds = look_seconds
+        self._memory = memory
         self._slow_seconds = slow_seconds
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._watchers: set[asyncio.Event] = set()
@@ -184,14 +208,34 @@ class Lookout:
     async def run(self) -> None:
         """Until cancelled: one watch per link, also for links that come and go."""
         try:
+        recalling = asyncio.create_task(self._recall())
             while True:
+            # Whoever remembers tells nothing twice. A store that is away must not keep us from looking.
+            await asyncio.wait({recalling}, timeout=_RECALL_SECONDS)
                 self._meet(self._eyes.links())
                 await asyncio.sleep(min(1.0, self._look_seconds))
         finally:
             for name in list(self._tasks):
+            recalling.cancel()
                 self._forget(name)
 
     def _meet(self, links: Iterable[LinkSettings]) -> None:
+    async def _recall(self) -> None:
+        """Read what happened before, as soon as it can be read."""
+        pause = 1.0
+        while self._memory is not None:
+            try:
+                past = await self._memory.past()
+            except _ODDITIES as error:
+                log.warning("events of the past cannot be read yet: %s", error)
+            except Exception:  # a mistake of ours must be seen; the present is looked at all the same
+                log.exception("events of the past")
+            else:
+                self.events = deque([*past, *self.events], maxlen=EVENTS)
+                return
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 60.0)
+
         wanted = {link.name: link for link in links}
         for name in self.sights.keys() - wanted.keys():
             self._forget(name)
@@ -217,7 +261,9 @@ class Lookout:
         while True:
             began = time.monotonic()
             try:
-                self.tell(sight.take(await sight.looks.look()))
+                first = sight.status is None
+                found = sight.take(await sight.looks.look())
+                self.tell(news(self.events, found, sight.link.name, _now_ms()) if first else found)
             except _ODDITIES as error:
                 sight.trouble = str(error) or type(error).__name__
                 sight.remedy = error.way_out() if isinstance(error, TwinlogError) else ""
@@ -259,11 +305,15 @@ class Lookout:
             sight.switches_trouble = f"unexpected: {error!r}"
         else:
             before, sight.switches, sight.switches_trouble = sight.switches, found, None
-            self.tell(_switch_events(sight.link.name, before, found))
+            known_ms = [one.at_ms for one in self.events if one.link == sight.link.name and one.kind == "switch"]
+            self.tell(_switch_events(sight.link.name, before, found, max(known_ms, default=None)))
 
     def tell(self, events: Iterable[Event]) -> None:
         """Add what happened."""
-        self.events.extend(events)
+        told = list(events)
+        self.events.extend(told)
+        if self._memory is not None and told:
+            self._memory.keep(told)
 
     async def next_change(self) -> None:
         """Wait for the next look at any link."""
@@ -280,11 +330,17 @@ class Lookout:
             event.set()
 
 
-def _switch_events(link: str, before: Switches | None, after: Switches) -> list[Event]:
-    """Beginnings and ends since the last look, with their own times: a switch may be over before it is seen."""
+def _switch_events(link: str, before: Switches | None, after: Switches, known_ms: int | None = None) -> list[Event]:
+    """Beginnings and ends since the last look, with their own times: a switch may be over before it is seen.
+
+    At a first look `known_ms` is the time of the last that is remembered; without a memory nothing of the past is told.
+    """
     begun = {before.open.id} if before is not None and before.open else set()
     over = {one.id for one in before.ended} if before is not None else {one.id for one in after.ended}
     events: list[Event] = []
+    if before is None and known_ms is not None:
+        begun = {one.id for one in (*after.ended, *filter(None, [after.open])) if one.since_ms <= known_ms}
+        over = {one.id for one in after.ended if one.ended_ms <= known_ms}
     for one in (*after.ended, *filter(None, [after.open])):
         if one.id not in begun | over:
             says = f"{one.claim.command} begun by {one.claim.operator}"

@@ -23,7 +23,7 @@ from twinlog.errors import BrokerRefused, ClusterUnreachable, NotActive, TopicEx
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import translated
-from twinlog.model.connectors import AUDIT_TOPIC, LINKS_TOPIC, Leader, Shelf
+from twinlog.model.connectors import AUDIT_TOPIC, EVENTS_TOPIC, LINKS_TOPIC, Leader, Shelf
 from twinlog.model.topics import TopicFacts
 
 Record: TypeAlias = tuple[bytes, bytes | None]
@@ -31,6 +31,7 @@ Record: TypeAlias = tuple[bytes, bytes | None]
 _CONFIGS: Final = {
     LINKS_TOPIC: {"cleanup.policy": "compact", "min.compaction.lag.ms": "60000"},
     AUDIT_TOPIC: {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"},
+    EVENTS_TOPIC: {"cleanup.policy": "delete", "retention.ms": str(7 * 86_400_000)},
 }
 _WITHIN_S: Final = 15.0
 _SESSION_MS: Final = 9_000
@@ -39,11 +40,11 @@ _POLL_S: Final = 0.2
 _SHUT_OUT: Final = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})  # noqa: SLF001
 
 
-def ensure_topics(admin: ClusterAdmin, replication_factor: int) -> None:
-    """Create the service's own topics unless they are there. Blocking."""
+def ensure_topics(admin: ClusterAdmin, replication_factor: int, *topics: str) -> None:
+    """Create these of the service's own topics unless they are there. Blocking."""
     deadline = time.monotonic() + _WITHIN_S
     while missing := [
-        name for name, facts in admin.describe_topics(_CONFIGS).items() if not isinstance(facts, TopicFacts)
+        name for name, facts in admin.describe_topics(topics).items() if not isinstance(facts, TopicFacts)
     ]:
         if time.monotonic() > deadline:
             raise BrokerRefused(admin.cluster, f"{missing[0]} was created but does not appear")
@@ -84,7 +85,7 @@ class LinksTopic:
 
     def open(self) -> Shelf:
         """Read everything there is, then follow it, and stand in line. Blocking; raises ClusterError."""
-        ensure_topics(ClusterAdmin(self._settings), self._replication_factor)
+        ensure_topics(ClusterAdmin(self._settings), self._replication_factor, LINKS_TOPIC, AUDIT_TOPIC)
         reader = Consumer(
             self._options(
                 **{

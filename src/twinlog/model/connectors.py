@@ -23,6 +23,7 @@ STARTED: Final = "STARTED"
 
 LINKS_TOPIC: Final = "__twinlog-links"
 AUDIT_TOPIC: Final = "__twinlog-audit"
+EVENTS_TOPIC: Final = "__twinlog-events"
 
 _MIRROR: Final = "org.apache.kafka.connect.mirror."
 CLASSES: Final[dict[Kind, str]] = {

@@ -60,11 +60,17 @@ def drills(
         yield Drills(pair, looking(pair.link), switch, canary.run, Reports(reports), say)
 
 
-async def forget_topic(link: LinkSettings, topic: str) -> None:
-    """Let a topic begin anew, once its target topic is gone."""
+async def check_forgettable(link: LinkSettings, topic: str) -> str:
+    """Return the target topic that a forgotten topic would be copied into. Raises UsageError while it exists."""
     admin = ClusterAdmin(link.target_admin)
     remote = link.naming.remote(link.source, topic)
     there = (await asyncio.to_thread(admin.describe_topics, [remote]))[remote]
     if isinstance(there, TopicFacts):
         raise UsageError(f"{remote}: still exists on {link.target}; delete it first, or its records would be doubled")
+    return remote
+
+
+async def forget_topic(link: LinkSettings, topic: str) -> None:
+    """Let a topic begin anew, once its target topic is gone."""
+    await check_forgettable(link, topic)
     await forget(link, topic)

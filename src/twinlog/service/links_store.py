@@ -9,9 +9,11 @@ from collections.abc import Callable
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import ClientSettings
 from twinlog.connectors.audit import Audit
+from twinlog.connectors.chronicle import Chronicle
 from twinlog.connectors.steward import Runner, Steward
 from twinlog.errors import UsageError
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.events_topic import EventsTopic
 from twinlog.kafka.links_topic import LinksTopic
 
 
@@ -27,6 +29,13 @@ def cluster_id_of(file: Resolved) -> Callable[[], str]:
     """Ask that cluster for its id, once."""
     admin = ClusterAdmin(store_of(file))
     return functools.cache(admin.fetch_cluster_id)
+
+
+def chronicle(file: Resolved, leads: Callable[[], bool]) -> Chronicle:
+    """Where events of the links are kept."""
+    settings = file.service
+    topic = EventsTopic(store_of(file), settings.group_id, replication_factor=settings.store_replication_factor)
+    return Chronicle(topic, leads)
 
 
 def steward(runner: Runner, file: Resolved, instance: str, url: str | None) -> Steward:

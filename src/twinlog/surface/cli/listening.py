@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
-from twinlog.service import Service, cluster_id_of, steward, store_of
+from twinlog.service import Service, chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
 from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.rooms import LiveRooms
@@ -47,7 +47,8 @@ class Door:
         keeper = steward(service, self.file, uuid.uuid4().hex[:12], address)
         await keeper.use_file(self.file)
         rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links)
-        desk = Desk.of(rooms, keeper.audit)
+        past = chronicle(self.file, lambda: keeper.active)
+        desk = Desk.of(rooms, keeper.audit, memory=past)
         app = build_app(
             service,
             keeper,
@@ -76,3 +77,4 @@ class Door:
             desk.hang_up()
             server.should_exit = True
             await asyncio.gather(keeping, answering, return_exceptions=True)
+            await past.close()

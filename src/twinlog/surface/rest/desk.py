@@ -14,7 +14,7 @@ from fastapi import Depends, Request
 from twinlog.config.settings import LinkSettings
 from twinlog.connectors.audit import Audit
 from twinlog.errors import LinkUnknown
-from twinlog.flow.lookout import Eyes, Lookout, Sight
+from twinlog.flow.lookout import Eyes, Lookout, Memory, Sight
 from twinlog.model.history import Event, Level
 from twinlog.surface.rest.operations import Operation, Operations
 from twinlog.surface.rest.rooms import Rooms
@@ -35,10 +35,12 @@ class Desk:
         self.operations = Operations(self._note)
 
     @classmethod
-    def of(cls, rooms: Rooms, audit: Audit | None = None, *, look_seconds: float = 2.0) -> Desk:
-        """A desk over these rooms."""
+    def of(
+        cls, rooms: Rooms, audit: Audit | None = None, *, look_seconds: float = 2.0, memory: Memory | None = None
+    ) -> Desk:
+        """A desk over these rooms; without a memory it knows only what happened in its own time."""
         eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing)
-        return cls(rooms, Lookout(eyes, look_seconds=look_seconds), audit)
+        return cls(rooms, Lookout(eyes, look_seconds=look_seconds, memory=memory), audit)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from twinlog.flow.lookout import Sight
+from twinlog.model.event_log import event_id
 from twinlog.model.exposure import TopicExposure
 from twinlog.model.group_positions import Standing
 from twinlog.model.health import LinkStatus, PartitionStatus
@@ -187,6 +188,7 @@ class OperationAnswer(BaseModel):
     id: str
     kind: str
     link: str
+    id: str
     asked: dict[str, Any]
     by: str
     status: str
@@ -396,7 +398,7 @@ def band(one: Band) -> BandPoint:
 
 def line(event: Event) -> EventLine:
     """One event."""
-    return EventLine(**vars(event))
+    return EventLine(id=event_id(event), **vars(event))
 
 
 def operation_of(operation: Operation) -> OperationAnswer:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from twinlog.errors import ClusterUnreachable
+from twinlog.model.event_log import before_id
 from twinlog.model.history import bands, summary, thinned
 from twinlog.model.names import TopicPartition
 from twinlog.model.translation import Exact
@@ -218,14 +219,15 @@ class EventWish(BaseModel):
     link: str = Field("", max_length=500)
     level: Literal["", "good", "info", "warning", "bad"] = ""
     limit: int = Field(200, ge=1, le=1000)
+    before: str = Field("", pattern=r"^(\d{1,15}-[0-9a-f]{8})?$", description="The `id` of the last event seen.")
 
 
 @router.get("/events", tags=["events"])
 def list_events(desk: TheDesk, wish: Annotated[EventWish, Query()]) -> list[EventLine]:
-    """What happened since this service began to look, newest first."""
+    """What happened to the links in the last week, newest first; the next page begins `before` the last one's id."""
     found = [
         event
-        for event in reversed(desk.lookout.events)
+        for event in before_id(reversed(desk.lookout.events), wish.before)
         if wish.link in {"", event.link} and wish.level in {"", event.level}
     ]
     return [answers.line(event) for event in found[: wish.limit]]
