@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from twinlog.errors import TwinlogError, UsageError
+from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.options import ConfigFile
 from twinlog.surface.cli.status import look_at, status_json
 
@@ -42,6 +43,7 @@ def bundle(
     offline: Annotated[
         bool, typer.Option("--offline", help="Ask no cluster: only settings, versions and logs.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Gather settings, status, chores, faults, the doctor's findings, versions and logs for somebody who helps.
 
@@ -52,6 +54,11 @@ def bundle(
 
     resolved = load_file(config)
     path = to or Path(time.strftime("twinlog-bundle-%Y%m%d-%H%M%S.tar.gz"))
+    if dry_run:
+        asked = "no cluster would be asked" if offline else f"{len(resolved.links)} links would be asked"
+        logs = ", ".join(f"logs/{file.name}" for file in log or ())
+        would(f"{path}: would be written: about.json, settings.json{', ' + logs if logs else ''}; {asked}")
+        return
     contents = {"about.json": _json(about()), "settings.json": _json(settings(resolved))}
     if not offline:
         contents |= asyncio.run(_asked(resolved.links))

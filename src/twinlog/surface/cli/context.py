@@ -11,6 +11,7 @@ import typer
 from twinlog.config.contexts import CONFIG_VARIABLE, as_json, contexts_path, load_contexts, save_contexts
 from twinlog.errors import UsageError
 from twinlog.surface.cli.completion import COMPLETING, complete_contexts
+from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.output import Form, Output, print_error, print_facts
 
@@ -27,6 +28,7 @@ Name = Annotated[str, typer.Argument(help="What the file is called here.", autoc
 def add(
     name: Name,
     config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    dry_run: DryRun = False,
 ) -> None:
     """Name a file. It must be valid; the first one named is in use at once."""
     from twinlog.config.resolve import load_file
@@ -34,24 +36,35 @@ def add(
     load_file(config)
     path = contexts_path()
     contexts = load_contexts(path).add(name, config)
+    told = f"{contexts.files[name]}{' (in use)' if contexts.used == name else ''}"
+    if dry_run:
+        would(f"{name}: would be {told}, noted in {path}")
+        return
     save_contexts(path, contexts)
-    typer.echo(f"{name}: {contexts.files[name]}{' (in use)' if contexts.used == name else ''}", err=True)
+    typer.echo(f"{name}: {told}", err=True)
 
 
 @app.command()
-def use(name: Name) -> None:
+def use(name: Name, dry_run: DryRun = False) -> None:
     """Let commands without --config be about this one."""
     path = contexts_path()
     contexts = load_contexts(path).use(name)
+    if dry_run:
+        would(f"{name}: would be in use ({contexts.files[name]})")
+        return
     save_contexts(path, contexts)
     typer.echo(f"{name}: in use ({contexts.files[name]})", err=True)
 
 
 @app.command()
-def remove(name: Name) -> None:
+def remove(name: Name, dry_run: DryRun = False) -> None:
     """Forget a name. The file stays."""
     path = contexts_path()
-    save_contexts(path, load_contexts(path).remove(name))
+    contexts = load_contexts(path).remove(name)
+    if dry_run:
+        would(f"{name}: would be forgotten")
+        return
+    save_contexts(path, contexts)
     typer.echo(f"{name}: forgotten", err=True)
 
 

@@ -17,6 +17,7 @@ from twinlog.errors import UsageError
 from twinlog.local.folders import state_folder
 from twinlog.model.javaregex import RegexError
 from twinlog.model.selection import Patterns
+from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.options import OptionalConfigFile, OptionalLink
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 from twinlog.surface.cli.words import duration, number
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 _CRON_FIELD: Final = re.compile(r"[0-9A-Za-z*/,-]+")
 _COLOURS = {"passed": "green", "passed with remarks": "yellow", "failed": "red"}
 _SHOWN: Final = 20
+_DOES: Final = {
+    "paper": "the plans of a failover would be made and the doctor asked; nothing is written to either cluster",
+    "shadow": "throw-away groups would read on the target from the translated positions, be compared and deleted",
+    "canary": "a topic and a group of the drill's own would be made, failed over and back, and deleted on both sides",
+}
 
 
 def drill(
@@ -48,6 +54,7 @@ def drill(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Only verify the chain of reports.")] = False,
     master: Annotated[str | None, typer.Option("--master", help="With --canary: Spark master. Default: local.")] = None,
+    dry_run: DryRun = False,
     output: Form = Output.TABLE,
 ) -> None:
     """Rehearse a disaster. Production topics, groups and clients are not touched.
@@ -76,6 +83,9 @@ def drill(
 
     wanted = _patterns(groups)
     pair = load_pair(config, link)
+    if dry_run:
+        would(f"{link}: {_DOES[kind]}", f"{path}: would get one more report")
+        return
     with drills(pair, SparkPlace(master), path, scratch_folder(), lambda text: typer.echo(text, err=True)) as room:
         found = asyncio.run(room.run(kind, wanted.matches, records))
     if output.for_programs:

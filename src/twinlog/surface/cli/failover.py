@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
-from twinlog.errors import SwitchRunning, UsageError
+from twinlog.errors import SwitchRefused, SwitchRunning, UsageError
+from twinlog.surface.cli.effects import DryRun, Yes, would
 from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask. What is at risk is printed all the same.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show the plan and what is at risk.")]
 Folder = Annotated[Path, typer.Option(help="Where the local journal, exports and reports go.")]
 Master = Annotated[str | None, typer.Option(help="Spark master for copying back. Default: here.")]
 FOLDER = Path("twinlog-switch")
@@ -91,16 +90,35 @@ def status(link: LinkArgument, config: ConfigFile, output: Form = Output.TABLE) 
 
 @app.command()
 def resume(
-    link: LinkArgument, config: ConfigFile, folder: Folder = FOLDER, master: Master = None, output: Form = Output.TABLE
+    link: LinkArgument,
+    config: ConfigFile,
+    *,
+    dry_run: DryRun = False,
+    folder: Folder = FOLDER,
+    master: Master = None,
+    output: Form = Output.TABLE,
 ) -> None:
     """Go on with an interrupted switch, at the step where it stopped."""
+    if dry_run:
+        _preview(link, config, folder, output, "would go on")
+        return
     report = _within(link, config, folder, output, lambda one: one.resume(), master=master)
     print_report(report, output, str(folder))
 
 
 @app.command()
-def abort(link: LinkArgument, config: ConfigFile, folder: Folder = FOLDER, output: Form = Output.TABLE) -> None:
+def abort(
+    link: LinkArgument,
+    config: ConfigFile,
+    *,
+    dry_run: DryRun = False,
+    folder: Folder = FOLDER,
+    output: Form = Output.TABLE,
+) -> None:
     """Give an open switch up: producers are let in again and the link goes on. Not once a side was made active."""
+    if dry_run:
+        _preview(link, config, folder, output, "would be given up")
+        return
     report = _within(link, config, folder, output, lambda one: one.abort())
     print_report(report, output, str(folder))
 
@@ -129,7 +147,7 @@ def _switch(
         if dry_run:
             return None
         if not yes:
-            _confirm(link, command)
+            _confirm(link, command.replace("-", " "))
         return await one.execute(plan)
 
     report = _within(link, config, folder, output, work, master=master)
@@ -137,13 +155,24 @@ def _switch(
         print_report(report, output, str(folder))
 
 
-def _confirm(link: str, command: Command) -> None:
-    """Typed, not clicked: the name of the link is what makes a hand stop."""
-    said = typer.prompt(
-        f"Type {link} to begin the {command.replace('-', ' ')}", default="", show_default=False, err=True
+def _preview(link: str, config: Path, folder: Path, output: Output, what: str) -> None:
+    """Show the open switch, and what would become of it."""
+    standing = _within(link, config, folder, output, lambda one: one.standing())
+    if standing.open is None:
+        raise SwitchRefused(link, "no switch is open", f"`twinlog switch status {link}` shows the last one.")
+    steps = standing.open.claim.options.get("steps", ())
+    left = [step for step in steps if not standing.open.is_done(step)]
+    print_standing(link, standing, output)
+    would(
+        f"{link}: {standing.open.claim.command} {standing.open.id} {what}; steps not done: {', '.join(left) or 'none'}"
     )
+
+
+def _confirm(link: str, action: str) -> None:
+    """Typed, not clicked: the name of the link is what makes a hand stop."""
+    said = typer.prompt(f"Type {link} to begin the {action}", default="", show_default=False, err=True)
     if said.strip() != link:
-        raise UsageError("not confirmed; nothing was changed")
+        raise UsageError(f"{link}: not confirmed, nothing was changed; type the name, or give --yes")
 
 
 def _within(

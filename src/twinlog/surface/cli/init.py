@@ -11,6 +11,7 @@ import typer
 
 from twinlog.config.samples import DEFAULT_TOPICS, TOPOLOGIES, default_servers, sample
 from twinlog.errors import UsageError
+from twinlog.surface.cli.effects import DryRun, would
 
 
 class Template(StrEnum):
@@ -31,6 +32,7 @@ def init(
         Template | None, typer.Option("--template", "-t", help="Do not ask; take names and addresses of an example.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Write a commented settings file that is valid as it is.
 
@@ -52,6 +54,10 @@ def init(
     resolve(text.encode(), str(file), (), {})
     if screen:
         typer.echo(text, nl=False)
+        return
+    if dry_run:
+        typer.echo(text, nl=False)
+        would(f"{file}: the lines above would be {'written over what is there' if file.exists() else 'written'}")
         return
     try:
         file.write_text(text, encoding="utf-8")

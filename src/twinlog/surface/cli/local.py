@@ -14,6 +14,7 @@ from rich.table import Table
 
 from twinlog.errors import UsageError
 from twinlog.local.folders import state_folder
+from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
@@ -32,12 +33,16 @@ def up(
     brokers: Annotated[int | None, typer.Option(min=1, max=9, help="Brokers of a new one.", show_default="1")] = None,
     secure: Annotated[bool | None, typer.Option(help="TLS, users and ACLs, or plain text.")] = None,
     folder: Folder = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Start clusters, new ones or those that were there before, and print how to reach them."""
     from twinlog.local.links import links_properties
 
     home = _home(folder)
     clusters = [_cluster(name, home / name, brokers, secure) for name in dict.fromkeys(names)]
+    if dry_run:
+        would(*(_start_of(cluster) for cluster in clusters))
+        return
     start_clusters(clusters)
     Console(stderr=True).print(_table([describe(cluster) for cluster in clusters]))
     typer.echo(links_properties(clusters), nl=False)
@@ -63,16 +68,28 @@ def down(
     names: Annotated[list[str] | None, typer.Argument(help="Clusters to stop.", show_default="all")] = None,
     wipe: Annotated[bool, typer.Option("--wipe", help="Delete their data, too.")] = False,
     folder: Folder = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Stop clusters. Their data stays, unless it is wiped, and so do their ports."""
+    found = _clusters(_home(folder), names or ())
+    if dry_run:
+        data = "its data deleted" if wipe else "its data kept"
+        would(*(f"{cluster.name}: would be stopped, {data} ({cluster.folder})" for cluster in found))
+        return
     console = Console(stderr=True)
-    for cluster in _clusters(_home(folder), names or ()):
+    for cluster in found:
         with console.status(f"stopping {cluster.name}"):
             if wipe:
                 cluster.wipe()
             else:
                 cluster.stop()
         typer.echo(f"{cluster.name}: {'wiped' if wipe else 'stopped'}")
+
+
+def _start_of(cluster: LocalCluster) -> str:
+    made = "started again" if (cluster.folder / "cluster.json").exists() else "made and started"
+    state = "runs already" if cluster.running else f"would be {made}, brokers: {len(cluster.brokers)}"
+    return f"{cluster.name}: {state} ({cluster.folder})"
 
 
 def start_clusters(clusters: Sequence[LocalCluster]) -> None:

@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError, UsageError
+from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.notify import Supervisor
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_event, print_findings
@@ -43,6 +44,7 @@ def run(
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
     listen: Annotated[str | None, typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083.")] = None,
+    dry_run: DryRun = False,
     output: Form = Output.TABLE,
 ) -> None:
     """Mirror until Ctrl-C or SIGTERM, which end cleanly: what was read is written and recorded first.
@@ -60,6 +62,9 @@ def run(
     print_findings(resolved.findings, output)
     if not resolved.links and listen is None:
         raise UsageError(f"{config}: there is no link in it; with --listen links can be made over HTTP")
+    if dry_run:
+        would(*_plan(resolved, master, listen))
+        return
     door = None if listen is None else _open_door(listen, resolved)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
@@ -80,6 +85,16 @@ def run(
     phases = {engine.link.name: engine.phase for engine in service.engines}
     if phases and all(phase == "superseded" for phase in phases.values()):
         raise typer.Exit(SUPERSEDED)
+
+
+def _plan(resolved: Resolved, master: str | None, listen: str | None) -> Iterator[str]:
+    for link in resolved.links:
+        topics = ",".join(link.topics.include)
+        yield f"{link.name}: would be mirrored: topics {topics} from {link.start_from}, on Spark {master or 'here'}"
+    for pair in resolved.heartbeats:
+        yield f"{pair.name}: a heartbeat would be written to {pair.target} every {pair.seconds} s"
+    if listen is not None:
+        yield f"{listen}: would answer over HTTP"
 
 
 def _open_door(listen: str, resolved: Resolved) -> Door:

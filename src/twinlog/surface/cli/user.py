@@ -11,6 +11,7 @@ import typer
 
 from twinlog.config.users import load_users, remove_user, save_user, with_password, with_token
 from twinlog.errors import UsageError
+from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.output import Form, Output, print_facts
 
@@ -35,11 +36,18 @@ def add(
         Role, typer.Option(help="viewer reads; operator pauses, restarts, switches; admin changes links.")
     ] = Role.VIEWER,
     token: Annotated[bool, typer.Option("--token", help="Make a token for a program; it is shown once.")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Add somebody, or give them a new password, token or role. A running service notices within a second.
 
     The password is asked for, or read from standard input when that is no terminal. Only its hash is kept.
     """
+    if dry_run:
+        with_token(name, role.value)
+        known = file.exists() and any(one.name == name for one in load_users(file))
+        change = "get a new secret and the role" if known else "be added with the role"
+        would(f"{name}: would {change} {role.value} in {file}, logging in by {'token' if token else 'password'}")
+        return
     if token:
         user, secret = with_token(name, role.value)
         save_user(file, user)
@@ -57,8 +65,13 @@ def add(
 
 
 @app.command()
-def remove(name: Annotated[str, typer.Argument(help="Who may ask no longer.")], file: File) -> None:
+def remove(
+    name: Annotated[str, typer.Argument(help="Who may ask no longer.")], file: File, dry_run: DryRun = False
+) -> None:
     """Take somebody out. A running service notices within a second."""
+    if dry_run and any(one.name == name for one in load_users(file)):
+        would(f"{name}: would be removed from {file}")
+        return
     remove_user(file, name)
     typer.echo(f"{name}: removed", err=True)
 

@@ -1,0 +1,64 @@
+"""Which commands change something, and how they say what they would do.
+
+Every command is in one of the two lists, and one that changes anything has `--dry-run`; a test walks all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import typer
+
+CHANGING: Final = frozenset(
+    {
+        "init",
+        "run",
+        "drill",
+        "failover",
+        "failback",
+        "switch resume",
+        "switch abort",
+        "reset-offsets",
+        "import mm2",
+        "bundle",
+        "demo",
+        "link reset",
+        "user add",
+        "user remove",
+        "context add",
+        "context use",
+        "context remove",
+        "local up",
+        "local down",
+    }
+)
+READING: Final = frozenset(
+    {
+        "validate",
+        "status",
+        "top",
+        "diff",
+        "rpo",
+        "doctor",
+        "groups",
+        "translate",
+        "verify",
+        "explain topic",
+        "explain group",
+        "switch status",
+        "user list",
+        "context list",
+        "local status",
+        "completion",
+    }
+)
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def would(*sentences: str) -> None:
+    """Say what a command leaves undone: each sentence names the thing, then what would become of it."""
+    for sentence in sentences:
+        typer.echo(sentence)
+    typer.echo("dry run: nothing was changed", err=True)
