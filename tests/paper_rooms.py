@@ -25,6 +25,7 @@ from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import ChoreNote, Engine, FaultEntry
 from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.source_ends import KnownEnd
+from twinlog.model.stage_times import STAGES, Durations, Stage
 from twinlog.model.switch import Claim, Command, End, StateEntry, StepRecord, Switch
 from twinlog.model.switch_plan import Facts, Plan, plan_of
 from twinlog.model.translation import Exact, Untranslatable
@@ -93,7 +94,7 @@ class PaperLooks:
         status = LinkStatus(
             link=self.link.name,
             engine=Engine(
-                engine_id="e1", generation=42, host="mirror-1", pid=4711, phase="running", at_ms=now_ms - 900
+                engine_id="e1", generation=42, host="mirror-1", pid=4711, phase="running", epochs=12, at_ms=now_ms - 900
             ),
             partitions=tuple(parts),
             now_ms=now_ms,
@@ -102,6 +103,8 @@ class PaperLooks:
             lag_seconds=0.4,
             topics=self.topics,
             chores=self._chores(now_ms),
+            stages=_times(200),
+            stage_totals=_times(200 * self.looks),
         )
         return dataclasses.replace(status, exposure=link_exposure(status, known, self.link.objectives, live=True))
 
@@ -151,6 +154,23 @@ class PaperLooks:
         )
 
 
+def _times(records: int) -> dict[Stage, Durations]:
+    took_ms: dict[Stage, int] = {
+        "fetch": 3,
+        "parcel": 2,
+        "queue": 1,
+        "produce": 3,
+        "note": 480,
+        "copied": 9,
+        "whole": 490,
+    }
+    found: dict[Stage, Durations] = {stage: Durations() for stage in STAGES}
+    for stage, milliseconds in took_ms.items():
+        found[stage].observe(milliseconds * 1000, records - records // 50)
+        found[stage].observe(milliseconds * 4000, records // 50)
+    return found
+
+
 @dataclasses.dataclass
 class PaperRooms:
     """All rooms."""
@@ -195,7 +215,7 @@ class PaperRooms:
                         why="offset 5200 lies before 6000, where the ledger begins" if lost else "",
                     )
                 )
-        return GroupReport(tuple(found), ())
+        return GroupReport(tuple(found), (), frozenset({"billing", "search-indexer", "fraud"}))
 
     async def translate(self, link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
         if asked.topic not in NAMES:
@@ -241,14 +261,15 @@ class PaperRooms:
         claim = claim.model_copy(update={"operator": "ada", "host": "desk-7"})
         run = Switch(claim.switch, claim, "r", now, now)
         self.runs.append(run)
-        for step in plan.steps:
-            say(f"{step.id}: {step.title}")
+        for number, step in enumerate(plan.steps, 1):
+            say(f"step {number} of {len(plan.steps)}: {step.id}")
             began = int(time.time() * 1000)
             await asyncio.sleep(self.step_seconds)
             ended = int(time.time() * 1000)
             record = StepRecord(step.id, "done", step.title, {}, began, ended, ended - began)
             run = dataclasses.replace(run, steps={**run.steps, step.id: record})
             self.runs[-1] = run
+            say(f"    {step.title}")
         end = End(pair="east<->west", switch=run.id, runner="r", outcome="done")
         self.runs[-1] = dataclasses.replace(run, end=end, ended_ms=int(time.time() * 1000))
         self.active = facts.new_active

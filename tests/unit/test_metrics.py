@@ -17,6 +17,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from tests.paper_rooms import PaperRooms
 
+from twinlog.model.stage_times import STAGES
 from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.metrics import MOST_TOPICS, MetricsWish, render
 
@@ -50,6 +51,10 @@ def samples(desk: Desk, **wish: bool) -> dict[str, list[tuple[dict[str, str], fl
         for sample in family.samples:
             found.setdefault(sample.name, []).append((sample.labels, sample.value))
     return found
+
+
+def series(desk: Desk, **wish: bool) -> int:
+    return sum(not line.startswith(b"#") for line in render(desk, MetricsWish(**wish)).splitlines())
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +117,55 @@ def test_mirrormakers_names_have_its_labels(desk: Desk) -> None:
     assert not any(name.startswith("kafka_") for name in samples(desk, mirrormaker=False))
 
 
+def test_the_dashboards_of_strimzi_find_all_that_has_a_meaning_here(desk: Desk) -> None:
+    """Every expression of its dashboard for MirrorMaker 2 that is not about the JVM or Java's own buffers."""
+    found = samples(desk)
+    for prefix in ("record_age_ms", "replication_latency_ms"):
+        for part in ("", "_avg", "_min", "_max"):
+            assert found[f"kafka_connect_mirror_mirrorsourceconnector_{prefix}{part}"]
+    for part in ("", "_avg", "_min", "_max"):
+        name = f"kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms{part}"
+        assert value(found, name, source="east", target="west") == 120  # a round is counted once, not once a group
+    assert value(found, "kafka_connect_worker_connector_count") == 3
+    assert value(found, "kafka_connect_worker_task_count") == 3
+    for name in ("kafka_consumer_incoming_byte_total", "kafka_producer_outgoing_byte_total"):
+        copied = {have["clientid"].split("|")[0]: number for have, number in found[name]}
+        assert copied["east->west"] == value(found, "twinlog_bytes_total", link="east->west")
+    assert value(found, "kafka_connect_connector_status", connector="east->west", task="0", status="running") == 1
+    lags = [have for have, _ in found["kafka_consumer_fetch_manager_records_lag"]]
+    assert not any(have["clientid"].startswith("consumer-mirrormaker2-") for have in lags)
+
+
+def test_ten_thousand_partitions_have_no_more_series_than_their_topics() -> None:
+    few, many = (desk_of(PaperRooms(topics=100, partitions=number)) for number in (1, 100))
+    faults = 1  # payments-3, which is not there with one partition each
+    assert series(many) - series(few) == faults
+
+
+def test_series_per_partition_are_there_when_asked_for(desk: Desk) -> None:
+    partitions = 8 * 6 * 3
+    grown = series(desk, partitions=True) - series(desk)
+    assert grown == 13 * (partitions - 8 * 3)  # records, bytes, rates, ages, latencies and lag, less those per topic
+
+
+def test_stages_are_histograms_of_records(desk: Desk) -> None:
+    found = samples(desk)
+    for stage in STAGES:
+        where = {"link": "east->west", "stage": stage}
+        assert value(found, "twinlog_stage_latency_seconds_count", **where) == 200
+        assert value(found, "twinlog_stage_latency_seconds_bucket", le="+Inf", **where) == 200
+    where = {"link": "east->west", "stage": "copied"}
+    assert value(found, "twinlog_stage_latency_seconds_bucket", le="0.01", **where) == 196
+    assert value(found, "twinlog_stage_latency_seconds_sum", **where) == pytest.approx(196 * 0.009 + 4 * 0.036)
+    assert value(found, "twinlog_epochs_total", link="east->west") == 12
+
+
 def test_series_are_bounded() -> None:
     desk = desk_of(PaperRooms(topics=MOST_TOPICS + 50, partitions=1))
     found = samples(desk, mirrormaker=False)
     per_link = len(found["twinlog_topic_lag_records"]) / 3
+    mirrored = render(desk, MetricsWish(topics=False)).count(b"\nkafka_connect_mirror_mirrorsourceconnector_byte_rate{")
+    assert mirrored / 3 == MOST_TOPICS + 1
     assert per_link == MOST_TOPICS + 1
     assert value(found, "twinlog_topic_records_total", link="east->west", topic="(others)") > 0
     assert "twinlog_topic_lag_records" not in samples(desk, topics=False, mirrormaker=False)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 Stage: TypeAlias = Literal["fetch", "parcel", "queue", "produce", "note", "copied", "whole"]
 STAGES: Final[tuple[Stage, ...]] = get_args(Stage)
@@ -127,3 +127,20 @@ def summed(parts: Iterable[StageTimes]) -> dict[Stage, Durations]:
 def since(now: StageTimes, then: StageTimes) -> dict[Stage, Durations]:
     """What came between two states of the same."""
     return {stage: durations.minus(then[stage]) if stage in then else durations for stage, durations in now.items()}
+
+
+class StageFigures(NamedTuple):
+    """One stage in three numbers, for people."""
+
+    records: int
+    p50_ms: float | None
+    p99_ms: float | None
+
+
+def figures(times: StageTimes) -> dict[Stage, StageFigures]:
+    """The stages in the order of the way; those that nothing passed are left out."""
+    return {
+        stage: StageFigures(one.count, one.quantile_ms(0.5), one.quantile_ms(0.99))
+        for stage in STAGES
+        if (one := times.get(stage)) is not None and one.count
+    }

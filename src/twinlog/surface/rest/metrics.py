@@ -31,14 +31,14 @@ from twinlog.model.movement import WORST_FIRST
 from twinlog.model.stage_times import STAGES
 from twinlog.model.translation import AtOrBefore, Exact
 from twinlog.surface.rest.desk import Desk, TheDesk
-from twinlog.surface.rest.mirrormaker_metrics import mirrormaker_families
+from twinlog.surface.rest.mirrormaker_metrics import OTHERS, mirrormaker_families
 from twinlog.surface.rest.v1.answers import state_of, topics_of
 
 router = APIRouter(tags=["metrics"])
 
 STATES: Final = ("RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SWITCHED", "STOPPED", "UNKNOWN")
 MOST_TOPICS: Final = 2000
-"""Series per family; what is more goes into one named `(others)`."""
+"""Series per family and link; what is more goes into one named `(others)`."""
 _PROCESS = CollectorRegistry()
 ProcessCollector(registry=_PROCESS)
 PlatformCollector(registry=_PROCESS)
@@ -88,7 +88,7 @@ class _Families(Collector):
         if self._wish.topics:
             yield from topic_families(sights)
         if self._wish.mirrormaker:
-            yield from mirrormaker_families(sights, by_partition=self._wish.partitions)
+            yield from mirrormaker_families(sights, by_partition=self._wish.partitions, most_topics=MOST_TOPICS)
 
 
 Value = float | int | bool | None
@@ -327,7 +327,7 @@ def topic_families(sights: Iterable[Sight]) -> Iterator[Metric]:
                 rpo.add_metric(where, row.rpo_seconds)
             records.add_metric(where, row.records)
         if others:
-            where = [sight.link.name, "(others)"]
+            where = [sight.link.name, OTHERS]
             lag.add_metric(where, sum(row.lag_records or 0 for row in others))
             rpo.add_metric(where, max((row.rpo_seconds or 0 for row in others), default=0))
             records.add_metric(where, sum(row.records for row in others))

@@ -2,7 +2,9 @@
 
 What is the same: names, labels, units. What is honest to know: ages and latencies are those of the newest record of a
 partition when its position was noted (each second), so minimum, average and maximum are of the partitions of a topic;
-bytes are whole batches, where MirrorMaker 2 counts values only; lag exists, where it has none.
+bytes are whole batches, where MirrorMaker 2 counts values only, and what comes in goes out; a round of checkpoints is
+one for all groups; lag exists, where it has none. What has no meaning here (the JVM, buffers of Java's producer) is
+left out, not shown as 0.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from twinlog.flow.lookout import Sight
 from twinlog.model.health import PartitionStatus
@@ -18,17 +20,26 @@ from twinlog.model.health import PartitionStatus
 _SOURCE: Final = "kafka_connect_mirror_mirrorsourceconnector"
 _CHECKPOINT: Final = "kafka_connect_mirror_mirrorcheckpointconnector"
 _ALL: Final = "all"
-_MOST_GROUPS: Final = 1000
+OTHERS: Final = "(others)"
+"""What is beyond the number of series that a family may have, together."""
+_WORDS: Final = {
+    "RUNNING": "running",
+    "CATCHING_UP": "running",
+    "DEGRADED": "running",
+    "STOPPED": "stopped",
+    "SWITCHED": "paused",
+}
 
 
-def mirrormaker_families(sights: Sequence[Sight], *, by_partition: bool) -> Iterator[Metric]:
+def mirrormaker_families(sights: Sequence[Sight], *, by_partition: bool, most_topics: int) -> Iterator[Metric]:
     """All of them."""
-    yield from _source(sights, by_partition=by_partition)
+    yield from _source(sights, None if by_partition else most_topics)
+    yield from _bytes(sights)
     yield from _checkpoints(sights)
     yield from _connect(sights)
 
 
-def _source(sights: Iterable[Sight], *, by_partition: bool) -> Iterator[Metric]:
+def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric]:
     labels = ["source", "target", "topic", "partition"]
     names = ("record_count", "record_rate", "byte_count", "byte_rate")
     sums = {name: GaugeMetricFamily(f"{_SOURCE}_{name}", f"MirrorMaker 2's {name}.", labels=labels) for name in names}
@@ -44,7 +55,7 @@ def _source(sights: Iterable[Sight], *, by_partition: bool) -> Iterator[Metric]:
             continue
         ends = [sight.link.source, sight.link.target]
         client = f"{sight.link.name}|replication-consumer"
-        for topic, number, parts in _grouped(sight.status.partitions, by_partition=by_partition):
+        for topic, number, parts in _grouped(sight.status.partitions, most_topics):
             where = [*ends, topic, number]
             sums["record_count"].add_metric(where, sum(part.records for part in parts))
             sums["byte_count"].add_metric(where, sum(part.bytes for part in parts))
@@ -66,17 +77,30 @@ def _source(sights: Iterable[Sight], *, by_partition: bool) -> Iterator[Metric]:
 
 
 def _grouped(
-    partitions: Iterable[PartitionStatus], *, by_partition: bool
+    partitions: Iterable[PartitionStatus], most_topics: int | None
 ) -> Iterator[tuple[str, str, list[PartitionStatus]]]:
-    if by_partition:
+    """Partitions by themselves (None), or by topic: so many, and the rest together."""
+    if most_topics is None:
         for part in partitions:
             yield part.remote, str(part.partition.partition), [part]
         return
     topics: dict[str, list[PartitionStatus]] = {}
     for part in partitions:
-        topics.setdefault(part.remote, []).append(part)
+        name = part.remote if part.remote in topics or len(topics) < most_topics else OTHERS
+        topics.setdefault(name, []).append(part)
     for topic, parts in topics.items():
         yield topic, _ALL, parts
+
+
+def _bytes(sights: Iterable[Sight]) -> Iterator[Metric]:
+    incoming = CounterMetricFamily("kafka_consumer_incoming_byte", "Bytes copied.", labels=["clientid"])
+    outgoing = CounterMetricFamily("kafka_producer_outgoing_byte", "Bytes copied.", labels=["clientid"])
+    for sight in sights:
+        if sight.status is not None:
+            size = sum(part.bytes for part in sight.status.partitions)
+            incoming.add_metric([f"{sight.link.name}|replication-consumer"], size)
+            outgoing.add_metric([f"{sight.link.name}|replication-producer"], size)
+    yield from (incoming, outgoing)
 
 
 def _checkpoints(sights: Iterable[Sight]) -> Iterator[Metric]:
@@ -89,28 +113,24 @@ def _checkpoints(sights: Iterable[Sight]) -> Iterator[Metric]:
     }
     for sight in sights:
         note = next((one for one in (sight.status.chores if sight.status else ()) if one.chore == "groups"), None)
-        if note is None:
-            continue
-        for group in sorted(sight.group_movements)[:_MOST_GROUPS]:
+        if note is not None:
             for family in families.values():
-                family.add_metric([sight.link.source, sight.link.target, group, _ALL, _ALL], note.took_ms)
+                family.add_metric([sight.link.source, sight.link.target, _ALL, _ALL, _ALL], note.took_ms)
     yield from families.values()
 
 
 def _connect(sights: Sequence[Sight]) -> Iterator[Metric]:
-    count = GaugeMetricFamily("kafka_connect_worker_connector_count", "Links.")
-    count.add_metric([], len(sights))
+    connectors = GaugeMetricFamily("kafka_connect_worker_connector_count", "Links.")
+    connectors.add_metric([], len(sights))
+    tasks = GaugeMetricFamily("kafka_connect_worker_task_count", "Links that are not stopped.")
     rebalancing = GaugeMetricFamily("kafka_connect_worker_rebalance_rebalancing", "Never: links move one by one.")
     rebalancing.add_metric([], 0)
-    status = GaugeMetricFamily("kafka_connect_connector_status", "1 per link.", labels=["connector", "status"])
-    for sight in sights:
-        state = sight.status.state if sight.status and not sight.trouble else "UNKNOWN"
-        words = {
-            "RUNNING": "running",
-            "CATCHING_UP": "running",
-            "DEGRADED": "running",
-            "STOPPED": "stopped",
-            "SWITCHED": "paused",
-        }
-        status.add_metric([sight.link.name, words.get(state, "failed")], 1)
-    yield from (count, rebalancing, status)
+    labels = ["connector", "task", "status"]
+    status = GaugeMetricFamily("kafka_connect_connector_status", "1 for the state of a link.", labels=labels)
+    words = [
+        _WORDS.get(sight.status.state, "failed") if sight.status and not sight.trouble else "failed" for sight in sights
+    ]
+    tasks.add_metric([], sum(word != "stopped" for word in words))
+    for sight, word in zip(sights, words, strict=True):
+        status.add_metric([sight.link.name, "0", word], 1)
+    yield from (connectors, tasks, rebalancing, status)
