@@ -7,7 +7,7 @@ actions      what is done to a link by a command of its own
 spark        the session that copies, verifies and rehearses
 """
 
-from twinlog.service.actions import check_forgettable, drills, forget_topic, switching, verify_link
+from twinlog.service.actions import drills, forget_topic, switching, verify_link
 from twinlog.service.links import Service
 from twinlog.service.links_store import chronicle, cluster_id_of, steward, store_of
 from twinlog.service.questions import (
@@ -26,7 +26,6 @@ from twinlog.service.spark import SparkPlace, scratch_folder
 __all__ = [
     "Service",
     "SparkPlace",
-    "check_forgettable",
     "chronicle",
     "cluster_id_of",
     "drills",
