@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.connect_paper import PaperService, PaperTopic, asked
 from tests.load.waiting import wait_until
+from tests.paper_rooms import PaperRooms
+
+from twinlog.surface.rest.desk import Desk
 
 FILE = "clusters = F, G\nbootstrap.servers = k:9092\nF->G.enabled = true\ntopics = filed\ntasks.max = 2\n"
 MIRROR = "org.apache.kafka.connect.mirror.Mirror{}Connector"
@@ -51,7 +55,7 @@ def make(client: TestClient, name: str = "c", /, kind: str = "Source", **more: A
 
 
 def await_links(service: PaperService, *names: str) -> None:
-    wait_until(lambda: set(service.runner.links), lambda seen: seen == set(names), within_s=5, what=f"links {names}")
+    wait_until(lambda: set(service.runner.links), lambda seen: seen == set(names), within_s=20, what=f"links {names}")
 
 
 def test_a_connector_lives_and_dies(client: TestClient, service: PaperService):
@@ -335,10 +339,43 @@ def test_settings_are_checked_without_making_anything(client: TestClient):
 def test_levels_of_logging_can_be_changed(client: TestClient):
     assert client.put("/admin/loggers/twinlog", json={"level": "DEBUG"}).json()[0] == "twinlog"
     assert client.get("/admin/loggers/twinlog").json()["level"] == "DEBUG"
-    assert client.put("/admin/loggers/twinlog?scope=cluster", json={"level": "WARN"}).status_code == 204
+    assert client.put("/admin/loggers/twinlog?scope=CLUSTER", json={"level": "warn"}).status_code == 204
+    changed = client.get("/admin/loggers/twinlog").json()
+    assert changed["level"] == "WARN"
+    assert client.get("/admin/loggers").json()["twinlog"] == changed
+    assert abs(changed["last_modified"] / 1000 - time.time()) < 60
     assert client.put("/admin/loggers/twinlog", json={}).status_code == 400
     assert client.put("/admin/loggers/twinlog", json={"level": "LOUD"}).status_code == 404
     assert client.get("/admin/loggers/org.apache").status_code == 404
+
+
+def test_a_level_for_all_reaches_every_service_that_is_there_and_none_that_comes_later(
+    topic: PaperTopic, monkeypatch: pytest.MonkeyPatch
+):
+    heard: list[tuple[str, str]] = []
+    monkeypatch.setattr("twinlog.connectors.steward.set_level", lambda *order: heard.append(order))
+    first, second = PaperService(topic), PaperService(topic, instance="two")
+    later = PaperService(topic, instance="three")
+    with asked(first) as client, asked(second, active=False):
+        for _ in range(2):  # ordered again it is set again: somebody may have changed one of them meanwhile
+            heard.clear()
+            assert client.put("/admin/loggers/twinlog.rest?scope=cluster", json={"level": "ERROR"}).status_code == 204
+            wait_until(lambda: list(heard), lambda seen: len(seen) == 2, within_s=10, what="both services")
+            assert set(heard) == {("twinlog.rest", "ERROR")}
+        with asked(later, active=False):
+            make(client)
+            wait_until(later.steward.names, lambda names: names == ["c"], within_s=10, what="the news")
+        assert len(heard) == 2
+    told = [json.loads(entry) for entry in topic.audited]
+    assert ("set level everywhere", "twinlog.rest", "ERROR") in [(e["what"], e["thing"], e["after"]) for e in told]
+
+
+def test_a_browser_is_sent_to_the_page_and_everybody_else_told_who_this_is(topic: PaperTopic):
+    with asked(PaperService(topic, desk=lambda audit: Desk.of(PaperRooms(), audit))) as client:
+        sent = client.get("/", headers={"accept": "text/html,*/*;q=0.8"}, follow_redirects=False)
+        assert (sent.status_code, sent.headers["location"]) == (303, "/ui/")
+        for accept in ("*/*", "application/json"):
+            assert client.get("/", headers={"accept": accept}).json()["commit"] == "unknown"
 
 
 # --- standing by ------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
@@ -23,6 +24,7 @@ from twinlog.config.masking import left_masked, masked, unmasked
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.connectors.audit import Audit, Who
+from twinlog.connectors.levels import LEVELS, is_ours, level_of, set_level
 from twinlog.connectors.states import ConnectorStatus, EngineSight, judge
 from twinlog.errors import (
     ConnectorExists,
@@ -33,7 +35,7 @@ from twinlog.errors import (
     TwinlogError,
     UsageError,
 )
-from twinlog.model.connectors import COPYING, Connector, Leader, Shelf, TargetState, kind_of
+from twinlog.model.connectors import COPYING, Connector, Leader, LevelOrder, Shelf, TargetState, kind_of
 
 log = logging.getLogger("twinlog.connectors")
 
@@ -107,6 +109,7 @@ class Steward:
     _runs: bool = False
     _changing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _ordering: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _levels: Mapping[str, LevelOrder] = field(default_factory=dict)
     # Link -> its settings, and why this machine cannot run it, if so.
     _tried: dict[str, tuple[LinkSettings, str | None]] = field(default_factory=dict)
 
@@ -129,6 +132,7 @@ class Steward:
         try:
             self._shelf = await self._patiently(lambda: asyncio.to_thread(store.open))
             self._store, self.audit.to_topic = store, store.audit
+            self._levels = self._shelf.levels  # ordered before our time
             self._tell_unserved()
             await self._replan()
             while True:
@@ -178,9 +182,17 @@ class Steward:
 
     def _hear(self, shelf: Shelf) -> None:
         self._shelf = shelf
+        self._take_levels()
         if not self.active:
             self._due = True
         self._wake.set()
+
+    def _take_levels(self) -> None:
+        """Set the levels of logging that were ordered for all services since we began."""
+        before, self._levels = self._levels, self._shelf.levels
+        for logger, order in self._levels.items():
+            if before.get(logger) != order and is_ours(logger) and order.level in LEVELS:
+                set_level(logger, order.level)
 
     def _take_turn(self) -> None:
         self._turn = True
@@ -367,6 +379,14 @@ class Steward:
                 except UsageError as error:
                     raise ConnectorRefused(name, str(error)) from error
 
+    async def set_levels(self, who: Who, logger: str, level: str) -> None:
+        """Set a level of logging in every service of the group."""
+        before = level_of(logger).level
+        async with self._order(who, "set level everywhere", logger, before=before, after=level):
+            order = LevelOrder(level, int(time.time() * 1000))
+            self._shelf = await self._write(self._shelf.level_record(logger, order))
+            self._take_levels()
+
     # --- how orders are carried out -----------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
@@ -425,12 +445,15 @@ class Steward:
         return one
 
     async def _append(self, *records: Record) -> None:
-        if self._store is None:
-            raise NotActive(self.group, "the links topic was not read yet")
-        self._shelf = await asyncio.to_thread(self._store.append, records)
+        self._shelf = await self._write(*records)
         await self._replan()
         self._due = True
         self._wake.set()
+
+    async def _write(self, *records: Record) -> Shelf:
+        if self._store is None:
+            raise NotActive(self.group, "the links topic was not read yet")
+        return await asyncio.to_thread(self._store.append, records)
 
 
 def invalid(errors: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ The records of the links topic are those of Connect's config topic, with the ser
     <group>/connector-<name>     {"properties": {...}}                      null: it was deleted
     <group>/target-state-<name>  {"state": "PAUSED", "state.v2": "STOPPED"}
     <group>/leader               {"instance", "url", "links"}               the last one runs the links
+    <group>/logger-cluster-<name>  {"level": "DEBUG", "at_ms"}              for every service that reads it now
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["source", "checkpoint", "heartbeat", "replicator"]
 TargetState: TypeAlias = Literal["STARTED", "PAUSED", "STOPPED"]
@@ -75,6 +76,13 @@ class Leader:
     links: tuple[str, ...] = ()
 
 
+class LevelOrder(NamedTuple):
+    """A level of logging for all services of a group; ordered again, it is another order."""
+
+    level: str
+    at_ms: int
+
+
 @dataclass(frozen=True)
 class Shelf:
     """All that the links topic says about one group, record by record."""
@@ -83,6 +91,7 @@ class Shelf:
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     states: Mapping[str, TargetState] = field(default_factory=dict)
     leader: Leader | None = None
+    levels: Mapping[str, LevelOrder] = field(default_factory=dict)
 
     def take(self, key: bytes | None, value: bytes | None) -> Shelf:
         """Read one record on; one of another group, or one that nobody understands, changes nothing."""
@@ -100,6 +109,8 @@ class Shelf:
             state = found.get("state.v2", found.get("state")) if found else None
             known: TargetState | None = state if state in {"STARTED", "PAUSED", "STOPPED"} else None
             return replace(self, states=_with(self.states, what.removeprefix("target-state-"), known))
+        if what.startswith("logger-cluster-"):
+            return replace(self, levels=_with(self.levels, what.removeprefix("logger-cluster-"), _level(found)))
         return self
 
     def state_of(self, name: str) -> TargetState:
@@ -124,6 +135,10 @@ class Shelf:
         value = {"instance": leader.instance, "url": leader.url, "links": list(leader.links)}
         return self._key("leader"), _dump(value)
 
+    def level_record(self, logger: str, order: LevelOrder) -> tuple[bytes, bytes]:
+        """Write a level of logging for all services."""
+        return self._key(f"logger-cluster-{logger}"), _dump(order._asdict())
+
     def _key(self, what: str) -> bytes:
         # The group comes first and holds no slash; the rest may.
         return f"{self.group}/{what}".encode()
@@ -144,6 +159,11 @@ def _leader(found: dict[str, Any] | None) -> Leader | None:
         url if isinstance(url, str) else None,
         tuple(str(link) for link in links) if isinstance(links, list) else (),
     )
+
+
+def _level(found: dict[str, Any] | None) -> LevelOrder | None:
+    level, at_ms = (found or {}).get("level"), (found or {}).get("at_ms", 0)
+    return LevelOrder(level, at_ms) if isinstance(level, str) and isinstance(at_ms, int) else None
 
 
 def _parse(value: bytes | None) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import MutableMapping
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 from fastapi import Response
 
@@ -42,7 +43,7 @@ class Forward:
         """One request."""
         url = None if scope["type"] != "http" or self._steward.active else self._steward.leader_url
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope.get("headers", ())}
-        if url is None or not scope["path"].startswith("/connectors") or MARK in headers:
+        if url is None or not _for_the_leader(scope) or MARK in headers:
             await self._app(scope, receive, send)
             return
         body = await _body(receive)
@@ -80,6 +81,14 @@ class Forward:
         if self._settings.certificate is not None:
             context.load_cert_chain(self._settings.certificate, self._settings.key)
         return context
+
+
+def _for_the_leader(scope: Scope) -> bool:
+    """Whether the active service knows or does it: connectors, and levels of logging for all services."""
+    if scope["path"].startswith("/admin/loggers/") and scope["method"] == "PUT":
+        wanted = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("scope", ["worker"])
+        return str(wanted[-1]).lower() == "cluster"
+    return bool(scope["path"].startswith("/connectors"))
 
 
 def _passed_back(status: int, headers: Any, body: bytes) -> Response:

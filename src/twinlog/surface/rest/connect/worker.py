@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, RedirectResponse
 
+from twinlog.connectors.levels import LEVELS, OURS, is_ours, known_loggers, level_of, set_level
 from twinlog.errors import ConnectorRefused, ConnectorUnknown, TwinlogError
 from twinlog.surface.rest.connect.exchange import (
     PROBLEMS,
@@ -23,19 +22,14 @@ from twinlog.surface.rest.connect.exchange import (
 
 router = APIRouter(tags=["worker"], route_class=ConnectRoute, responses=PROBLEMS)
 
-_LEVELS: Final = {
-    "TRACE": 5, "DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR,
-    "FATAL": logging.CRITICAL, "OFF": logging.CRITICAL + 10,
-}  # fmt: skip
-_LEVEL: Final = {"type": "object", "required": ["level"], "properties": {"level": {"enum": list(_LEVELS)}}}
-_OURS: Final = "twinlog"
-_CHANGED: Final[dict[str, int]] = {}
-"""Logger -> when its level was changed over HTTP, in ms; a level belongs to the process, and so does this."""
+_LEVEL: Final = {"type": "object", "required": ["level"], "properties": {"level": {"enum": list(LEVELS)}}}
 
 
 @router.get("/", summary="Who this is")
 async def root(request: Request) -> Response:
-    """Version and the id of the cluster that keeps the links."""
+    """Version and the id of the cluster that keeps the links; a browser is sent on to the page."""
+    if hasattr(request.app.state, "desk") and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("/ui/", 303)
     cluster_id = ""
     find = request.app.state.cluster_id
     if find is not None:
@@ -62,47 +56,36 @@ async def health(request: Request) -> Response:
 @router.get("/admin/loggers", summary="Levels of logging")
 async def list_loggers() -> Response:
     """Of each logger that has one of its own."""
-    return JSONResponse({name: _shown(name) for name in sorted(_loggers())})
+    return JSONResponse({name: level_of(name)._asdict() for name in known_loggers()})
 
 
 @router.get("/admin/loggers/{logger}", summary="Level of one logger")
 async def get_logger(logger: Annotated[str, Path()]) -> Response:
     """The level in force."""
-    if logger not in _loggers():
+    if logger not in known_loggers():
         raise ConnectorUnknown(logger, f"Logger {logger} not found.")
-    return JSONResponse(_shown(logger))
+    return JSONResponse(level_of(logger)._asdict())
 
 
 @router.put("/admin/loggers/{logger}", summary="Set the level of a logger", openapi_extra=json_body(_LEVEL))
 async def put_logger(
-    request: Request, logger: Annotated[str, Path()], scope: Annotated[str, Query()] = "worker"
+    request: Request,
+    logger: Annotated[str, Path()],
+    scope: Annotated[str, Query(description="`worker`: this service; `cluster`: all of its group")] = "worker",
 ) -> Response:
-    """Of this service, until it is started again; the answer lists what changed."""
+    """Until the service is started again. The answer lists what changed; with the scope `cluster` it is empty."""
     level = (await read_object(request)).get("level")
     if not isinstance(level, str):
         raise ConnectorRefused(logger, "Desired 'level' parameter was not specified in request.")
-    if level.upper() not in _LEVELS:
+    if level.upper() not in LEVELS:
         raise ConnectorUnknown(logger, f"invalid log level '{level}'.")
-    if logger != "root" and logger.partition(".")[0] != _OURS:
-        return refusal(404, f"Logger {logger} not found; loggers here are root and {_OURS}.*")
-    below = {name for name in _loggers() if name.startswith(f"{logger}.")} | {logger}
-    for name in below:
-        _logger(name).setLevel(_LEVELS[level.upper()])
-        _CHANGED[name] = int(time.time() * 1000)
-    steward_of(request).audit.note(who_asks(request), "set level", logger, after=level.upper())
-    return Response(status_code=204) if scope == "cluster" else JSONResponse(sorted(below))
-
-
-def _loggers() -> set[str]:
-    named = {name for name in list(logging.Logger.manager.loggerDict) if name.partition(".")[0] == _OURS}
-    return {"root", *(name for name in named if _logger(name).level or name in _CHANGED), _OURS}
-
-
-def _logger(name: str) -> logging.Logger:
-    return logging.getLogger(None if name == "root" else name)
-
-
-def _shown(name: str) -> dict[str, Any]:
-    level = _logger(name).getEffectiveLevel()
-    word = next((word for word, number in sorted(_LEVELS.items(), key=lambda pair: pair[1]) if number >= level), "OFF")
-    return {"level": word, "last_modified": _CHANGED.get(name)}
+    if not is_ours(logger):
+        return refusal(404, f"Logger {logger} not found; loggers here are root and {OURS}.*")
+    steward, who = steward_of(request), who_asks(request)
+    if scope.lower() == "cluster":
+        await steward.set_levels(who, logger, level.upper())
+        return Response(status_code=204)
+    before = level_of(logger).level
+    changed = set_level(logger, level.upper())
+    steward.audit.note(who, "set level", logger, before=before, after=level.upper())
+    return JSONResponse(changed)

@@ -1,0 +1,57 @@
+"""Levels of logging, as Connect names them: of this process, changed by an order or by what the links topic says.
+
+A level belongs to the process and lasts until it ends; a service that begins later does not take up what was ordered
+before, as with Connect.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final, NamedTuple
+
+OURS: Final = "twinlog"
+LEVELS: Final = {
+    "TRACE": 5, "DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR,
+    "FATAL": logging.CRITICAL, "OFF": logging.CRITICAL + 10,
+}  # fmt: skip
+_CHANGED: Final[dict[str, int]] = {}
+"""Logger -> when its level was changed, in ms; a level belongs to the process, and so does this."""
+
+
+class Level(NamedTuple):
+    """The level in force, and when it was changed, if it was."""
+
+    level: str
+    last_modified: int | None
+
+
+def is_ours(logger: str) -> bool:
+    """Whether there can be a logger of this name."""
+    return logger == "root" or logger.partition(".")[0] == OURS
+
+
+def known_loggers() -> list[str]:
+    """Those that have a level of their own."""
+    named = {name for name in list(logging.Logger.manager.loggerDict) if name.partition(".")[0] == OURS}
+    return sorted({"root", OURS, *(name for name in named if _logger(name).level or name in _CHANGED)})
+
+
+def level_of(logger: str) -> Level:
+    """How much a logger says."""
+    level = _logger(logger).getEffectiveLevel()
+    word = next((word for word, number in sorted(LEVELS.items(), key=lambda pair: pair[1]) if number >= level), "OFF")
+    return Level(word, _CHANGED.get(logger))
+
+
+def set_level(logger: str, level: str) -> list[str]:
+    """Set the level of a logger and of those below it; returns whose level changed."""
+    below = sorted({name for name in known_loggers() if name.startswith(f"{logger}.")} | {logger})
+    for name in below:
+        _logger(name).setLevel(LEVELS[level])
+        _CHANGED[name] = int(time.time() * 1000)
+    return below
+
+
+def _logger(name: str) -> logging.Logger:
+    return logging.getLogger(None if name == "root" else name)
