@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from tests.paper_rooms import PaperRooms
 
-from twinlog.flow.lookout import Eyes, Lookout
+from twinlog.flow.lookout import Eyes, Lookout, Sight
+from twinlog.model.movement import ENOUGH
 from twinlog.surface.rest.rooms import Rooms
 
 
@@ -64,3 +65,23 @@ def test_a_look_that_fails_is_told_and_tried_again() -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
     asyncio.run(watch())
+
+
+def test_a_group_that_nobody_is_in_stops_and_one_with_members_stalls() -> None:
+    rooms = PaperRooms()
+    link = rooms.links()[0]
+
+    async def watch() -> Sight:
+        sight = Sight(link, rooms.observer(link))
+        sight.take(await sight.looks.look())
+        for _ in range(ENOUGH):
+            sight.take_groups(await rooms.groups(link))
+        return sight
+
+    # On paper groups stand still with records left to read; only `warehouse` has no members.
+    assert asyncio.run(watch()).group_movements == {
+        "billing": "STALL",
+        "search-indexer": "STALL",
+        "fraud": "STALL",
+        "warehouse": "STOP",
+    }

@@ -179,7 +179,8 @@ class Sight:
             window = there[key] = self._groups_seen.get(key, deque(maxlen=WINDOW))
             end = ends.get(standing.source)
             offset = standing.committed.offset
-            window.append(Seen(offset, None if end is None else max(0, end - offset)))
+            lag = None if end is None else max(0, end - offset)
+            window.append(Seen(offset, lag, standing.group in report.with_members))
             by_group.setdefault(standing.group, []).append(movement(list(window)))
         self._groups_seen = there
         self.group_movements = {group: worst(found) for group, found in by_group.items()}
@@ -197,8 +198,8 @@ class Lookout:
         memory: Memory | None = None,
     ) -> None:
         self._eyes = eyes
-        self._look_seconds = look_seconds
         self._memory = memory
+        self._look_seconds = look_seconds
         self._slow_seconds = slow_seconds
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._watchers: set[asyncio.Event] = set()
@@ -207,19 +208,18 @@ class Lookout:
 
     async def run(self) -> None:
         """Until cancelled: one watch per link, also for links that come and go."""
-        try:
         recalling = asyncio.create_task(self._recall())
-            while True:
+        try:
             # Whoever remembers tells nothing twice. A store that is away must not keep us from looking.
             await asyncio.wait({recalling}, timeout=_RECALL_SECONDS)
+            while True:
                 self._meet(self._eyes.links())
                 await asyncio.sleep(min(1.0, self._look_seconds))
         finally:
-            for name in list(self._tasks):
             recalling.cancel()
+            for name in list(self._tasks):
                 self._forget(name)
 
-    def _meet(self, links: Iterable[LinkSettings]) -> None:
     async def _recall(self) -> None:
         """Read what happened before, as soon as it can be read."""
         pause = 1.0
@@ -236,6 +236,7 @@ class Lookout:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 60.0)
 
+    def _meet(self, links: Iterable[LinkSettings]) -> None:
         wanted = {link.name: link for link in links}
         for name in self.sights.keys() - wanted.keys():
             self._forget(name)
@@ -337,10 +338,10 @@ def _switch_events(link: str, before: Switches | None, after: Switches, known_ms
     """
     begun = {before.open.id} if before is not None and before.open else set()
     over = {one.id for one in before.ended} if before is not None else {one.id for one in after.ended}
-    events: list[Event] = []
     if before is None and known_ms is not None:
         begun = {one.id for one in (*after.ended, *filter(None, [after.open])) if one.since_ms <= known_ms}
         over = {one.id for one in after.ended if one.ended_ms <= known_ms}
+    events: list[Event] = []
     for one in (*after.ended, *filter(None, [after.open])):
         if one.id not in begun | over:
             says = f"{one.claim.command} begun by {one.claim.operator}"

@@ -30,6 +30,7 @@ class GroupReport:
 
     standings: tuple[Standing, ...]
     findings: tuple[str, ...]
+    with_members: frozenset[str] = frozenset()  # groups that somebody is in, on the source
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
         unread = await checkpoints.load()
         now = replace(await observer.look(view), told=checkpoints.told)
         found = tuple(standings(now, link.group_rewinds, writing=link.sync_group_offsets_enabled))
-        return GroupReport(found, tuple(filter(None, [*observer.findings, unread])))
+        with_members = frozenset(name for name, group in observer.groups.items() if group.active)
+        return GroupReport(found, tuple(filter(None, [*observer.findings, unread])), with_members)
     finally:
         await observer.close()
 

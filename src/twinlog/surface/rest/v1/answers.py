@@ -14,6 +14,7 @@ from twinlog.model.group_positions import Standing
 from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.history import Band, Event, Sample
 from twinlog.model.movement import Movement, worst
+from twinlog.model.stage_times import figures
 from twinlog.model.translation import AtOrBefore, Exact
 from twinlog.surface.rest.operations import Operation
 
@@ -60,6 +61,8 @@ class LinkSummary(BaseModel):
     records_per_second: float | None
     bytes_per_second: float | None
     latency_ms: int | None
+    copied_p50_ms: float | None
+    copied_p99_ms: float | None
     records: int
     bytes: int
     topics: int
@@ -82,6 +85,14 @@ class Chore(BaseModel):
     trouble: str | None
 
 
+class StageLine(BaseModel):
+    """How long records took in one stage of their way, lately."""
+
+    records: int
+    p50_ms: float | None
+    p99_ms: float | None
+
+
 class LinkDetail(LinkSummary):
     """One link with everything but its partitions."""
 
@@ -90,6 +101,9 @@ class LinkDetail(LinkSummary):
     fault_list: list[Fault]
     catch_up_seconds: float | None
     objectives_not_kept: list[str]
+    stages: dict[str, StageLine] = Field(
+        description="fetch, parcel, queue, produce, note; copied and whole are the way from the record's own time."
+    )
 
 
 class TopicRow(BaseModel):
@@ -158,6 +172,8 @@ class SamplePoint(BaseModel):
     bytes_per_second: float | None
     latency_ms: int | None
     faults: int
+    copied_p50_ms: float | None
+    copied_p99_ms: float | None
 
 
 class BandPoint(BaseModel):
@@ -172,6 +188,7 @@ class BandPoint(BaseModel):
 class EventLine(BaseModel):
     """Something that happened."""
 
+    id: str
     at_ms: int
     link: str
     kind: str
@@ -188,7 +205,6 @@ class OperationAnswer(BaseModel):
     id: str
     kind: str
     link: str
-    id: str
     asked: dict[str, Any]
     by: str
     status: str
@@ -238,6 +254,8 @@ def _summary(sight: Sight) -> dict[str, Any]:
         "records_per_second": status.records_per_second if status else None,
         "bytes_per_second": status.bytes_per_second if status else None,
         "latency_ms": sample.latency_ms if sample else None,
+        "copied_p50_ms": sample.copied_p50_ms if sample else None,
+        "copied_p99_ms": sample.copied_p99_ms if sample else None,
         "records": sum(part.records for part in partitions),
         "bytes": sum(part.bytes for part in partitions),
         "topics": status.topics if status else 0,
@@ -274,6 +292,7 @@ def detail_of(sight: Sight) -> LinkDetail:
         fault_list=faults_of(status) if status else [],
         catch_up_seconds=exposure.catch_up_s if exposure else None,
         objectives_not_kept=[topic.topic for topic in exposure.broken] if exposure else [],
+        stages={stage: StageLine(**one._asdict()) for stage, one in figures(status.stages if status else {}).items()},
     )
 
 
