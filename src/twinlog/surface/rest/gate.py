@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from twinlog.config.service_settings import HttpSettings
 from twinlog.connectors.audit import NOBODY, Audit, Role, Who
 from twinlog.surface.rest.connect.exchange import refusal
-from twinlog.surface.rest.identity import Doorkeeper
+from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -98,7 +98,10 @@ class Gate:
         if self._door is not None and path not in OPEN_PATHS:
             if wait := self._door.seconds_to_wait(address):
                 return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": str(wait)})
-            who = await self._door.identify(headers.get("authorization", ""), address)
+            try:
+                who = await self._door.identify(headers.get("authorization", ""), address)
+            except IssuerAwayError as error:
+                return refusal(503, f"{error}: the issuer of tokens does not answer; ask again", {"Retry-After": "5"})
             if who is None:
                 return refusal(401, "User cannot access the resource.", _CHALLENGE)
         role = needed_role(method, path)

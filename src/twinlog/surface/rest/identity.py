@@ -21,11 +21,19 @@ log = logging.getLogger("twinlog.rest")
 
 _ALGORITHMS: Final = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _WITHIN_S: Final = 5
+_KEYS_LAST_S: Final = 300
+"""A key that the issuer took back is believed no longer than this."""
+_ASK_AGAIN_S: Final = 5.0
+"""A token with a new key makes us ask for keys, but whoever sends nonsense must not make us ask all the time."""
 _LONGEST: Final = 1 << 20
 _LEEWAY_S: Final = 30
 _FAILURES: Final = 10
 _WITHIN_SECONDS: Final = 60.0
 _MOST_ADDRESSES: Final = 10_000
+
+
+class IssuerAwayError(Exception):
+    """The issuer of tokens cannot be asked: whether a token is good is not known."""
 
 
 class Doorkeeper:
@@ -49,7 +57,7 @@ class Doorkeeper:
         self._failed.setdefault(address, deque(maxlen=_FAILURES)).append(time.monotonic())
 
     async def identify(self, authorization: str, address: str) -> Who | None:
-        """Return who it is; None when what is shown is worth nothing."""
+        """Return who it is; None when what is shown is worth nothing. Raises IssuerAwayError."""
         scheme, _, shown = authorization.partition(" ")
         match scheme.lower():
             case "basic":
@@ -92,7 +100,7 @@ class _Issuer:
         self._keys: jwt.PyJWKClient | None = None
 
     def read(self, token: str) -> tuple[str, Role] | None:
-        """Return name and role of a token that is good. Blocking."""
+        """Return name and role of a token that is good. Blocking; raises IssuerAwayError."""
         settings = self._settings
         try:
             key = self._client().get_signing_key_from_jwt(token)
@@ -105,7 +113,10 @@ class _Issuer:
                 leeway=_LEEWAY_S,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
-        except (jwt.PyJWTError, OSError, ValueError) as error:
+        except (jwt.PyJWKClientConnectionError, OSError, json.JSONDecodeError) as error:
+            log.warning("%s: its keys cannot be had: %s", settings.issuer, error)
+            raise IssuerAwayError(settings.issuer) from error
+        except (jwt.PyJWTError, ValueError) as error:
             log.warning("a token of %s was refused: %s", settings.issuer, type(error).__name__)
             return None
         role = _role(claims, settings.roles_claim)
@@ -116,14 +127,21 @@ class _Issuer:
     def _client(self) -> jwt.PyJWKClient:
         if self._keys is None:
             url = self._settings.jwks_url or self._described()
-            self._keys = jwt.PyJWKClient(url, cache_keys=True, lifespan=600, timeout=_WITHIN_S)
+            # Single keys are not kept: they would be believed for ever.
+            self._keys = jwt.PyJWKClient(
+                url, cache_keys=False, lifespan=_KEYS_LAST_S, timeout=_WITHIN_S, cooldown_duration=_ASK_AGAIN_S
+            )
         return self._keys
 
     def _described(self) -> str:
         address = self._settings.issuer.rstrip("/") + "/.well-known/openid-configuration"
         with urllib.request.urlopen(address, timeout=_WITHIN_S) as answer:  # noqa: S310  the operator's own setting
             found = json.loads(answer.read(_LONGEST))
-        return str(found["jwks_uri"])
+        described = found if isinstance(found, dict) else {}
+        if described.get("issuer") != self._settings.issuer:
+            # What it signs would be refused anyway, token by token and without this reason.
+            raise OSError(f"{address} describes {described.get('issuer')}, not {self._settings.issuer}")
+        return str(described.get("jwks_uri"))
 
 
 def _role(claims: dict[str, Any], claim: str) -> Role | None:
