@@ -20,7 +20,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos compat fuzz bench page promtool proofs reference docs clean
+.PHONY: help setup check test demo chaos compat fuzz bench page package chart promtool proofs reference docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -74,6 +74,18 @@ bench: $(READY) ## measure, with MirrorMaker 2 beside
 
 page: $(READY) ## the page in a real browser, every view; screenshots go to docs/screenshots
 	$(PY) -m pytest tests/page tests/integration/test_page.py
+
+package: $(READY) ## both wheels in dist, installed by pip into empty environments and tried with real clusters
+	rm -rf dist
+	$(UV) build --quiet --wheel --out-dir dist
+	$(UV) build --quiet --wheel --out-dir dist/client deploy/client
+	$(PY) -m pytest tests/package/test_install.py
+
+chart: $(READY) .state/bin/helm ## the Helm chart: linted, rendered in several ways, held against Kubernetes' schemas
+	HELM=.state/bin/helm UV=$(UV) $(PY) -m pytest tests/package/test_chart.py
+
+.state/bin/helm:
+	GOBIN=$(CURDIR)/.state/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
 
 promtool: .state/promtool/promtool ## Prometheus' own judge of alert rules, unpacked from Debian's package
 
