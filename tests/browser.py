@@ -20,9 +20,9 @@ needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: a
 
 
 @contextmanager
-def served(app: Any) -> Iterator[str]:
+def served(app: Any, port: int = 0) -> Iterator[str]:
     """The application on a port of its own, in a thread."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     wait_until(lambda: server.started, bool, within_s=30, what="a started server")

@@ -19,7 +19,7 @@ def test_the_page_loads_lives_and_filters(tab: Tab, site: str) -> None:
     lag = page.locator("[data-live=lag]")
     before = lag.inner_text()
     expect(lag).not_to_have_text(before)
-    page.get_by_role("link", name="east->west", exact=True).click()
+    page.get_by_role("row").get_by_role("link", name="east->west").click()
     expect(page.locator("#rows tbody tr")).to_have_count(8)
     page.get_by_label("Name contains").fill("pay")
     expect(page.locator("#rows tbody tr")).to_have_count(1)

@@ -119,11 +119,50 @@ def test_the_keyboard_is_enough(tab: Tab, site: str) -> None:
     page.get_by_role("link", name="Lag").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("columnheader", name="Lag")).to_have_attribute("aria-sort", "descending")
-    page.get_by_role("button", name="Dark").focus()
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_keys_lead_everywhere_and_can_be_switched_off(tab: Tab, site: str) -> None:
+    page = tab.open(f"{site}{LINK}")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Name contains")).to_be_focused()
+    page.keyboard.type("p4?")  # letters in a field are letters
+    expect(page.get_by_label("Name contains")).to_have_value("p4?")
+    page.locator("h1").click()
+    page.keyboard.press("4")
+    expect(page).to_have_url(re.compile("/switch$"))
+    page.keyboard.press("e")
+    expect(page).to_have_url(re.compile("/ui/events$"))
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    assert complaints(page) == []
+    dialog.get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    page.keyboard.press("o")
+    expect(page).to_have_url(re.compile("/ui/events$"))
+
+
+def test_the_theme_is_the_systems_until_somebody_chooses(chromium: Browser, site: str) -> None:
+    tab = Tab(chromium, color_scheme="dark")
+    page = tab.open(f"{site}/ui/")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    button = page.get_by_role("button", name="Theme")
+    expect(button).to_have_text("Theme: auto")
+    button.click()
+    expect(button).to_have_text("Theme: light")
+    assert page.evaluate(ground) != dark
     page.reload()
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    expect(button).to_have_text("Theme: light")
+    button.click()
+    assert page.evaluate(ground) == dark
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(ground) == dark
+    button.click()
+    expect(button).to_have_text("Theme: auto")
+    assert page.evaluate(ground) != dark
+    tab.context.close()
 
 
 def test_ten_thousand_partitions_are_usable_within_a_second(tab: Tab) -> None:
@@ -152,4 +191,11 @@ def test_a_service_that_is_gone_is_said_to_be_gone(tab: Tab) -> None:
     with served(everything(PaperRooms())) as address:
         page = tab.open(f"{address}/ui/")
         expect(page.locator("#live-words")).to_have_text("live")
-    expect(page.locator("#live-words")).to_contain_text("not live", timeout=15_000)
+        expect(page.get_by_role("alert")).to_be_hidden()
+        port = int(address.rpartition(":")[2])
+    expect(page.locator("#live-words")).to_have_text("not live", timeout=15_000)
+    expect(page.get_by_role("alert")).to_contain_text("The service does not answer. What you see is from")
+    assert complaints(page) == []
+    with served(everything(PaperRooms()), port):
+        expect(page.locator("#live-words")).to_have_text("live", timeout=15_000)
+        expect(page.get_by_role("alert")).to_be_hidden()

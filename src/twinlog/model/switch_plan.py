@@ -350,6 +350,6 @@ def _warnings(facts: Facts) -> Iterator[str]:
     if not facts.redirects:
         yield "no redirect hook is set: clients must be moved by other means"
     if facts.command == "failover-unplanned" and facts.source_trouble is None:
-        yield f"{facts.link.source} answers: --planned would lose nothing"
+        yield f"{facts.link.source} answers: a planned failover (`--planned`) would lose nothing"
     if facts.command == "failover-unplanned" and facts.faults:
         yield f"{len(facts.faults)} partitions or topics are faulted: {facts.faults[0]}"

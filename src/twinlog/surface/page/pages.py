@@ -7,77 +7,38 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, Query, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, FastAPI, Query
+from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from twinlog.doctor.answers import WORST_FIRST
-from twinlog.errors import TwinlogError
 from twinlog.recovery.switching import reports
+from twinlog.surface.page.needs import needs_of
 from twinlog.surface.page.picture import picture_of
-from twinlog.surface.page.words import FILTERS
-from twinlog.surface.rest.desk import Desk, TheDesk
+from twinlog.surface.page.progress import progress_of
+from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
+from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.actions import SwitchCommand, plan_answer
 from twinlog.surface.rest.v1.links import EventWish, group_part, list_events, partition_part, topic_part
 from twinlog.surface.rest.v1.tables import TheWish, Wish
 
 _FOLDER: Final = Path(__file__).parent
-_TEMPLATES: Final = Environment(
-    loader=PackageLoader("twinlog.surface.page"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_TEMPLATES.filters.update(FILTERS)
-SAFETY: Final = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
+_SHOWN: Final = 100
+"""Lists without pages of their own are cut here: a page stays small whatever went wrong."""
+_REPORTS_SHOWN: Final = 20
+_MOVES: Final = frozenset({"switch", "resume", "abort"})
 
-
-class _PageRoute(APIRoute):
-    """Errors of the rooms below become a page that says the cause and the way out."""
-
-    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            try:
-                return await inner(request)
-            except TwinlogError as error:
-                part = "hx-request" in request.headers
-                name = "error_part.html" if part else "error.html"
-                # htmx leaves the old part standing when a request fails; this one is an answer.
-                return _page(name, 200 if part else 404, error=error)
-
-        return handle
-
-
-router = APIRouter(prefix="/ui", route_class=_PageRoute, include_in_schema=False)
+router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 
 
 def add_pages(app: FastAPI) -> None:
     """Add pages and the files they need."""
     app.include_router(router)
     app.mount("/ui/static", StaticFiles(directory=_FOLDER / "static"), name="static")
-
-
-def _page(name: str, status: int = 200, **values: Any) -> HTMLResponse:
-    return HTMLResponse(_TEMPLATES.get_template(name).render(**values), status, headers=SAFETY)
 
 
 @router.get("")
@@ -87,35 +48,38 @@ def home() -> RedirectResponse:
 
 
 @router.get("/")
-def overview(desk: TheDesk) -> HTMLResponse:
+def overview(visit: TheVisit) -> HTMLResponse:
     """All clusters and links."""
-    return _page("overview.html", **_overview(desk), here="overview")
+    return visit.page("overview.html", **_overview(visit.desk), here="overview")
 
 
 @router.get("/parts/overview")
-def overview_part(desk: TheDesk) -> HTMLResponse:
+def overview_part(visit: TheVisit) -> HTMLResponse:
     """The picture and the list, again."""
-    return _page("overview_part.html", **_overview(desk))
+    return visit.page("overview_part.html", **_overview(visit.desk))
 
 
 def _overview(desk: Desk) -> dict[str, Any]:
-    links = [answers.summary_of(sight) for sight in desk.sights()]
+    sights = desk.sights()
+    links = [answers.summary_of(sight) for sight in sights]
     known = [link.rpo.seconds for link in links if link.rpo is not None and link.rpo.seconds is not None]
     lags = [link.lag_records for link in links if link.lag_records is not None]
     states = Counter("good" if link.state in {"RUNNING", "CATCHING_UP", "SWITCHED"} else "bad" for link in links)
     return {
         "links": links,
+        "needs": needs_of(sights),
         "picture": picture_of((link.link, link.source, link.target) for link in links),
         "by_name": {link.link: link for link in links},
-        "active": {link.active for link in links if link.active and link.switch_open is not None},
+        "active": {link.active for link in links if link.active},
         "healthy": states["good"],
         "worst_rpo": max(known) if len(known) == len(links) and known else None,
+        "kept": {link.rpo.kept for link in links if link.rpo is not None},
         "lag": sum(lags) if len(lags) == len(links) else None,
         "records_per_second": _sum([link.records_per_second for link in links]),
         "bytes_per_second": _sum([link.bytes_per_second for link in links]),
         "latency": max((link.latency_ms for link in links if link.latency_ms is not None), default=None),
         "faults": sum(link.faults for link in links),
-        "events": list_events(desk, EventWish(limit=8)),
+        **_events(desk, EventWish(limit=8)),
     }
 
 
@@ -126,19 +90,28 @@ def _sum(values: list[float | None]) -> float | None:
 
 def _link(desk: Desk, name: str, tab: str) -> dict[str, Any]:
     sight = desk.sight(name)
-    return {"link": answers.detail_of(sight), "tab": tab, "here": "link", "groups_known": sight.groups is not None}
+    return {
+        "link": answers.detail_of(sight),
+        "tab": tab,
+        "here": "link",
+        "known_ms": sight.samples[-1].at_ms if sight.samples else None,
+    }
 
 
 @router.get("/links/{link}")
-def link_page(link: str, desk: TheDesk, wish: TheWish) -> HTMLResponse:
+def link_page(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """One link and its topics."""
-    return _page("link.html", **_link(desk, link, "topics"), **_topics(desk, link, wish))
+    return visit.page("link.html", **_link(visit.desk, link, "topics"), **_topics(visit.desk, link, wish))
 
 
 @router.get("/links/{link}/parts/topics")
-def topics_part(link: str, desk: TheDesk, wish: TheWish) -> HTMLResponse:
+def topics_part(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The table of topics, again."""
-    return _page("topics_part.html", link=answers.summary_of(desk.sight(link)), **_topics(desk, link, wish))
+    return visit.page("topics_part.html", link=_summary(visit, link), **_topics(visit.desk, link, wish))
+
+
+def _summary(visit: Visit, link: str) -> answers.LinkSummary:
+    return answers.summary_of(visit.desk.sight(link))
 
 
 def _topics(desk: Desk, link: str, wish: Wish) -> dict[str, Any]:
@@ -146,17 +119,16 @@ def _topics(desk: Desk, link: str, wish: Wish) -> dict[str, Any]:
 
 
 @router.get("/links/{link}/topics/{topic}")
-def topic_page(link: str, topic: str, desk: TheDesk, wish: TheWish) -> HTMLResponse:
+def topic_page(link: str, topic: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The partitions of one topic, on both sides."""
-    return _page("topic.html", **_link(desk, link, "topics"), **_partitions(desk, link, topic, wish))
+    return visit.page("topic.html", **_link(visit.desk, link, "topics"), **_partitions(visit.desk, link, topic, wish))
 
 
 @router.get("/links/{link}/parts/partitions")
-def partitions_part(link: str, topic: str, desk: TheDesk, wish: TheWish) -> HTMLResponse:
+def partitions_part(link: str, topic: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The table of partitions, again."""
-    return _page(
-        "partitions_part.html", link=answers.summary_of(desk.sight(link)), **_partitions(desk, link, topic, wish)
-    )
+    values = _partitions(visit.desk, link, topic, wish)
+    return visit.page("partitions_part.html", link=_summary(visit, link), **values)
 
 
 def _partitions(desk: Desk, link: str, topic: str, wish: Wish) -> dict[str, Any]:
@@ -164,98 +136,124 @@ def _partitions(desk: Desk, link: str, topic: str, wish: Wish) -> dict[str, Any]
 
 
 @router.get("/links/{link}/groups")
-def groups_page(link: str, desk: TheDesk, wish: TheWish) -> HTMLResponse:
+def groups_page(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """Groups on both sides."""
-    return _page("groups.html", **_link(desk, link, "groups"), **_groups(desk, link, wish))
+    return visit.page("groups.html", **_link(visit.desk, link, "groups"), **_groups(visit.desk, link, wish))
 
 
 @router.get("/links/{link}/parts/groups")
-def groups_part(link: str, desk: TheDesk, wish: TheWish) -> HTMLResponse:
+def groups_part(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The table of groups, again."""
-    return _page("groups_part.html", link=answers.summary_of(desk.sight(link)), **_groups(desk, link, wish))
+    return visit.page("groups_part.html", link=_summary(visit, link), **_groups(visit.desk, link, wish))
 
 
 def _groups(desk: Desk, link: str, wish: Wish) -> dict[str, Any]:
-    return {"part": group_part(desk, link, wish), "wish": wish, "sight": desk.sight(link)}
+    sight = desk.sight(link)
+    mirrored = [one for one in (sight.groups.standings if sight.groups else ()) if one.remote is not None]
+    return {
+        "part": group_part(desk, link, wish),
+        "wish": wish,
+        "sight": sight,
+        "groups": len({one.group for one in mirrored}),
+        "nowhere": sum(one.position is None for one in mirrored),
+        "re_read": sum(one.re_read or 0 for one in mirrored),
+    }
 
 
 @router.get("/links/{link}/faults")
-def faults_page(link: str, desk: TheDesk) -> HTMLResponse:
+def faults_page(link: str, visit: TheVisit) -> HTMLResponse:
     """What cannot be copied, what cannot be kept in step, and what to do about it."""
-    return _page("faults.html", **_link(desk, link, "faults"))
+    return visit.page("faults.html", **_link(visit.desk, link, "faults"), most=_SHOWN)
 
 
 @router.get("/links/{link}/switch")
-async def switch_page(link: str, desk: TheDesk) -> HTMLResponse:
-    """The wizard."""
-    standing = await desk.rooms.standing(desk.link(link))
-    running = next((one for one in desk.operations.all("switch", link) if one.status == "running"), None)
-    values: dict[str, Any] = {"standing": standing, "reports": reports(standing)[::-1], "running": running}
-    return _page("switch.html", **_link(desk, link, "switch"), **values)
+def switch_page(link: str, visit: TheVisit) -> HTMLResponse:
+    """The wizard. It asks no cluster, so that it opens at once on the day when one does not answer."""
+    here = [one for one in visit.desk.operations.all(link=link) if one.kind in _MOVES and one.status == "running"]
+    return visit.page("switch.html", **_link(visit.desk, link, "switch"), running=here[0] if here else None)
+
+
+@router.get("/links/{link}/parts/standing")
+async def standing_part(link: str, visit: TheVisit) -> HTMLResponse:
+    """Which side is active, what is open, and every switch there was: asked of both clusters."""
+    standing = await visit.desk.rooms.standing(visit.desk.link(link))
+    found = reports(standing)[::-1]
+    values: dict[str, Any] = {"standing": standing, "reports": found[:_REPORTS_SHOWN], "more": found[_REPORTS_SHOWN:]}
+    return visit.page("standing_part.html", link=_summary(visit, link), **values)
 
 
 @router.get("/links/{link}/parts/plan")
-async def plan_part(link: str, desk: TheDesk, command: Annotated[SwitchCommand, Query()]) -> HTMLResponse:
+async def plan_part(link: str, visit: TheVisit, command: Annotated[SwitchCommand, Query()]) -> HTMLResponse:
     """The dry run of one switch."""
-    plan = plan_answer(*await desk.rooms.plan(desk.link(link), command))
-    return _page("plan_part.html", plan=plan, link=answers.summary_of(desk.sight(link)))
+    plan = plan_answer(*await visit.desk.rooms.plan(visit.desk.link(link), command))
+    return visit.page("plan_part.html", plan=plan, link=_summary(visit, link), most=_SHOWN)
 
 
 @router.get("/links/{link}/checks")
-async def checks_page(link: str, desk: TheDesk) -> HTMLResponse:
+async def checks_page(link: str, visit: TheVisit) -> HTMLResponse:
     """Verification and doctor, with what they found before."""
+    desk = visit.desk
     drills = await asyncio.to_thread(desk.rooms.drills, desk.link(link))
-    return _page("checks.html", **_link(desk, link, "checks"), **_checks(desk, link), drills=drills[::-1][:50])
+    return visit.page("checks.html", **_link(desk, link, "checks"), **_checks(desk, link), drills=drills[::-1][:50])
 
 
 @router.get("/links/{link}/parts/checks")
-def checks_part(link: str, desk: TheDesk) -> HTMLResponse:
+def checks_part(link: str, visit: TheVisit) -> HTMLResponse:
     """The lists of what was checked, again."""
-    return _page("checks_part.html", link=answers.summary_of(desk.sight(link)), **_checks(desk, link))
+    return visit.page("checks_part.html", link=_summary(visit, link), **_checks(visit.desk, link))
 
 
 def _checks(desk: Desk, link: str) -> dict[str, Any]:
-    found = [one for one in desk.operations.all(link=link) if one.kind in {"verification", "examination", "drill"}]
+    found = [one for one in desk.operations.all(link=link) if one.kind not in _MOVES]
     return {"operations": [answers.operation_of(one) for one in found]}
 
 
 @router.get("/operations/{operation_id}")
-def operation_page(operation_id: str, desk: TheDesk) -> HTMLResponse:
+def operation_page(operation_id: str, visit: TheVisit) -> HTMLResponse:
     """One long action, live, and its report."""
-    return _operation(desk, operation_id, "operation.html")
+    return _operation(visit, operation_id, "operation.html")
 
 
 @router.get("/parts/operations/{operation_id}")
-def operation_part(operation_id: str, desk: TheDesk) -> HTMLResponse:
+def operation_part(operation_id: str, visit: TheVisit) -> HTMLResponse:
     """How far it is, again."""
-    return _operation(desk, operation_id, "operation_part.html")
+    return _operation(visit, operation_id, "operation_part.html")
 
 
-def _operation(desk: Desk, operation_id: str, template: str) -> HTMLResponse:
-    found = desk.operations.find(operation_id)
+def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
+    found = visit.desk.operations.find(operation_id)
     if found is None:
-        return _page("gone.html", 404, here="operation")
-    order = {verdict: place for place, verdict in enumerate(WORST_FIRST)}
-    return _page(template, operation=answers.operation_of(found), here="operation", order=order)
+        return visit.page("gone.html", 404, here="operation")
+    values: dict[str, Any] = {
+        "operation": answers.operation_of(found),
+        "moves": found.kind in _MOVES,
+        "progress": progress_of(found.lines),
+        "order": {verdict: place for place, verdict in enumerate(WORST_FIRST)},
+        "here": "operation",
+        "most": _SHOWN,
+    }
+    return visit.page(template, **values)
 
 
 @router.get("/links/{link}/settings")
-async def settings_page(link: str, desk: TheDesk) -> HTMLResponse:
+async def settings_page(link: str, visit: TheVisit) -> HTMLResponse:
     """Every setting and the line that decided it."""
-    origins = await asyncio.to_thread(desk.rooms.settings, desk.link(link))
-    return _page("settings.html", **_link(desk, link, "settings"), origins=sorted(origins.items()))
+    origins = await asyncio.to_thread(visit.desk.rooms.settings, visit.desk.link(link))
+    # What somebody wrote is what somebody looks for; defaults follow.
+    ordered = sorted(origins.items(), key=lambda item: (item[1].key is None, item[0]))
+    return visit.page("settings.html", **_link(visit.desk, link, "settings"), origins=ordered)
 
 
 @router.get("/events")
-def events_page(desk: TheDesk, wish: Annotated[EventWish, Query()]) -> HTMLResponse:
+def events_page(visit: TheVisit, wish: Annotated[EventWish, Query()]) -> HTMLResponse:
     """What happened."""
-    return _page("events.html", **_events(desk, wish), here="events")
+    return visit.page("events.html", **_events(visit.desk, wish), here="events")
 
 
 @router.get("/parts/events")
-def events_part(desk: TheDesk, wish: Annotated[EventWish, Query()]) -> HTMLResponse:
+def events_part(visit: TheVisit, wish: Annotated[EventWish, Query()]) -> HTMLResponse:
     """The list of events, again."""
-    return _page("events_part.html", **_events(desk, wish))
+    return visit.page("events_part.html", **_events(visit.desk, wish))
 
 
 def _events(desk: Desk, wish: EventWish) -> dict[str, Any]:

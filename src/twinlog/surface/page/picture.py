@@ -1,6 +1,7 @@
 """The picture of clusters and links: where each stands, how arrows run. Pure; the template draws it.
 
-two clusters side by side, more of them on an ellipse; opposite links bend apart, so that both labels can be read
+Two clusters stand side by side, more of them on an ellipse that fills the frame; opposite links bend apart, so that
+both labels can be read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from typing import Final
 WIDTH: Final = 720
 _BOX: Final = (148, 64)
 _BEND: Final = 40
+_ROOM: Final = 6
+"""So many clusters fit on the ellipse; for more of them it grows."""
+_LONG: Final = 14
+_LONGEST: Final = 20
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,16 @@ class Node:
     def left(self) -> int:
         """The left edge of its box."""
         return self.x - _BOX[0] // 2
+
+    @property
+    def long(self) -> bool:
+        """Whether its name needs smaller letters."""
+        return len(self.name) > _LONG
+
+    @property
+    def label(self) -> str:
+        """As much of its name as its box holds; names differ at their ends."""
+        return self.name if len(self.name) <= _LONGEST else f"{self.name[:8]}…{self.name[-(_LONGEST - 9) :]}"
 
     @property
     def top(self) -> int:
@@ -48,36 +63,44 @@ class Arrow:
 class Picture:
     """All of it."""
 
+    width: int
     height: int
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
     box_width: int = _BOX[0]
     box_height: int = _BOX[1]
-    width: int = WIDTH
 
 
 def picture_of(links: Iterable[tuple[str, str, str]]) -> Picture:
     """Lay out links given as (name, source, target)."""
     links = list(links)
     names = list(dict.fromkeys(name for _, source, target in links for name in (source, target)))
-    height = 220 if len(names) <= 2 else 400
-    nodes = {name: _place(place, len(names), name, height) for place, name in enumerate(names)}
+    grown = max(1.0, len(names) / _ROOM)
+    width, height = round(WIDTH * grown), 200 if len(names) <= 2 else round(340 * grown)
+    nodes = _places(names, width, height)
     ways = {(source, target) for _, source, target in links}
     arrows = tuple(
         _arrow(link, nodes[source], nodes[target], _BEND if (target, source) in ways else 0)
         for link, source, target in links
         if source != target
     )
-    return Picture(height, tuple(nodes.values()), arrows)
+    return Picture(width, height, tuple(nodes.values()), arrows)
 
 
-def _place(place: int, count: int, name: str, height: int) -> Node:
-    if count <= 2:
-        return Node(name, 110 if place == 0 else WIDTH - 110, height // 2)
-    turn = math.pi + 2 * math.pi * place / count
-    x = WIDTH / 2 + (WIDTH / 2 - 100) * math.cos(turn)
-    y = height / 2 + (height / 2 - 56) * math.sin(turn)
-    return Node(name, round(x), round(y))
+def _places(names: list[str], width: int, height: int) -> dict[str, Node]:
+    turns = [math.pi + 2 * math.pi * place / len(names) for place in range(len(names))]
+    across = _spread([math.cos(turn) for turn in turns], _BOX[0] / 2 + 16, width - _BOX[0] / 2 - 16)
+    # Two stand in the middle, side by side; three or more take the whole height.
+    down = _spread([math.sin(turn) for turn in turns], _BOX[1] / 2 + 10, height - _BOX[1] / 2 - 10)
+    return {name: Node(name, round(x), round(y)) for name, x, y in zip(names, across, down, strict=True)}
+
+
+def _spread(values: list[float], low: float, high: float) -> list[float]:
+    """Stretch values over a range; values that are all equal go to its middle."""
+    least, most = min(values, default=0.0), max(values, default=0.0)
+    if most - least < 1e-9:
+        return [(low + high) / 2 for _ in values]
+    return [low + (value - least) / (most - least) * (high - low) for value in values]
 
 
 def _arrow(link: str, source: Node, target: Node, bend: int) -> Arrow:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Final
 from urllib.parse import quote
+
+from markupsafe import Markup, escape
 
 from twinlog.surface.cli.words import duration, number, size
 
@@ -24,7 +27,9 @@ _TONES: Final = {
     "STOPPED": "idle",
     "SWITCHED": "idle",
     "unknown": "idle",
+    "LOOKING": "idle",
 }
+_QUOTED: Final = re.compile(r"`([^`]+)`")
 
 
 def tone(state: str) -> str:
@@ -40,6 +45,27 @@ def clock(at_ms: int | None) -> str:
     today = time.localtime()
     same = (then.tm_year, then.tm_yday) == (today.tm_year, today.tm_yday)
     return time.strftime("%H:%M:%S" if same else "%Y-%m-%d %H:%M:%S", then)
+
+
+def zone() -> str:
+    """The zone that times are written in."""
+    now = time.localtime()
+    name, offset = time.strftime("%Z", now), time.strftime("%z", now)
+    return "UTC" if now.tm_gmtoff == 0 else f"{name} (UTC{offset[:3]}:{offset[3:]})"
+
+
+def moment(at_ms: int | None) -> str | Markup:
+    """A moment that can be read, pointed at for the whole of it, and read by programs."""
+    if not at_ms:
+        return "never"
+    then = time.gmtime(at_ms / 1000)
+    stamp, whole = time.strftime("%Y-%m-%dT%H:%M:%SZ", then), time.strftime("%Y-%m-%d %H:%M:%S UTC", then)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, whole, clock(at_ms))
+
+
+def prose(sentence: str) -> Markup:
+    """A sentence in which commands and settings stand between backticks."""
+    return Markup(_QUOTED.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704  escaped before
 
 
 def ago(at_ms: int | None) -> str:
@@ -72,7 +98,8 @@ FILTERS: Final = {
     "duration": duration,
     "size": size,
     "tone": tone,
-    "clock": clock,
+    "moment": moment,
+    "prose": prose,
     "ago": ago,
     "rate": rate,
     "bytes_rate": bytes_rate,

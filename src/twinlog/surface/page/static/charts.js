@@ -1,10 +1,12 @@
 // The charts: an hour of history once, then every look as it comes. Bands are stretches with faults and switches.
+import { brief, clock, known, shown } from "./words.js";
+
 const HOUR = 3600;
-const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB");
+const LEAST = 300; // a service that has just begun shows five minutes, not two seconds stretched over the screen
+const NAMED = 8; // links that a legend has room for
 
 export class Charts {
-  constructor(shown) {
-    this.shown = shown;
+  constructor() {
     this.figures = [...document.querySelectorAll("figure[data-chart]")];
     this.links = [...new Set(this.figures.flatMap((figure) => figure.dataset.links.split(" ").filter(Boolean)))];
     this.history = new Map();
@@ -25,7 +27,7 @@ export class Charts {
       try {
         const answer = await fetch(`/v1/links/${encodeURIComponent(link)}/history`);
         return answer.ok ? await answer.json() : null;
-      } catch { return null; }
+      } catch { return null; } // the banner tells that nobody answers
     }));
     this.bands = [];
     found.forEach((history, place) => {
@@ -40,7 +42,7 @@ export class Charts {
     if (!this.plots.length) return;
     for (const link of links) {
       const samples = this.history.get(link.link);
-      if (!samples || !link.looked_ms || samples.at(-1)?.at_ms >= link.looked_ms) continue;
+      if (!samples || !link.looked_ms || link.trouble || samples.at(-1)?.at_ms >= link.looked_ms) continue;
       samples.push({ ...link, at_ms: link.looked_ms, rpo_seconds: link.rpo?.seconds ?? null });
       while (samples[0].at_ms < link.looked_ms - HOUR * 1000) samples.shift();
     }
@@ -55,39 +57,52 @@ export class Charts {
     return uPlot.join(series.map((points) => [points.map((p) => p[0]), points.map((p) => p[1])]), series.map((points) => [[], points.map(() => 1)].slice(0, 2)));
   }
 
+  // The newest numbers, or those under the pointer.
   tell(one) {
-    const last = one.links.map((link) => this.history.get(link)?.at(-1)?.[one.metric]).filter((v) => v !== null && v !== undefined);
-    const text = last.length ? `${this.shown("count", Math.max(...last))}${one.unit}` : "unknown";
+    const { plot, metric, links, as } = one;
+    const place = plot.cursor.idx;
+    const pointed = known(place) && known(plot.data[0][place]);
+    const values = links.map((link, number) => (pointed ? plot.data[number + 1][place] : this.history.get(link)?.at(-1)?.[metric]));
+    const there = values.filter(known);
+    const sums = as === "rate";
+    const total = there.length ? (sums ? there.reduce((a, b) => a + b, 0) : Math.max(...there)) : null;
+    const word = links.length < 2 ? "" : sums ? "in all " : "worst ";
+    const when = pointed ? `${clock(plot.data[0][place] * 1000)} · ` : "";
+    const text = `${when}${word}${shown(as, total)}`;
     if (one.output.textContent !== text) one.output.textContent = text;
-    one.place.setAttribute("aria-label", `${one.title}, last hour; now ${text}`);
+    if (!pointed) one.place.setAttribute("aria-label", `${one.title}, last hour; now ${word}${shown(as, total)}`);
+    this.key(one, values, pointed ? plot.data[0][place] * 1000 : null);
   }
 
   draw() {
     for (const one of this.plots) one.plot.destroy();
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
-    this.plots = this.figures.map((figure) => this.plot(figure, colour));
+    this.plots = [];
+    for (const figure of this.figures) this.plots.push(this.plot(figure, colour));
     for (const one of this.plots) this.tell(one);
-    this.key(colour);
   }
 
   plot(figure, colour) {
     const place = figure.querySelector(".plot");
-    const caption = figure.querySelector("figcaption");
-    let output = caption.querySelector("output");
-    const title = output ? caption.firstChild.textContent : caption.textContent;
-    if (!output) { output = document.createElement("output"); caption.append(output); }
     const links = figure.dataset.links.split(" ").filter(Boolean);
-    const metric = figure.dataset.chart;
-    const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
-    const plot = new uPlot({
-      width: Math.max(200, place.clientWidth), height: 170, legend: { show: false }, cursor: { points: { size: 6 } },
-      scales: { y: { range: (_, low, high) => [0, Math.max(1, (high ?? 1) * 1.15)] } },
-      axes: [{ ...axis, space: 80, size: 34, values: (_, ticks) => ticks.map(clock) }, { ...axis, size: 62, values: (_, ticks) => ticks.map((t) => this.shown("count", t)) }],
+    const { chart: metric, as } = figure.dataset;
+    const one = { metric, links, as, place, output: figure.querySelector("output"), legend: figure.querySelector(".legend"), title: figure.querySelector(".chart-title").textContent };
+    const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), size: 5 }, font: "11px system-ui" };
+    one.plot = new uPlot({
+      width: Math.max(120, place.clientWidth), height: place.clientHeight, legend: { show: false }, cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "charts" } },
+      scales: {
+        x: { range: (_, low, high) => [Math.min(low ?? 0, (high ?? 0) - LEAST), high ?? LEAST] },
+        y: { range: (_, low, high) => [0, Math.max(1, (high ?? 1) * 1.15)] },
+      },
+      axes: [
+        { ...axis, space: 56, size: 28, values: (_, ticks) => ticks.map((t) => clock(t * 1000, ticks[1] - ticks[0] < 60)) },
+        { ...axis, space: 34, size: place.clientWidth < 240 ? 46 : 58, values: (_, ticks) => ticks.map((t) => brief(as, t)) },
+      ],
       series: [{}, ...links.map((link) => ({ label: link, stroke: colour(this.shade(link)), width: 2, points: { show: false }, spanGaps: false }))],
-      hooks: { drawClear: [(u) => this.shadeBands(u, colour)] },
+      hooks: { drawClear: [(u) => this.shadeBands(u, colour)], setCursor: [() => { if (one.plot) this.tell(one); }] },
     }, this.data(metric, links), place);
-    return { plot, metric, links, place, output, title, unit: figure.dataset.unit };
+    return one;
   }
 
   shade(link) { return `--c${(this.links.indexOf(link) % 6) + 1}`; }
@@ -109,22 +124,32 @@ export class Charts {
     }
   }
 
-  key() {
-    const legend = document.getElementById("legend");
-    if (!legend) return;
-    const ns = "http://www.w3.org/2000/svg";
-    legend.replaceChildren(...this.links.map((link) => {
-      const one = document.createElement("span");
-      one.className = "key";
-      const svg = document.createElementNS(ns, "svg");
-      svg.setAttribute("aria-hidden", "true");
-      svg.setAttribute("viewBox", "0 0 18 6");
-      const line = document.createElementNS(ns, "rect");
-      line.setAttribute("width", "18"); line.setAttribute("height", "4"); line.setAttribute("y", "1");
-      line.setAttribute("fill", `var(${this.shade(link)})`);
-      svg.append(line);
-      one.append(svg, link);
-      return one;
-    }));
+  // Which line is which link, with its number; and what a band under the pointer is.
+  key({ legend, links, as }, values, at) {
+    const keys = links.length < 2 ? [] : links.slice(0, NAMED).map((link, place) => [this.shade(link), `${link} ${shown(as, values[place])}`]);
+    if (links.length > NAMED) keys.push(["--soft", `and ${links.length - NAMED} more`]);
+    for (const band of at === null ? [] : this.bands) {
+      if (band.from_ms <= at && (band.until_ms ?? at) >= at) keys.push([band.kind === "switch" ? "--band-switch" : "--band-fault", `${band.kind} ${band.thing}`]);
+    }
+    while (legend.children.length > keys.length) legend.lastChild.remove();
+    while (legend.children.length < keys.length) legend.append(swatch());
+    keys.forEach(([shade, text], place) => {
+      const one = legend.children[place];
+      one.firstChild.firstChild.setAttribute("fill", `var(${shade})`);
+      if (one.lastChild.textContent !== text) one.lastChild.textContent = text;
+    });
   }
+}
+
+function swatch() {
+  const ns = "http://www.w3.org/2000/svg";
+  const one = document.createElement("span");
+  one.className = "key";
+  const svg = document.createElementNS(ns, "svg");
+  svg.setAttribute("viewBox", "0 0 18 6");
+  const line = document.createElementNS(ns, "rect");
+  line.setAttribute("width", "18"); line.setAttribute("height", "4"); line.setAttribute("y", "1");
+  svg.append(line);
+  one.append(svg, document.createElement("span"));
+  return one;
 }

@@ -1,0 +1,68 @@
+"""What somebody must look at, worst first: the few lines of the overview that are read at four in the morning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from twinlog.flow.lookout import Sight
+from twinlog.surface.page.words import tone
+from twinlog.surface.rest.v1.answers import faults_of, state_of
+
+_FAULTS_TOLD: Final = 2
+_CHORES_TOLD: Final = 2
+_TOLD: Final = 8
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing: which link, what is wrong, the way out, and the tab that tells more."""
+
+    link: str
+    says: str
+    remedy: str = ""
+    tab: str = ""
+    tone: str = "bad"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The first of them, and how many links have more that is not told."""
+
+    told: tuple[Need, ...]
+    untold: int
+
+
+def needs_of(sights: Iterable[Sight]) -> Needs:
+    """Collect them over all links: what is bad before what is only odd."""
+    found = sorted((need for sight in sights for need in _of(sight)), key=lambda need: need.tone != "bad")
+    return Needs(tuple(found[:_TOLD]), len(found) - len(found[:_TOLD]))
+
+
+def _of(sight: Sight) -> Iterator[Need]:
+    name, status = sight.link.name, sight.status
+    if sight.trouble:
+        yield Need(name, f"it cannot be looked at: {sight.trouble}", sight.remedy)
+    if sight.switches is not None and sight.switches.open is not None:
+        yield Need(name, f"a {sight.switches.open.claim.command} is open", tab="/switch", tone="warn")
+    if status is None or sight.trouble:
+        return
+    trouble = status.source_trouble or (status.engine.trouble if status.engine else None)
+    faults = faults_of(status)
+    if trouble:
+        yield Need(name, trouble)
+    elif not faults and tone(state_of(sight)) == "bad":
+        says = "no engine has ever run it" if status.engine is None else f"it is {state_of(sight)}"
+        yield Need(name, says)
+    for fault in faults[:_FAULTS_TOLD]:
+        yield Need(name, fault.says, fault.remedy, "/faults")
+    if len(faults) > _FAULTS_TOLD:
+        yield Need(name, f"and {len(faults) - _FAULTS_TOLD:,} more faults", tab="/faults")
+    troubled = [note for note in status.chores if note.trouble]
+    for note in troubled[:_CHORES_TOLD]:
+        yield Need(name, f"{note.chore}: {note.trouble}", tab="/faults", tone="warn")
+    if status.exposure is not None and status.exposure.broken:
+        broken = status.exposure.broken
+        rest = f" and {len(broken) - 1:,} more" if len(broken) > 1 else ""
+        yield Need(name, f"objective not kept: {broken[0].topic}{rest}", tone="warn")

@@ -1,0 +1,83 @@
+"""What every page shares: the templates, the policy that pages are sent with, who looks. Runs in the service's loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Request
+from fastapi.responses import HTMLResponse, Response
+from fastapi.routing import APIRoute
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from twinlog.connectors.audit import NOBODY, Who
+from twinlog.errors import TwinlogError
+from twinlog.surface.page.words import FILTERS, zone
+from twinlog.surface.rest.desk import Desk, desk_of
+
+_TEMPLATES: Final = Environment(
+    loader=PackageLoader("twinlog.surface.page"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.filters.update(FILTERS)
+SAFETY: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One request for a page. `who` is None where nobody is asked for a login."""
+
+    desk: Desk
+    who: Who | None
+
+    def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        """Render a template for this visitor."""
+        known = {
+            "who": self.who,
+            "may_act": self.who is None or self.who.may("operator"),
+            "zone": zone(),
+            "offset_minutes": time.localtime().tm_gmtoff // 60,
+        }
+        return HTMLResponse(_TEMPLATES.get_template(name).render(**known, **values), status, headers=SAFETY)
+
+
+def visit_of(request: Request) -> Visit:
+    """The visit that a request is."""
+    who: Who | None = request.scope.get("twinlog.who")
+    return Visit(desk_of(request), None if who is None or who.name == NOBODY.name else who)
+
+
+TheVisit = Annotated[Visit, Depends(visit_of)]
+
+
+class PageRoute(APIRoute):
+    """Errors of the rooms below become a page that says the cause and the way out."""
+
+    def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
+        """Handle, and render what went wrong."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except TwinlogError as error:
+                part = "hx-request" in request.headers
+                name = "error_part.html" if part else "error.html"
+                # htmx leaves the old part standing when a request fails; this one is an answer.
+                return visit_of(request).page(name, 200 if part else 404, error=error)
+
+        return handle
