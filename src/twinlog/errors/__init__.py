@@ -3,6 +3,7 @@
     TwinlogError
     ├── UsageError                 the command or the file is wrong; nothing was started (exit code 2)
     │   ├── SettingsInvalid        one or more keys of the file
+    │   └── ExtraMissing           a setting wants an extra that is not installed
     ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
     ├── SettingUnknown             a command names a setting that nobody knows
     ├── EvidenceBroken             a file of drill reports was changed
@@ -50,6 +51,9 @@
     │   ├── ConnectorRefused       the request or the settings in it are wrong
     │   ├── ConnectorReadOnly      it stands in the settings file
     │   └── NotActive              another service of the group runs the links (retriable)
+    ├── ServiceError               a running service did not do what a command asked of it
+    │   ├── ServiceUnreachable     (retriable)
+    │   └── ServiceRefused
     └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
@@ -89,6 +93,9 @@ from twinlog.errors.connectors import (
     ConnectorRefused,
     ConnectorUnknown,
     NotActive,
+    ServiceError,
+    ServiceRefused,
+    ServiceUnreachable,
 )
 from twinlog.errors.faults import (
     CorruptBatch,
@@ -143,6 +150,7 @@ from twinlog.errors.switch import (
 from twinlog.errors.usage import (
     DrillStopped,
     EvidenceBroken,
+    ExtraMissing,
     Finding,
     LinkUnknown,
     SettingsInvalid,
@@ -171,6 +179,7 @@ __all__ = [
     "EngineDied",
     "EngineNotStarted",
     "EvidenceBroken",
+    "ExtraMissing",
     "Finding",
     "GroupActive",
     "GroupUnknown",
@@ -198,6 +207,9 @@ __all__ = [
     "RecordTooLarge",
     "RecordsUnreadable",
     "RedirectFailed",
+    "ServiceError",
+    "ServiceRefused",
+    "ServiceUnreachable",
     "SettingUnknown",
     "SettingsInvalid",
     "SourceTopicMissing",

@@ -59,3 +59,36 @@ class NotActive(ConnectorError):
     says = "{connector}: {problem}"
     remedy = "Ask again in a few seconds."
     retriable = True
+
+
+@dataclass(eq=False)
+class ServiceError(TwinlogError):
+    """A running service that a command talks to did not do what was asked."""
+
+    code = "SERVICE"
+    says = "{url}: {problem}"
+
+    url: str
+    problem: str
+
+
+@dataclass(eq=False)
+class ServiceUnreachable(ServiceError):
+    """Nobody answers there, or not in our language."""
+
+    code = "SERVICE_UNREACHABLE"
+    says = "{url}: no service answers: {problem}"
+    remedy = "Check the address, and that `twinlog run --listen` runs there; with https, also --ca and --certificate."
+    retriable = True
+
+
+@dataclass(eq=False)
+class ServiceRefused(ServiceError):
+    """It answered no."""
+
+    code = "SERVICE_REFUSED"
+    says = "{url}: refused ({status}): {problem}"
+    remedy = "{way}"
+
+    status: int
+    way: str

@@ -43,6 +43,17 @@ class SettingsInvalid(UsageError):
 
 
 @dataclass(eq=False)
+class ExtraMissing(UsageError):
+    """A setting wants an extra of the package that is not installed."""
+
+    code = "EXTRA_MISSING"
+    says = "{problem}: the extra `{extra}` of the package is not installed"
+    remedy = "Install it with `pip install 'twinlog[{extra}]'`, or remove the setting."
+
+    extra: str
+
+
+@dataclass(eq=False)
 class LinkUnknown(TwinlogError):
     """A command names a link that the file does not define or does not enable."""
 

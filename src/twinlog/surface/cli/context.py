@@ -1,42 +1,56 @@
-"""`twinlog context`: settings files by name."""
+"""`twinlog context`: settings files and services by name."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from twinlog.config.contexts import CONFIG_VARIABLE, as_json, contexts_path, load_contexts, save_contexts
+from twinlog.config.contexts import CONFIG_VARIABLE, Contexts, as_json, contexts_path, load_contexts, save_contexts
 from twinlog.errors import UsageError
 from twinlog.surface.cli.completion import COMPLETING, complete_contexts
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.output import Form, Output, print_error, print_facts
+from twinlog.surface.cli.service_client import SERVICE_VARIABLE, Ca, Certificate, TokenFile, address_of
 
 app = typer.Typer(
     cls=Noun,
-    help="Settings files by name, so that commands need no --config. TWINLOG_CONFIG and TWINLOG_CONTEXT are stronger.",
+    help="Files and services by name, so that no --config is needed. TWINLOG_CONFIG and TWINLOG_CONTEXT are stronger.",
     no_args_is_help=True,
 )
 
-Name = Annotated[str, typer.Argument(help="What the file is called here.", autocompletion=complete_contexts)]
+_OWN_CHOICE: Final = ("--config", "--service", "--help")
+Name = Annotated[str, typer.Argument(help="How it is called here.", autocompletion=complete_contexts)]
 
 
 @app.command()
 def add(
     name: Name,
-    config: Annotated[Path, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")],
+    *,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")] = None,
+    service: Annotated[str | None, typer.Option("--service", "-s", help="URL of a running service.")] = None,
+    token_file: TokenFile = None,
+    ca: Ca = None,
+    certificate: Certificate = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Name a file. It must be valid; the first one named is in use at once."""
-    from twinlog.config.resolve import load_file
+    """Name a file, a running service, or both. A file must be valid; the first one named is in use at once.
 
-    load_file(config)
+    Commands about a link take the file; `twinlog link` talks to the service where there is one.
+    """
+    if config is None and service is None:
+        raise UsageError(f"{name}: name a file with --config, a running service with --service, or both")
+    if config is not None:
+        from twinlog.config.resolve import load_file
+
+        load_file(config)
+    address = None if service is None else address_of(service, token_file, ca, certificate)
     path = contexts_path()
-    contexts = load_contexts(path).add(name, config)
-    told = f"{contexts.files[name]}{' (in use)' if contexts.used == name else ''}"
+    contexts = load_contexts(path).add(name, config, address)
+    told = f"{_told(contexts, name)}{' (in use)' if contexts.used == name else ''}"
     if dry_run:
         would(f"{name}: would be {told}, noted in {path}")
         return
@@ -50,10 +64,10 @@ def use(name: Name, dry_run: DryRun = False) -> None:
     path = contexts_path()
     contexts = load_contexts(path).use(name)
     if dry_run:
-        would(f"{name}: would be in use ({contexts.files[name]})")
+        would(f"{name}: would be in use ({_told(contexts, name)})")
         return
     save_contexts(path, contexts)
-    typer.echo(f"{name}: in use ({contexts.files[name]})", err=True)
+    typer.echo(f"{name}: in use ({_told(contexts, name)})", err=True)
 
 
 @app.command()
@@ -77,24 +91,39 @@ def list_contexts(
     if output.for_programs:
         print_facts(as_json(contexts), output)
         return
-    for name, file in sorted(contexts.files.items()):
-        typer.echo(f"{'*' if name == contexts.used else ' '} {name}\t{file}")
-    if not contexts.files:
+    for name in contexts.names:
+        typer.echo(f"{'*' if name == contexts.used else ' '} {name}\t{_told(contexts, name)}")
+    if not contexts.names:
         typer.echo("There are none; add one with `twinlog context add NAME --config FILE`.", err=True)
 
 
-def choose_file(arguments: list[str]) -> None:
-    """Let TWINLOG_CONFIG be the file of the chosen context, for commands that are given no --config.
+def _told(contexts: Contexts, name: str) -> str:
+    service = contexts.services.get(name)
+    return ", ".join(filter(None, (contexts.files.get(name), service.url if service else None)))
+
+
+def _chooses(argument: str) -> bool:
+    return argument.startswith(_OWN_CHOICE) or argument[:2] in {"-c", "-s"}
+
+
+def choose_context(arguments: list[str]) -> None:
+    """Let TWINLOG_CONFIG and TWINLOG_SERVICE be those of the chosen context, for commands that are given none.
 
     A context that cannot be had is told and is no reason to stop: the command may need no file, or asks for it itself.
     """
-    if arguments[:1] == ["context"] or any(one in {"-c", "--config", "--help"} for one in arguments):
+    if arguments[:1] == ["context"] or any(map(_chooses, arguments)):
+        return
+    if os.environ.get(CONFIG_VARIABLE) or os.environ.get(SERVICE_VARIABLE):
         return
     try:
-        file = load_contexts(contexts_path()).chosen(os.environ)
+        contexts = load_contexts(contexts_path())
+        file, service = contexts.chosen(os.environ), contexts.service(os.environ)
     except UsageError as error:
         if COMPLETING not in os.environ:
             print_error(error)
         return
-    if file is not None:
-        os.environ[CONFIG_VARIABLE] = file
+    told = {CONFIG_VARIABLE: file}
+    if service is not None:
+        told |= {SERVICE_VARIABLE: service.url, "TWINLOG_TOKEN_FILE": service.token_file}
+        told |= {"TWINLOG_CA": service.ca, "TWINLOG_CERTIFICATE": service.certificate}
+    os.environ.update({name: value for name, value in told.items() if value is not None})

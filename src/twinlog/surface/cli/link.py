@@ -1,23 +1,82 @@
-"""`twinlog link`: interventions on one link."""
+"""`twinlog link`: links one by one: of a running service, or else of the settings file."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 import typer
 
 from twinlog.errors import UsageError
+from twinlog.surface.cli import link_orders
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.effects import DryRun, Yes, would
 from twinlog.surface.cli.noun import Noun
-from twinlog.surface.cli.options import ConfigFile, LinkArgument, TopicArgument
+from twinlog.surface.cli.options import ConfigFile, LinkArgument, OptionalConfigFile, TopicArgument
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+from twinlog.surface.cli.service_client import Ca, Certificate, Service, ServiceClient, TokenFile, address_of
+from twinlog.surface.cli.service_links import links_table, print_link, service_link, service_links
 
-app = typer.Typer(cls=Noun, help="Interventions on one link.", no_args_is_help=True)
+app = typer.Typer(
+    cls=Noun,
+    help="Links one by one. With --service, or a context that has one, those of a running service; else of the file.",
+    no_args_is_help=True,
+)
 
 
-@app.callback()
-def _noun() -> None:
-    """Keep `link` a noun even while it has a single verb."""
+@app.command("list")
+def list_links(
+    *,
+    config: OptionalConfigFile = None,
+    service: Service = None,
+    token_file: TokenFile = None,
+    ca: Ca = None,
+    certificate: Certificate = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """List all links: of a service with how they stand, of a file with what they copy."""
+    if service is not None:
+        found = service_links(ServiceClient(address_of(service, token_file, ca, certificate)))
+    else:
+        found = _links_of_file(_file(config))
+    if output.for_programs:
+        print_facts(found, output)
+    elif found:
+        screen(output).print(links_table(found, wide=output is Output.WIDE))
+    else:
+        typer.echo("There are no links; make one with `twinlog link create`, or write it into the file.", err=True)
+
+
+@app.command()
+def show(
+    link: LinkArgument,
+    *,
+    config: OptionalConfigFile = None,
+    service: Service = None,
+    token_file: TokenFile = None,
+    ca: Ca = None,
+    certificate: Certificate = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Show all about one link: state and its cause, numbers, faults, config. Exit code 1 when it is not healthy."""
+    if service is None:
+        from twinlog.surface.cli.status import show_status
+
+        show_status((chosen_link(link, _file(config)),), output, partitions=output is Output.WIDE)
+        return
+    found = service_link(ServiceClient(address_of(service, token_file, ca, certificate)), link)
+    if output.for_programs:
+        print_facts(found, output)
+    else:
+        print_link(found, output)
+    if found["state"] not in {"RUNNING", "CATCHING_UP", "PAUSED", "STOPPED"}:
+        raise typer.Exit(1)
+
+
+app.command()(link_orders.create)
+for order in link_orders.ORDERS:
+    app.command(order.verb)(link_orders.command_of(order))
 
 
 @app.command()
@@ -40,6 +99,29 @@ def reset(
         would(f"{link}: {topic} would be forgotten and mirrored again from its first record, into a new {remote}")
         return
     if not yes and not typer.confirm(f"{link}: forget everything about {topic} and mirror it again from the start?"):
-        raise UsageError("nothing was changed")
+        raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
     asyncio.run(forget_topic(found, topic))
     typer.echo(f"{link}: {topic} begins anew; a running engine picks it up within its refresh interval.")
+
+
+def _file(config: Path | None) -> Path:
+    if config is None:
+        raise UsageError(
+            "link: name a running service with --service URL, or a file with --config; or `twinlog context`"
+        )
+    return config
+
+
+def _links_of_file(config: Path) -> list[dict[str, Any]]:
+    from twinlog.config.resolve import load_file
+
+    return [
+        {
+            "link": link.name,
+            "connector": None,
+            "state": "in file",
+            "topics": ", ".join(link.topics.include),
+            "from": str(link.start_from),
+        }
+        for link in load_file(config).links
+    ]

@@ -18,7 +18,7 @@ from twinlog.surface.cli.bundle import bundle
 from twinlog.surface.cli.completion import COMPLETING
 from twinlog.surface.cli.completion_script import completion
 from twinlog.surface.cli.context import app as context_app
-from twinlog.surface.cli.context import choose_file
+from twinlog.surface.cli.context import choose_context
 from twinlog.surface.cli.demo import demo
 from twinlog.surface.cli.diff import diff
 from twinlog.surface.cli.doctor import doctor
@@ -85,7 +85,7 @@ def main() -> None:
     if COMPLETING in os.environ:
         completion_init()
     try:
-        choose_file(sys.argv[1:])
+        choose_context(sys.argv[1:])
         app(prog_name="twinlog")
     except SettingsInvalid as invalid:
         print_findings(invalid.findings)

@@ -40,7 +40,11 @@ def status(
     """
     from twinlog.config.resolve import load_file
 
-    links = load_file(config, chosen_clusters(clusters)).links
+    show_status(load_file(config, chosen_clusters(clusters)).links, output, partitions=partitions)
+
+
+def show_status(links: tuple[LinkSettings, ...], output: Output, *, partitions: bool) -> None:
+    """Look at these links and tell; exit code 1 when one is not well."""
     found = asyncio.run(look_at(links))
     if output.for_programs:
         print_facts([status_json(link, s) for link, s in found], output)
