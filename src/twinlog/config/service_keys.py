@@ -52,8 +52,15 @@ HTTP_TIMEOUT = _file("http.request.timeout.seconds", Whole(1, 3600), "90", "A re
 HTTP_HOSTS = _file(
     "http.allowed.hosts", Words(), "", "Names by which browsers and clients may call the service; empty: any."
 )
+OTEL_ENDPOINT = _file(
+    "otel.endpoint", Url(), None,
+    "Where metrics and the steps of switches are told to over OTLP/HTTP, e.g. http://collector:4318, while the service "
+    "listens. Needs the extra `otel`; logins and certificates are OpenTelemetry's own OTEL_EXPORTER_OTLP_* variables.",
+)  # fmt: skip
+OTEL_INTERVAL = _file("otel.interval.seconds", Whole(1, 3600), "15", "How often they are told.")
 
 SERVICE_KEYS: tuple[Key[Any], ...] = (
     GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
     HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
+    OTEL_ENDPOINT, OTEL_INTERVAL,
 )  # fmt: skip

@@ -51,6 +51,13 @@ class HttpSettings(_Frozen):
         return self.users_file is not None or self.oidc is not None
 
 
+class OtelSettings(_Frozen):
+    """Where metrics are told to, and how often."""
+
+    endpoint: str
+    interval_seconds: int
+
+
 class ServiceSettings(_Frozen):
     """The service beside its links."""
 
@@ -59,6 +66,7 @@ class ServiceSettings(_Frozen):
     store: ClientSettings | None = None
     store_replication_factor: int = -1
     http: HttpSettings = HttpSettings()
+    otel: OtelSettings | None = None
 
 
 def has_store(lookup: Lookup) -> bool:
@@ -101,7 +109,15 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         store=_store(lookup),
         store_replication_factor=_value(lookup, keys.STORE_REPLICAS),
         http=http,
+        otel=_otel(lookup),
     )
+
+
+def _otel(lookup: Lookup) -> OtelSettings | None:
+    endpoint = _optional(lookup, keys.OTEL_ENDPOINT)
+    if endpoint is None:
+        return None
+    return OtelSettings(endpoint=endpoint.rstrip("/"), interval_seconds=_value(lookup, keys.OTEL_INTERVAL))
 
 
 def _store(lookup: Lookup) -> ClientSettings | None:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
+from twinlog.errors import ExtraMissing
 from twinlog.service import Service, chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
 from twinlog.surface.rest.desk import Desk
@@ -37,6 +38,8 @@ class Door:
     def open(cls, listen: str, file: Resolved) -> Door:
         """Take the address. Raises UsageError."""
         store_of(file)
+        if file.service.otel is not None:
+            _need_otel()
         return cls(bind(listen, file.service.http), file)
 
     @asynccontextmanager
@@ -59,13 +62,17 @@ class Door:
         )
         server = server_of(app, settings)
         answering = asyncio.create_task(server.serve(sockets=[self.sock]))
-        keeping = asyncio.create_task(keeper.run())
+        beside = [asyncio.create_task(keeper.run())]
+        if self.file.service.otel is not None:
+            from twinlog.surface.rest.otel import Teller
+
+            beside.append(asyncio.create_task(Teller(desk, self.file.service.otel).run()))
         log.info("answering at %s", address)
 
         async def take(file: Resolved) -> tuple[Change, ...]:
             changes = await keeper.use_file(file)
             if file.service != self.file.service:
-                log.warning("group.id, store.* and http.* have changed; that takes effect at the next start")
+                log.warning("group.id, store.*, http.* or otel.* have changed; that takes effect at the next start")
             rooms.of_file = file.links
             service.accept()
             return changes
@@ -73,8 +80,19 @@ class Door:
         try:
             yield take
         finally:
-            keeping.cancel()
+            for task in beside:
+                task.cancel()
             desk.hang_up()
             server.should_exit = True
-            await asyncio.gather(keeping, answering, return_exceptions=True)
+            await asyncio.gather(*beside, answering, return_exceptions=True)
             await past.close()
+
+
+def _need_otel() -> None:
+    """Say before anything is started that the extra is not there. Raises ExtraMissing."""
+    try:
+        import twinlog.surface.rest.otel  # noqa: F401
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "opentelemetry":
+            raise
+        raise ExtraMissing("otel.endpoint", "otel") from None

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from twinlog.errors import EngineDied, SettingsInvalid, TwinlogError, UsageError
+from twinlog.errors import EngineDied, Finding, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.notify import Supervisor
 from twinlog.surface.cli.options import Clusters, ConfigFile
@@ -65,6 +65,9 @@ def run(
     if dry_run:
         would(*_plan(resolved, master, listen))
         return
+    if listen is None and resolved.service.otel is not None:
+        unheard = "nothing is told to it without --listen"
+        print_findings([Finding("warning", str(config), None, "otel.endpoint", unheard)], output)
     door = None if listen is None else _open_door(listen, resolved)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)

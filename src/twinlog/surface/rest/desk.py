@@ -30,6 +30,7 @@ class Desk:
     operations: Operations = field(init=False)
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
     ended: bool = False  # the server is about to stop: whoever reads a stream is let go
+    otel_failures: int | None = None  # in a row; None: nothing is told to a collector
 
     def __post_init__(self) -> None:
         self.operations = Operations(self._note)

@@ -62,7 +62,7 @@ def render(desk: Desk, wish: MetricsWish) -> bytes:
     """The whole text."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Families(desk, wish))
-    return generate_latest(registry) + generate_latest(_PROCESS)
+    return generate_latest(registry)
 
 
 class _Families(Collector):
@@ -74,21 +74,31 @@ class _Families(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        sights = self._desk.sights()
-        build = GaugeMetricFamily("twinlog_build_info", "The version that answers.", labels=["version"])
-        build.add_metric([version("twinlog")], 1)
-        yield build
-        yield from link_families(sights)
-        yield from latency_families(sights)
-        yield from epoch_families(sights)
-        yield from partition_families(sights)
-        yield from chore_families(sights)
-        yield from group_families(sights)
-        yield from switch_families(sights)
-        if self._wish.topics:
-            yield from topic_families(sights)
-        if self._wish.mirrormaker:
-            yield from mirrormaker_families(sights, by_partition=self._wish.partitions, most_topics=MOST_TOPICS)
+        return families(self._desk, self._wish)
+
+
+def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
+    """Everything, whoever it is told to."""
+    sights = desk.sights()
+    build = GaugeMetricFamily("twinlog_build_info", "The version that answers.", labels=["version"])
+    build.add_metric([version("twinlog")], 1)
+    yield build
+    if desk.otel_failures is not None:
+        failures = GaugeMetricFamily("twinlog_otel_failures", "Failures to tell a collector, in a row.")
+        failures.add_metric([], desk.otel_failures)
+        yield failures
+    yield from link_families(sights)
+    yield from latency_families(sights)
+    yield from epoch_families(sights)
+    yield from partition_families(sights)
+    yield from chore_families(sights)
+    yield from group_families(sights)
+    yield from switch_families(sights)
+    if wish.topics:
+        yield from topic_families(sights)
+    if wish.mirrormaker:
+        yield from mirrormaker_families(sights, by_partition=wish.partitions, most_topics=MOST_TOPICS)
+    yield from _PROCESS.collect()
 
 
 Value = float | int | bool | None
