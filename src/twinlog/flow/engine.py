@@ -153,6 +153,8 @@ class LinkEngine:
         try:
             self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
             await self._sign_in(target, writer, view)
+            telling = asyncio.create_task(self._tell_why(writer, watch))
+            tasks.append(telling)
             # The source may know of a switch that the target never heard of.
             looked = await self._patiently("reading the switch", lambda: watch.read("source"), watch)
             if looked is None or self._held(watch):
@@ -164,6 +166,7 @@ class LinkEngine:
             if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
                 return
             run = LinkRun(self.link, self.generation, shards, self.cores, clusters)
+            telling.cancel()
             await self._drive(run, writer, view, watch)
         finally:
             try:
@@ -191,6 +194,26 @@ class LinkEngine:
         self.trouble = None
         if not self._stopping.is_set():
             self._enter("starting")
+
+    async def _tell_why(self, writer: LedgerWriter, watch: SwitchWatch) -> None:
+        """Say in the ledger why the first steps wait, for instance for a source that does not let us in (R14).
+
+        Nothing is copied meanwhile, so whatever the switch decides is obeyed.
+        """
+        told: tuple[str | None, int] | None = None
+        again = 0.0
+        while True:
+            now = (self.trouble, watch.generation)
+            if self.phase == "waiting" and (now != told or time.monotonic() >= again):
+                told, again = now, time.monotonic() + HEARTBEAT_SECONDS
+                self._heeded = watch.generation
+                phase = "switched" if self._held(watch) else "starting"
+                try:
+                    async with asyncio.timeout(_TELL_SECONDS):
+                        await writer.write([self._record(phase, self.generation)])
+                except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
+                    log.warning("%s: not told why it waits: %s", self.link.name, error)
+            await asyncio.sleep(_TICK_S)
 
     async def _tell_failure(self, target: Cluster, error: Exception) -> None:
         """Say in the ledger, too, why nothing moves: an engine that is only silent has no cause (R14)."""
