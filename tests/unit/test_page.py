@@ -1,0 +1,115 @@
+"""What the page decides by itself: words, the picture, how far a switch is, what comes first."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.paper_rooms import PaperRooms
+
+from twinlog.flow.lookout import Sight
+from twinlog.surface.page.needs import needs_of
+from twinlog.surface.page.picture import picture_of
+from twinlog.surface.page.progress import progress_of
+from twinlog.surface.page.words import moment, prose, tone, zone
+
+NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{1,30}", fullmatch=True), min_size=2, max_size=14, unique=True)
+
+
+@given(NAMES)
+def test_clusters_stand_within_the_picture_and_apart(names: list[str]) -> None:
+    picture = picture_of((f"{names[0]}->{name}", names[0], name) for name in names[1:])
+    assert [node.name for node in picture.nodes] == names
+    for node in picture.nodes:
+        assert 0 <= node.left <= picture.width - picture.box_width
+        assert 0 <= node.top <= picture.height - picture.box_height
+        assert len(node.label) <= 20
+    corners = {(node.left, node.top) for node in picture.nodes}
+    assert len(corners) == len(names)
+    for one in picture.nodes:
+        for other in picture.nodes:
+            apart = abs(one.x - other.x) >= picture.box_width or abs(one.y - other.y) >= picture.box_height
+            assert one is other or apart, (one, other)
+
+
+@given(st.text())
+def test_nothing_in_a_sentence_becomes_markup(sentence: str) -> None:
+    written = str(prose(sentence)).replace("<code>", "").replace("</code>", "")
+    assert "<" not in written
+    assert ">" not in written
+
+
+def test_commands_in_a_sentence_are_code() -> None:
+    assert prose("set `on.gap = skip` & wait") == "set <code>on.gap = skip</code> &amp; wait"
+
+
+def test_a_moment_says_its_day_and_zone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert zone() == "IST (UTC+05:30)"
+        assert moment(1_700_000_000_000) == (
+            '<time datetime="2023-11-14T22:13:20Z" title="2023-11-14 22:13:20 UTC">2023-11-15 03:43:20</time>'
+        )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert moment(0) == "never"
+
+
+@pytest.mark.parametrize(
+    ("lines", "done", "total", "last"),
+    [
+        ([], 0, 0, None),
+        (["waiting to see whether the process is gone"], 0, 0, None),
+        (["step 1 of 3: freeze"], 0, 3, ("freeze", "", False)),
+        (["step 1 of 3: freeze", "    chores rest", "step 2 of 3: drain", "40 offsets left"], 1, 3, None),
+        (["step 3 of 3: redirect", "    no hook"], 3, 3, ("redirect", "no hook", True)),
+    ],
+)
+def test_how_far_a_switch_is(lines: list[str], done: int, total: int, last: tuple[str, str, bool] | None) -> None:
+    found = progress_of(lines)
+    assert (found.done, found.total) == (done, total)
+    if last is not None:
+        assert (found.steps[-1].name, found.steps[-1].says, found.steps[-1].over) == last
+
+
+def sights(rooms: PaperRooms) -> list[Sight]:
+    found = [Sight(link, rooms.observer(link)) for link in rooms.links()]
+    for sight in found:
+        sight.take(asyncio.run(sight.looks.look()))
+    return found
+
+
+@pytest.mark.proves("R14")
+def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
+    found = sights(PaperRooms())
+    away = found[-1]
+    away.trouble, away.remedy = "archive: connection refused", "Is it up?"
+    told = needs_of(found).told
+    assert [(need.link, need.tab) for need in told] == [("east->west", "/faults"), (away.link.name, "")]
+    assert "4100..4250" in told[0].says
+    assert "on.gap" in told[0].remedy
+    assert told[1].remedy == "Is it up?"
+    assert needs_of(sights(PaperRooms(faulted=False))).told == ()
+
+
+def test_a_thousand_faults_are_a_few_lines() -> None:
+    found = sights(PaperRooms(topics=40, partitions=25))
+    status = found[0].status
+    assert status is not None
+    fault = next(part.fault for part in status.partitions if part.fault is not None)
+    faulted = tuple(dataclasses.replace(part, fault=fault) for part in status.partitions)
+    found[0].status = dataclasses.replace(status, partitions=faulted)
+    needs = needs_of(found * 5)
+    assert len(needs.told) == 8
+    assert needs.untold == 7
+    assert any("and 998 more faults" in need.says for need in needs.told)
+
+
+def test_an_unknown_state_is_not_a_good_one() -> None:
+    assert tone("SOMETHING_NEW") == "bad"
