@@ -29,11 +29,19 @@ class Answer:
     headers: dict[str, str]
 
 
-def ask(base: str, method: str, path: str, body: Any = None, raw: bytes | None = None) -> Answer:
+def ask(
+    base: str,
+    method: str,
+    path: str,
+    body: Any = None,
+    raw: bytes | None = None,
+    *,
+    headers: dict[str, str] | None = None,
+) -> Answer:
     """One request; answers of any status are answers."""
     data = raw if raw is not None else None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
-    request = urllib.request.Request(base + path, data=data, method=method, headers=headers)  # noqa: S310
+    told = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
+    request = urllib.request.Request(base + path, data=data, method=method, headers=told)  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             return _answer(answer.status, answer)

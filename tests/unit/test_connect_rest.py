@@ -325,6 +325,27 @@ def test_the_worker_tells_about_itself(client: TestClient):
     assert client.get("/openapi.json").json()["openapi"].startswith("3.1")
 
 
+def test_the_same_request_said_otherwise_is_the_same(client: TestClient):
+    make(client)
+    assert client.get("/connectors/", follow_redirects=False).json() == ["c"]
+    assert client.get("/connectors/c/status/").json() == client.get("/connectors/c/status").json()
+    head = client.head("/connectors/c")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == client.get("/connectors/c").headers["content-length"]
+    assert client.head("/connectors/none").status_code == 404
+    assert client.put("/connectors/c/pause/").status_code == 202
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml"])
+def test_what_is_not_said_to_be_json_is_not_read(client: TestClient, kind: str):
+    for method, path in (("POST", "/connectors"), ("PUT", "/connectors/c/config"), ("PUT", "/admin/loggers/root")):
+        answer = client.request(method, path, content=b"{}", headers={"content-type": kind})
+        assert answer.status_code == 415, answer.text
+        assert answer.json() == {"error_code": 415, "message": "HTTP 415 Unsupported Media Type"}
+    kind = "application/json; charset=utf-8"
+    assert client.post("/connectors", content=b"{}", headers={"content-type": kind}).status_code == 400
+
+
 def test_settings_are_checked_without_making_anything(client: TestClient):
     answer = client.put(
         "/connector-plugins/MirrorSourceConnector/config/validate", json=config(tasks_max="many")

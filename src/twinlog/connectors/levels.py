@@ -46,11 +46,12 @@ def level_of(logger: str) -> Level:
 
 def set_level(logger: str, level: str) -> list[str]:
     """Set the level of a logger and of those below it; returns whose level changed."""
-    below = sorted({name for name in known_loggers() if name.startswith(f"{logger}.")} | {logger})
+    below = {name for name in known_loggers() if name.startswith(f"{logger}.")} | {logger}
+    changed = sorted(name for name in below if level_of(name).level != level)
     for name in below:
         _logger(name).setLevel(LEVELS[level])
-        _CHANGED[name] = int(time.time() * 1000)
-    return below
+    _CHANGED.update(dict.fromkeys(changed, int(time.time() * 1000)))
+    return changed
 
 
 def _logger(name: str) -> logging.Logger:

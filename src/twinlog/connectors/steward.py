@@ -36,6 +36,7 @@ from twinlog.errors import (
     UsageError,
 )
 from twinlog.model.connectors import COPYING, Connector, Leader, LevelOrder, Shelf, TargetState, kind_of
+from twinlog.model.naming import HEARTBEATS
 
 log = logging.getLogger("twinlog.connectors")
 
@@ -302,6 +303,19 @@ class Steward:
         if found is None:
             raise ConnectorRefused(name, self.plan.troubles.get(name, f"{name}: no link is copied by it"))
         return found
+
+    async def topics(self, name: str) -> list[str]:
+        """The topics of the target that a connector writes to."""
+        one = self.connector(name)
+        link = self.plan.settings.get(link_name(one))
+        if one.kind == "heartbeat":
+            return [HEARTBEATS]
+        if link is None or name in self.plan.troubles:
+            return []
+        if one.kind == "checkpoint":
+            return [link.naming.checkpoints_topic(link.source)]
+        sources = {topic for topic, _, _ in await self.runner.positions(link)}
+        return sorted(link.naming.remote(link.source, topic) for topic in sources)
 
     def _stored(self) -> list[Connector]:
         return [

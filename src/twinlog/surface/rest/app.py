@@ -1,6 +1,6 @@
 """The HTTP application: which routers there are, and what they share. Runs in the service's own loop.
 
-    gate (length, time, who, may they) ─▶ forward (to the active service) ─▶ routers
+    gate (length, time, who, may they) ─▶ paths (one way to say it) ─▶ forward (to the active service) ─▶ routers
 
 Routers find the running service as `request.app.state.service` and the steward of its connectors as
 `request.app.state.steward`. They decide nothing.
@@ -21,6 +21,7 @@ from twinlog.connectors.steward import Steward
 from twinlog.service import Service
 from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
 from twinlog.surface.rest.connect.exchange import refusal
+from twinlog.surface.rest.connect.paths import Paths
 from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.faces import add_faces
 from twinlog.surface.rest.forward import Forward
@@ -55,6 +56,7 @@ def build_app(
     app.add_exception_handler(Exception, _mistake)
     # The last one added is the first that is asked.
     app.add_middleware(Forward, steward=steward, settings=http)
+    app.add_middleware(Paths)
     app.add_middleware(Gate, settings=http, audit=steward.audit, bound_to=bound_to)
     return app
 

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from twinlog.config.masking import masked
 from twinlog.connectors.steward import Steward, invalid
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
-from twinlog.model.connectors import COPYING, TargetState
+from twinlog.model.connectors import TargetState
 from twinlog.surface.rest.connect.exchange import (
     CONFIG_SCHEMA,
     PROBLEMS,
@@ -214,14 +214,9 @@ async def restart_task(request: Request, name: Name, task: Task) -> Response:
 
 @router.get("/{name}/topics", summary="Topics it writes to")
 async def get_topics(request: Request, name: Name) -> Response:
-    """The copies on the target, by the link's ledger."""
+    """The copies on the target, by the link's ledger; what a chore writes to."""
     steward = steward_of(request)
-    topics: list[str] = []
-    known = name in steward.names()
-    if known and steward.connector(name).kind in COPYING and name not in steward.plan.troubles:
-        link = steward.settings(name)
-        sources = {topic for topic, _, _ in await steward.positions(name)}
-        topics = sorted(link.naming.remote(link.source, topic) for topic in sources)
+    topics = await steward.topics(name) if name in steward.names() else []
     return JSONResponse({name: {"topics": topics}})
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, cast
 
-from fastapi import Request, Response
+from fastapi import HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
@@ -30,6 +30,7 @@ _STATUS: Final[tuple[tuple[type[TwinlogError], int], ...]] = (
     (NotActive, 409),
     (ClusterError, 503),
 )
+_JSON: Final = "application/json"
 PROBLEM: Final = {
     "type": "object",
     "properties": {"error_code": {"type": "integer"}, "message": {"type": "string"}},
@@ -45,6 +46,7 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
         (405, "Not this way"),
         (409, "It exists, or another service runs the links: ask again"),
         (413, "The request is too long"),
+        (415, "The body is not said to be JSON"),
         (422, "A parameter cannot be read"),
         (503, "A cluster does not answer"),
     )
@@ -85,7 +87,10 @@ def who_asks(request: Request) -> Who:
 
 
 async def read_json(request: Request) -> Any:
-    """Read the body. Raises ConnectorRefused for what is no JSON."""
+    """Read the body. Raises ConnectorRefused for what is no JSON, HTTPException for what does not claim to be."""
+    claimed = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
+    if claimed != _JSON and not claimed.endswith("+json"):
+        raise HTTPException(415)
     body = await request.body()
     try:
         return json.loads(body)
