@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 
+import bench.interface.run
 import bench.latency.run
 import bench.partitions.run
 import bench.throughput.run
@@ -22,6 +23,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "partitions": bench.partitions.run.answer,
     "translation": bench.translation.run.answer,
     "verify": bench.verify.run.answer,
+    "interface": bench.interface.run.answer,
 }
 
 

@@ -14,6 +14,7 @@ SHARE_OF_RAW = 0.75
 CPU_SHARE = 1 / 3
 P99_MS = 60.0
 QUIET_RATE = 1000
+P99_WHILE_ASKED = 1.2
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ def latency_goals(rate: int, percentiles: Mapping[str, Mapping[str, float]]) -> 
     if rate == QUIET_RATE:
         got = f"{ours['p99']:.1f} ms"
         yield Goal(f"{rate:,} records/s: p99", f"under {P99_MS:.0f} ms", got, ours["p99"] < P99_MS)
+
+
+def interface_goal(quiet_p99_ms: float, asked_p99_ms: float) -> Goal:
+    """What readers of the interface may cost a link."""
+    return _at_most("p99 with readers, of p99 without", asked_p99_ms / quiet_p99_ms, P99_WHILE_ASKED)
 
 
 def _at_least(what: str, value: float, wanted: float) -> Goal:

@@ -1,8 +1,8 @@
 """The measuring consumer of the latency question, in a process of its own.
 
-`consume SERVERS TOPIC PARTITIONS WARM_UP SECONDS` waits for a first record of the producer, lets the mirror warm up,
-measures all records sent in the seconds after that, and prints what it saw as JSON. Sender and reader share the
-machine's clock.
+`consume SERVERS TOPIC PARTITIONS WARM_UP SECONDS [end]` waits for a first record of the producer, lets the mirror warm
+up, measures all records sent in the seconds after that, and prints what it saw as JSON. With `end` it leaves out what is
+there already. Sender and reader share the machine's clock.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from array import array
 
 from bench.latency.percentiles import percentiles
 from bench.latency.produce import STAMP
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
 
 _FIRST_WITHIN_S = 90.0
 _SILENT_AFTER_S = 30.0
 
 
-def main(servers: str, topic: str, partitions: int, warm_up_s: float, seconds: float) -> None:
+def main(servers: str, topic: str, partitions: int, times: tuple[float, float], start: int) -> None:
     consumer = Consumer(
         {
             "bootstrap.servers": servers,
@@ -30,8 +30,8 @@ def main(servers: str, topic: str, partitions: int, warm_up_s: float, seconds: f
             "fetch.min.bytes": 1,
         }
     )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
-    print(json.dumps(_measure(consumer, partitions, warm_up_s, seconds)), flush=True)
+    consumer.assign([TopicPartition(topic, partition, start) for partition in range(partitions)])
+    print(json.dumps(_measure(consumer, partitions, *times)), flush=True)
     consumer.close()
 
 
@@ -76,4 +76,5 @@ def _measure(consumer: Consumer, partitions: int, warm_up_s: float, seconds: flo
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5]))
+    begin = OFFSET_END if sys.argv[6:] == ["end"] else OFFSET_BEGINNING
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), (float(sys.argv[4]), float(sys.argv[5])), begin)

@@ -84,18 +84,18 @@ def _rounds(pair: Pair, rate: int, peers: list[Peer], rounds: int, times: Times)
 
 def _once(peer: Peer | None, errand: Errand, rate: int, times: Times) -> LatencyRun:
     errand.pair.source.create(errand.topic, PARTITIONS)
-    _send_probes(errand)
+    send_probes(errand)
     if peer is None:
-        with _producing(errand, rate):
-            return _consume(errand.pair.source, errand.topic, times)
+        with producing(errand, rate):
+            return consume(errand.pair.source, errand.topic, times)
     # The paced records begin when the mirror works: a backlog from its start-up would be measured with them.
     with running(peer, errand) as process:
-        _await_probes(process, errand)
-        with _producing(errand, rate):
-            return _consume(errand.pair.target, errand.remote, times)
+        await_probes(process, errand)
+        with producing(errand, rate):
+            return consume(errand.pair.target, errand.remote, times)
 
 
-def _send_probes(errand: Errand) -> None:
+def send_probes(errand: Errand) -> None:
     """One empty record for each partition."""
     producer = Producer({"bootstrap.servers": errand.pair.source.servers})
     for partition in range(PARTITIONS):
@@ -105,7 +105,8 @@ def _send_probes(errand: Errand) -> None:
 
 
 @contextmanager
-def _producing(errand: Errand, rate: int) -> Iterator[None]:
+def producing(errand: Errand, rate: int) -> Iterator[None]:
+    """Paced records while the block lasts."""
     command = [sys.executable, "-m", "bench.latency.produce", errand.pair.source.servers, errand.topic]
     with subprocess.Popen([*command, str(PARTITIONS), str(rate)], stdin=subprocess.PIPE) as producer:
         yield
@@ -114,7 +115,8 @@ def _producing(errand: Errand, rate: int) -> Iterator[None]:
         raise RuntimeError(f"the producer failed with exit code {producer.returncode}")
 
 
-def _await_probes(process: subprocess.Popen[bytes], errand: Errand) -> None:
+def await_probes(process: subprocess.Popen[bytes], errand: Errand) -> None:
+    """Until the mirror has carried one record for each partition."""
     deadline = time.monotonic() + _PROBES_WITHIN_S
     while True:
         ends = end_offsets(errand.pair.target, errand.remote, PARTITIONS)
@@ -125,9 +127,10 @@ def _await_probes(process: subprocess.Popen[bytes], errand: Errand) -> None:
         time.sleep(0.1)
 
 
-def _consume(end: End, topic: str, times: Times) -> LatencyRun:
+def consume(end: End, topic: str, times: Times, *, from_end: bool = False) -> LatencyRun:
+    """Measure; from the end on where the topic has been written for a while."""
     command = [sys.executable, "-m", "bench.latency.consume", end.servers, topic, str(PARTITIONS)]
-    command += [str(times.warm_up_s), str(times.seconds)]
+    command += [str(times.warm_up_s), str(times.seconds), *(["end"] if from_end else [])]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return LatencyRun(**json.loads(done.stdout))
 

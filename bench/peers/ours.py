@@ -21,4 +21,17 @@ class Twinlog:
         return [sys.executable, "-m", "twinlog", "run", "-c", str(file), "-o", "json"]
 
 
+@dataclass(frozen=True)
+class TwinlogListening:
+    """The same, answering over HTTP."""
+
+    port: int
+    name: str = "twinlog"
+    title: str = "Twinlog"
+    settings: str = "all defaults with --listen; Spark in local mode"
+
+    def command(self, errand: Errand) -> list[str]:
+        return [*TWINLOG.command(errand), "--listen", f"127.0.0.1:{self.port}"]
+
+
 TWINLOG = Twinlog()
