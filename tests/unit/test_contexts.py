@@ -9,6 +9,7 @@ import pytest
 from twinlog.config.contexts import Contexts, load_contexts, save_contexts
 from twinlog.config.samples import sample
 from twinlog.errors import UsageError
+from twinlog.surface.cli import completion_facts
 from twinlog.surface.cli.main import main
 
 
@@ -22,6 +23,12 @@ def home(tmp_path: Path) -> Path:
 Ask = Callable[..., tuple[int, str, str]]
 
 
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch: pytest.MonkeyPatch):
+    """The clusters of the samples do not exist."""
+    monkeypatch.setattr(completion_facts, "WITHIN_S", 0.05)
+
+
 @pytest.fixture
 def ask(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """The command in this process: exit code, output, errors."""
@@ -30,7 +37,13 @@ def ask(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     def run(*arguments: str, **variables: str) -> tuple[int, str, str]:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("TWINLOG_", "COMP_"))}
         monkeypatch.setattr(sys, "argv", ["twinlog", *arguments])
-        environment = {**clean, "XDG_CONFIG_HOME": str(home), "COLUMNS": "160", **variables}
+        environment = {
+            **clean,
+            "XDG_CONFIG_HOME": str(home),
+            "XDG_CACHE_HOME": str(home / "cache"),
+            "COLUMNS": "160",
+            **variables,
+        }
         with patch.dict(os.environ, environment, clear=True), pytest.raises(SystemExit) as ended:
             main()
         told = capsys.readouterr()
@@ -87,6 +100,17 @@ def test_the_shell_is_offered_links_and_topics_of_the_file(ask: Ask, home: Path)
     assert offered(ask, ["twinlog", "diff", "-c", file, "east-\\>"]) == []
     assert offered(ask, ["twinlog", "diff", "'we"], TWINLOG_CONFIG=file) == ["west->east"]
     assert offered(ask, ["twinlog", "explain", "topic", ""], TWINLOG_CONFIG=file) == ["orders"]
+    assert offered(ask, ["twinlog", "reset-offsets", "--cluster", ""], TWINLOG_CONFIG=file) == ["east", "west"]
+
+
+def test_what_was_offered_is_remembered_until_the_file_changes(ask: Ask, home: Path):
+    file = home / "links.properties"
+    line = ["twinlog", "diff", "-c", str(file), ""]
+    assert offered(ask, line) == ["east-\\>west", "west-\\>east"]
+    with patch("twinlog.config.resolve.load_file", side_effect=AssertionError("it was read again")):
+        assert offered(ask, line) == ["east-\\>west", "west-\\>east"]
+    file.write_text(sample("hub"))
+    assert offered(ask, line) == ["plant1-\\>hub", "plant2-\\>hub"]
 
 
 def test_a_wrong_file_offers_nothing_and_says_nothing(ask: Ask, home: Path):

@@ -18,6 +18,7 @@ from tests.paper_rooms import PaperRooms
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.users import save_user, with_token
+from twinlog.surface.cli import completion_facts
 from twinlog.surface.cli.main import main
 from twinlog.surface.rest.desk import Desk
 
@@ -165,6 +166,26 @@ def test_a_token_opens_the_service(ask: Ask, tmp_path: Path):
         assert ask("link", "list")[0] == 0
         code, _, err = ask("link", "pause", "east->west")
         assert (code, "refused (403)" in err, token in err) == (1, True, False)
+
+
+def test_the_shell_is_offered_what_the_service_has(ask: Ask, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(completion_facts, "WITHIN_S", 30.0)
+
+    def offered(*line: str) -> list[str]:
+        words = {"_TWINLOG_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": " ".join(line)}
+        _, out, err = ask(**words, TWINLOG_SERVICE=url, XDG_CACHE_HOME=str(tmp_path / "cache"))
+        assert err == ""
+        return out.replace('"', " ").split()
+
+    ask("link", "list", "--service", url)
+    wait_until(
+        lambda: json.loads(ask("link", "show", "east->west", "--service", url, "-o", "json")[1]).get("topics"),
+        bool,
+        within_s=10,
+        what="a look at the topics",
+    )
+    assert "east->west" in offered("twinlog link pause eas")
+    assert "payments" in offered("twinlog explain topic pay")
 
 
 def test_without_a_service_the_file_is_told(ask: Ask, tmp_path: Path):

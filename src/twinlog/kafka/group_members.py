@@ -19,6 +19,18 @@ class GroupMembers(NamedTuple):
     members: tuple[str, ...]
 
 
+def list_groups(admin: ClusterAdmin) -> list[str]:
+    """Name all groups that we may see, sorted."""
+
+    def everything(client: AdminClient, timeout_s: float) -> dict[str, Future[Any]]:
+        return {"all": client.list_consumer_groups(request_timeout=timeout_s)}
+
+    answer = admin.ask(everything)["all"]
+    if isinstance(answer, ClusterError):
+        raise answer
+    return sorted(one.group_id for one in answer.valid)
+
+
 def fetch_members(admin: ClusterAdmin, groups: Iterable[str]) -> dict[str, GroupMembers | ClusterError]:
     """Ask about each group; one that does not exist is dead and has no members."""
     wanted = list(dict.fromkeys(groups))

@@ -1,8 +1,4 @@
-"""What the shell offers behind TAB: links, topics and clusters of the settings file, contexts.
-
-Quick, and silent when there is nothing to offer: a wrong file must not write into somebody's command line. Clusters are
-not asked; that could take seconds.
-"""
+"""What the shell offers behind TAB: links, topics, groups and clusters, contexts."""
 
 from __future__ import annotations
 
@@ -19,7 +15,8 @@ from twinlog.config.contexts import CONFIG_VARIABLE, contexts_path, load_context
 from twinlog.errors import TwinlogError
 
 if TYPE_CHECKING:
-    from twinlog.config.settings import LinkSettings
+    from twinlog.surface.cli.completion_facts import Kind
+    from twinlog.surface.cli.service_client import ServiceClient
 
 COMPLETING: Final = "_TWINLOG_COMPLETE"
 """Set by the shell while it asks what to offer."""
@@ -27,21 +24,34 @@ _PLAIN_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def complete_links(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the links of the file."""
-    return _offer((link.name for link in _links(ctx)), incomplete)
+    """Offer the links of the service, or of the file."""
+    from twinlog.surface.cli.completion_facts import names_of_service
+
+    client = _service(ctx)
+    return _offer(names_of_service(client, "links") if client else _links(ctx), incomplete)
 
 
 def complete_topics(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the topics that the file names, of the chosen link or of all; patterns are no names."""
+    """Offer the topics that the file names, and those that there are."""
     chosen = ctx.params.get("link")
-    links = [link for link in _links(ctx) if chosen in {None, link.name}]
-    topics = {topic for link in links for topic in link.topics.include if _PLAIN_TOPIC.fullmatch(topic)}
-    return _offer(sorted(topics), incomplete)
+    named = {topic for link, topics in _links(ctx).items() if chosen in {None, link} for topic in topics}
+    plain = {topic for topic in named if _PLAIN_TOPIC.fullmatch(topic)}
+    return _offer(sorted(plain.union(_names(ctx, "topics"))), incomplete)
+
+
+def complete_groups(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Offer the consumer groups that there are."""
+    return _offer(_names(ctx, "groups"), incomplete)
 
 
 def complete_clusters(ctx: typer.Context, incomplete: str) -> list[str]:
     """Offer the targets of the file's links."""
-    return _offer(dict.fromkeys(link.target for link in _links(ctx)), incomplete)
+    return _offer(dict.fromkeys(link.partition("->")[2] for link in _links(ctx)), incomplete)
+
+
+def complete_aliases(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Offer all clusters of the file's links."""
+    return _offer(sorted({alias for link in _links(ctx) for alias in link.split("->")}), incomplete)
 
 
 def complete_contexts(incomplete: str) -> list[str]:
@@ -51,13 +61,44 @@ def complete_contexts(incomplete: str) -> list[str]:
     return []
 
 
-def _links(ctx: typer.Context) -> tuple[LinkSettings, ...]:
-    from twinlog.config.resolve import load_file
+def _names(ctx: typer.Context, kind: Kind) -> list[str]:
+    from twinlog.surface.cli.completion_facts import End, names_of_service, names_on_cluster
 
+    client, file = _service(ctx), _file(ctx)
+    if client is not None:
+        return names_of_service(client, kind, ctx.params.get("link"))
+    if file is None:
+        return []
+    end = End(ctx.params.get("cluster"), ctx.params.get("link"), target=bool(ctx.params.get("reverse")))
+    return names_on_cluster(kind, file, end)
+
+
+def _service(ctx: typer.Context) -> ServiceClient | None:
+    from twinlog.surface.cli.completion_facts import WITHIN_S
+    from twinlog.surface.cli.service_client import SERVICE_VARIABLE, ServiceClient, address_of
+
+    url = ctx.params.get("service") or os.environ.get(SERVICE_VARIABLE)
+    if not url:
+        return None
+    files = {
+        name: ctx.params.get(name) or os.environ.get(f"TWINLOG_{name.upper()}")
+        for name in ("token_file", "ca", "certificate")
+    }
+    with suppress(TwinlogError):
+        return ServiceClient(address_of(url, **{k: Path(v) for k, v in files.items() if v}), WITHIN_S)
+    return None
+
+
+def _links(ctx: typer.Context) -> dict[str, list[str]]:
+    from twinlog.surface.cli.completion_facts import links_of_file
+
+    file = _file(ctx)
+    return {} if file is None else links_of_file(file)
+
+
+def _file(ctx: typer.Context) -> Path | None:
     file = ctx.params.get("config") or os.environ.get(CONFIG_VARIABLE)
-    with suppress(TwinlogError, OSError):
-        return load_file(Path(file)).links if file else ()
-    return ()
+    return Path(file) if file else None
 
 
 def _offer(words: Iterable[str], incomplete: str) -> list[str]:

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -18,7 +18,7 @@ from twinlog.errors import ClusterError
 from twinlog.model.topic_configs import ConfigVerdict, Fate
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.noun import Noun
-from twinlog.surface.cli.options import ConfigFile, LinkOption, TopicArgument
+from twinlog.surface.cli.options import ConfigFile, GroupArgument, LinkOption, TopicArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def explain_topic(
 
 @app.command("group")
 def explain_group(
-    group: Annotated[str, typer.Argument(help="A consumer group.")],
+    group: GroupArgument,
     config: ConfigFile,
     link: LinkOption = None,
     output: Form = Output.TABLE,

@@ -14,6 +14,7 @@ from twinlog.model.group_positions import Remark, Standing
 from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.translation import AtOrBefore, Exact, Translation, Untranslatable
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.completion import complete_groups
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
@@ -28,7 +29,8 @@ def groups(
     link: LinkArgument,
     config: ConfigFile,
     group: Annotated[
-        str | None, typer.Option("--group", "-g", help="Only groups that this expression matches.")
+        str | None,
+        typer.Option("--group", "-g", help="Only groups that this expression matches.", autocompletion=complete_groups),
     ] = None,
     output: Form = Output.TABLE,
 ) -> None:

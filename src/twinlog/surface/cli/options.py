@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from twinlog.config.contexts import CONFIG_VARIABLE
-from twinlog.surface.cli.completion import complete_clusters, complete_links, complete_topics
+from twinlog.surface.cli.completion import (
+    complete_aliases,
+    complete_clusters,
+    complete_groups,
+    complete_links,
+    complete_topics,
+)
 
 _FILE = typer.Option(
     "--config", "-c", envvar=CONFIG_VARIABLE, help="The file that `twinlog run` uses. Default: of `twinlog context`."
@@ -26,6 +32,14 @@ RequiredLinkOption = Annotated[
 ]
 TopicArgument = Annotated[
     str, typer.Argument(help="A topic, by its name on the source.", autocompletion=complete_topics)
+]
+TopicOption = Annotated[
+    str,
+    typer.Option("--topic", help="The topic, by its name on the side you come from.", autocompletion=complete_topics),
+]
+GroupArgument = Annotated[str, typer.Argument(help="A consumer group.", autocompletion=complete_groups)]
+ClusterOption = Annotated[
+    str, typer.Option("--cluster", help="The cluster, by its alias in the file.", autocompletion=complete_aliases)
 ]
 Clusters = Annotated[
     list[str] | None,

@@ -29,7 +29,8 @@ from twinlog.model.offset_reset import (
     write_csv,
 )
 from twinlog.model.start import AtTime, parse_start
-from twinlog.surface.cli.options import ConfigFile
+from twinlog.surface.cli.completion import complete_groups, complete_topics
+from twinlog.surface.cli.options import ClusterOption, ConfigFile
 from twinlog.surface.cli.output import Output, print_facts, screen
 
 
@@ -45,11 +46,17 @@ class Form(StrEnum):
 
 def reset_offsets(
     *,
-    cluster: Annotated[str, typer.Option(help="The cluster, by its alias in the file.")],
+    cluster: ClusterOption,
     config: ConfigFile,
-    group: Annotated[list[str] | None, typer.Option(help="The group; may be given several times.")] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="The group; may be given several times.", autocompletion=complete_groups),
+    ] = None,
     topic: Annotated[
-        list[str] | None, typer.Option(help="`orders`, or `orders:0,2` for some partitions; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="`orders`, or `orders:0,2` for some partitions; may be repeated.", autocompletion=complete_topics
+        ),
     ] = None,
     all_topics: Annotated[bool, typer.Option("--all-topics", help="Every topic the group has positions in.")] = False,
     to_datetime: Annotated[

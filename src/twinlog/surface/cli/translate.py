@@ -11,14 +11,14 @@ from twinlog.errors import PositionUnknown
 from twinlog.model.names import TopicPartition
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.groups import kind_of
-from twinlog.surface.cli.options import ConfigFile, RequiredLinkOption
+from twinlog.surface.cli.options import ConfigFile, RequiredLinkOption, TopicOption
 from twinlog.surface.cli.output import Form, Output, print_facts
 
 
 def translate(
     *,
     link: RequiredLinkOption,
-    topic: Annotated[str, typer.Option(help="The topic, by its name on the side you come from.")],
+    topic: TopicOption,
     partition: Annotated[int, typer.Option(help="Its partition.", min=0)],
     offset: Annotated[int, typer.Option(help="The offset that would be read next.", min=0)],
     config: ConfigFile,
