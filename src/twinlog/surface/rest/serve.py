@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from twinlog.config.service_settings import HttpSettings
 from twinlog.errors import UsageError
 from twinlog.surface.rest.gate import is_loopback
+from twinlog.surface.rest.patience import PatientProtocol
 
 log = logging.getLogger("twinlog.rest")
 
@@ -66,6 +67,7 @@ def server_of(app: FastAPI, settings: HttpSettings) -> uvicorn.Server:
     """The server; `serve(sockets=[...])` runs until `should_exit`."""
     config = uvicorn.Config(
         app,
+        http=PatientProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
