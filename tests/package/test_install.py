@@ -97,7 +97,8 @@ def servers(operator: Newcomer) -> Iterator[dict[str, str]]:
 
 
 def make_orders(east: str) -> None:
-    AdminClient({"bootstrap.servers": east}).create_topics([NewTopic("orders", 1)])["orders"].result()
+    admin = AdminClient({"bootstrap.servers": east})
+    admin.create_topics([NewTopic("orders", 1)])["orders"].result()
     producer = Producer({"bootstrap.servers": east})
     for number in range(RECORDS):
         producer.produce("orders", f"order {number}".encode(), key=b"%d" % number, partition=0)
@@ -157,7 +158,7 @@ def test_a_link_of_an_empty_environment_copies_everything_and_ends_cleanly(
     assert "'east.orders'" in followed.stdout
 
     verdict = operator.run("twinlog", "verify", "east->west", "-c", "links.properties", "--topics", "orders")
-    assert f"east->west: equal: {RECORDS} records" in verdict.stdout
+    assert f"east->west: equal: {RECORDS:,} records" in verdict.stdout
     mirror.send_signal(signal.SIGTERM)
     assert mirror.wait(30) == 0, (operator.home / "said").read_text()
 
