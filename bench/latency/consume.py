@@ -1,8 +1,8 @@
 """The measuring consumer of the latency question, in a process of its own.
 
 `consume SERVERS TOPIC PARTITIONS WARM_UP SECONDS [end]` waits for a first record of the producer, lets the mirror warm
-up, measures all records sent in the seconds after that, and prints what it saw as JSON. With `end` it leaves out what is
-there already. Sender and reader share the machine's clock.
+up, measures all records sent in the seconds after that, and prints what it saw as JSON. With `end` it leaves out what
+is there already. Sender and reader share the machine's clock.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus
 from twinlog.model.history import EVENTS, SAMPLES, Event, Latencies, Sample, events_between, sample_of
 from twinlog.model.movement import WINDOW, Movement, Seen, movement, worst
 from twinlog.model.names import TopicPartition
+from twinlog.model.readiness import LOOKS, seen_of
 from twinlog.model.switch import StateEntry, Switch
 from twinlog.wire.connection import ConnectionTrouble
 
@@ -115,6 +116,7 @@ class Sight:
     looked_ms: int = 0
     took_s: float = 0.0
     failures: int = 0  # in a row
+    last_looks: deque[Seen] = field(default_factory=lambda: deque(maxlen=LOOKS))  # since one failed
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     latencies: Latencies = field(default_factory=Latencies)
     groups: Groups | None = None
@@ -136,6 +138,7 @@ class Sight:
         events = list(events_between(self.status, status))
         self.status, self.trouble, self.remedy, self.failures = status, None, "", 0
         self.samples.append(sample_of(status))
+        self.last_looks.append(seen_of(status))
         self.latencies.hear(status.chores)
         if time.monotonic() - self._moved_at >= _MOVEMENT_SECONDS:
             self._moved_at = time.monotonic()
@@ -272,6 +275,8 @@ class Lookout:
             except Exception as error:  # a mistake of ours must be seen, and must not end the watch
                 log.exception("%s: looking", sight.link.name)
                 sight.trouble, sight.failures = f"unexpected: {error!r}", sight.failures + 1
+            if sight.trouble is not None:
+                sight.last_looks.clear()  # what moved before proves nothing now
             sight.looked_ms, sight.took_s = _now_ms(), time.monotonic() - began
             self.wake()
             await asyncio.sleep(max(self._look_seconds, sight.took_s * _SHARE))

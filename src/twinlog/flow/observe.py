@@ -81,11 +81,15 @@ class Observer:
             ends = self.end_offsets(wanted) if wanted else {}
         except ClusterUnreachable as error:
             trouble = str(error)
+        else:
+            # librdkafka tells of a cluster that is gone once per partition; that is one cause, not hundreds.
+            silent = [end for end in ends.values() if isinstance(end, ClusterUnreachable)]
+            trouble = str(silent[0]) if silent and len(silent) == len(wanted) else None
         parts = tuple(self._partition(view, p, ends.get(p), highs.get(p)) for p in wanted)
         rates = self._rates(sum(p.records for p in parts), sum(p.bytes for p in parts))
         now_ms = int(time.time() * 1000)
         behind = [p for p in parts if p.lag]
-        oldest = min((p.newest_ms for p in behind if p.newest_ms > 0), default=None)
+        oldest = min((p.newest_ms for p in behind if p.newest_ms > 0), default=-1)
         status = LinkStatus(
             link=self.link.name,
             engine=view.engine,
@@ -95,7 +99,7 @@ class Observer:
             now_ms=now_ms,
             records_per_second=rates[0],
             bytes_per_second=rates[1],
-            lag_seconds=None if trouble else 0.0 if not behind else max(0.0, (now_ms - (oldest or now_ms)) / 1000),
+            lag_seconds=_age(now_ms, oldest) if behind else None if trouble else 0.0,
             topics=len(view.roster),
             chores=tuple(view.notes[chore] for chore in sorted(view.notes)),
             stages=self._lately(view.times),
@@ -158,3 +162,8 @@ class Observer:
         self._times.append((now, times.total))
         then, before = self._times[0]
         return since(times.total, before) if then <= now - _LATELY_S else times.running()
+
+
+def _age(now_ms: int, then_ms: int) -> float | None:
+    """Seconds since then; None where nothing was copied yet, so that nobody knows how old what waits is."""
+    return max(0.0, (now_ms - then_ms) / 1000) if then_ms > 0 else None

@@ -98,7 +98,8 @@ def judge(status: LinkStatus) -> LinkState:
         return "STALLED"
     if any(chore.trouble for chore in status.chores):
         return "DEGRADED"  # records flow, but something that a failover needs is not kept in step
-    return "CATCHING_UP" if (status.lag_seconds or 0) > 30 else "RUNNING"
+    waits = bool(status.lag) and engine.phase == "starting"
+    return "CATCHING_UP" if waits or (status.lag_seconds or 0) > 30 else "RUNNING"
 
 
 def _moving(status: LinkStatus) -> bool:

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
 
 from twinlog.model.health import LinkStatus
-from twinlog.model.movement import Movement
+from twinlog.model.movement import Seen
 
+LOOKS: Final = 5
+"""How many of the last looks may prove that data moves. With one every two seconds a standstill is told within ten."""
 _MOVES = frozenset({"RUNNING", "CATCHING_UP", "DEGRADED"})
 
 
-def reasons_against(status: LinkStatus | None, trouble: str | None, movements: Collection[Movement]) -> Iterator[str]:
-    """Why a link is not ready; nothing when it is.
+def seen_of(status: LinkStatus) -> Seen:
+    """A whole link in one observation. What is faulted waits for hands, not for the link."""
+    well = [part for part in status.partitions if part.fault is None]
+    lags = [part.lag for part in well]
+    return Seen(
+        sum(part.source_next for part in well), None if None in lags else sum(lag for lag in lags if lag is not None)
+    )
+
+
+def reasons_against(status: LinkStatus | None, trouble: str | None, looks: Sequence[Seen]) -> Iterator[str]:
+    """Why a link is not ready; nothing when it is. `looks` are the last good ones, oldest first, without a failed one.
 
     A link that a switch holds (SWITCHED) is ready: it stands still because it was told to.
     """
     if trouble is not None:
         yield trouble
-        return
-    if status is None:
+    elif status is None:
         yield "not looked at yet"
+    elif status.state == "SWITCHED":
         return
-    if status.state == "SWITCHED":
-        return
-    if status.state not in _MOVES:
+    elif status.state not in _MOVES or status.engine is None:
         cause = status.source_trouble or (status.engine.trouble if status.engine else "no engine ever ran it")
         yield f"{status.state}: {cause}" if cause else status.state
-    elif movements and all(one in {"STALL", "STOP"} for one in movements):
+    elif status.engine.phase != "running":
+        yield f"the engine is {status.engine.phase}"
+    elif not _moves(looks):
         yield "records wait and no partition moves"
+
+
+def _moves(looks: Sequence[Seen]) -> bool:
+    """Nothing was left to copy at some moment, or something was copied between two."""
+    return any(look.lag == 0 for look in looks) or any(b.position > a.position for a, b in pairwise(looks))

@@ -37,7 +37,7 @@ def readiness(desk: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
 def reasons(desk: Desk, link: str) -> dict[str, list[str]]:
     """What speaks against each link."""
     return {
-        sight.link.name: list(reasons_against(sight.status, sight.trouble, list(sight.movements.values())))
+        sight.link.name: list(reasons_against(sight.status, sight.trouble, tuple(sight.last_looks)))
         for sight in desk.sights()
         if link in {"", sight.link.name}
     }
