@@ -35,7 +35,7 @@ def test_producers_are_shut_out_and_let_in_again_by_acl(make_cluster: Callable[.
     assert set(create_acls(admin, grants).values()) == {None}
     foreign = deny("orders", "User:mallory")
     assert create_acls(admin, [foreign]) == {foreign: None}
-    fence = Fence.around(admin, link, SwitchSettings(fence="acl"))
+    fence = Fence.around(admin, link, SwitchSettings(), "acl")
     assert produce(cluster) is None
 
     noted = asyncio.run(fence.former(["orders"]))

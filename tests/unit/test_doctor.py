@@ -223,6 +223,28 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("target-group-rights", at("target", group_rights={"g": frozenset({"DESCRIBE"})}), "fail", "Read is missing on g"),
     ("acl-rights", brokers("source", 3, operations=frozenset()), "warn", "Describe on the source"),
     ("acl-rights", brokers("target", 3, operations=frozenset({"DESCRIBE"})), "warn", "Alter on the target"),
+    (
+        "fence-rights",
+        brokers("source", 3, operations=frozenset({"DESCRIBE"})),
+        "warn",
+        "Alter on the cluster is missing",
+    ),
+    (
+        "fence-rights",
+        both(
+            brokers("source", 3, operations=frozenset({"DESCRIBE"})),
+            topic("source", "orders", operations=frozenset({"READ"})),
+        ),
+        "fail",
+        "AlterConfigs is missing",
+    ),
+    ("fence-rights", settings("switch.fence = none"), "warn", "shuts nobody out"),
+    (
+        "fence-rights",
+        both(settings("switch.fence = acl"), brokers("target", 3, operations=frozenset())),
+        "fail",
+        "cannot shut producers out",
+    ),
     ("ledger-rights", topic("target", LEDGER, operations=frozenset({"DESCRIBE", "READ"})), "fail", "Write"),
     ("message-size", config("source", "orders", max_message_bytes="9000000"), "fail", "A.orders 1,048,588 < 9,000,000"),
     ("request-size", config("source", "orders", max_message_bytes="90000000"), "warn", "orders allows 90,000,000"),

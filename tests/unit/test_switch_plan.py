@@ -30,7 +30,8 @@ def facts(command: str, **more: Any) -> Facts:
 FACTS = st.builds(
     facts,
     st.sampled_from(COMMANDS),
-    fence=st.sampled_from(("acl", "topic-config", "none")),
+    fence=st.sampled_from(("auto", "acl", "topic-config", "none")),
+    target_fence=st.sampled_from(("acl", "topic-config", "none")),
     reverse=st.sampled_from(("auto", "start", "stop")),
     tail=st.sampled_from(("append", "keep")),
     same_names=st.booleans(),

@@ -257,8 +257,9 @@ OBJECTIVE_KEYS = _own(
 )  # fmt: skip
 
 SWITCH_FENCE = _own(
-    "switch.fence", OneOf(("acl", "topic-config", "none")), "topic-config",
-    "How producers are shut out at a switch: a rule that denies Write, max.message.bytes = 0, or by somebody else.",
+    "switch.fence", OneOf(("auto", "acl", "topic-config", "none")), "auto",
+    "How producers are shut out at a switch: a rule that denies Write, max.message.bytes = 0, or by somebody else. "
+    "auto: by a rule wherever that can keep producers out while the link writes, otherwise by the topic's config.",
 )  # fmt: skip
 SWITCH_PRINCIPALS = _own(
     "switch.principals", Words(), "",
@@ -277,7 +278,7 @@ SWITCH_TAIL_TOPIC = _own(
 )
 SWITCH_GRACE = _own(
     "switch.grace.seconds", Whole(0, 86_400), "30",
-    "After a failback with switch.fence = topic-config: how long the side that was left is shut for clients to move.",
+    "After a failback with a fence by topic config: how long the side that was left is shut for clients to move.",
 )  # fmt: skip
 SWITCH_TIMEOUT = _own("switch.timeout.seconds", Whole(5, 86_400), "600", "Longest wait of one step of a switch.")
 REDIRECTS = _own("redirects", Words(), "", "Names of hooks that tell clients where to go, in the order of calling.")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinlog.config.secrets import Secret
 from twinlog.model.redirects import HookKind
 
-FenceMeans: TypeAlias = Literal["acl", "topic-config", "none"]
+FenceMeans: TypeAlias = Literal["auto", "acl", "topic-config", "none"]
 Reverse: TypeAlias = Literal["auto", "start", "stop"]
 TailPolicy: TypeAlias = Literal["append", "keep"]
 
@@ -53,7 +53,7 @@ class Redirect(_Frozen):
 class SwitchSettings(_Frozen):
     """How producers are shut out, what becomes of the other direction and of a tail, whom the switch tells."""
 
-    fence: FenceMeans = "topic-config"
+    fence: FenceMeans = "auto"
     # Principals that a fence by ACL never shuts out. Empty: the one that the link writes with.
     principals: tuple[str, ...] = ()
     reverse: Reverse = "auto"

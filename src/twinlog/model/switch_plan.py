@@ -16,7 +16,9 @@ from twinlog.model.names import LinkName
 from twinlog.model.switch import Command, StateEntry, Switch
 
 Side: TypeAlias = Literal["source", "target"]
-Fence: TypeAlias = Literal["acl", "topic-config", "none"]
+Means: TypeAlias = Literal["acl", "topic-config", "none"]
+Fence: TypeAlias = Means | Literal["auto"]
+"""How a side is shut; `auto` where it could not be asked yet which means suits it."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,9 @@ class Facts:
 
     link: LinkName
     command: Command
-    fence: Fence = "topic-config"
+    fence: Fence = "topic-config"  # around the source
+    target_fence: Fence = "topic-config"
+    fence_why: str = ""  # why `auto` is no ACL around the source
     reverse: Literal["auto", "start", "stop"] = "auto"
     tail: Literal["append", "keep"] = "append"
     same_names: bool = True
@@ -239,7 +243,7 @@ def _unplanned(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep(
         "fence-old",
         f"Shut producers out of {source}, if it answers",
-        f"{_fence_words(facts)} on {source}",
+        f"{_fence_words(facts, facts.fence)} on {source}",
         risk=f"if it does not answer it is shut first of all when it comes back; until then nobody can tell who "
         f"writes to {source}",
         closes="source",
@@ -285,7 +289,7 @@ def _swap_back(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep(
         "fence-target",
         f"Shut producers out of {target}",
-        f"{_fence_words(facts)} on {target}",
+        f"{_fence_words(facts, facts.target_fence)} on {target}",
         risk="writes wait, or fail with an error, from here until the clients are redirected",
         closes="target",
     )
@@ -303,14 +307,16 @@ def _fence_source(facts: Facts) -> PlannedStep:
     return PlannedStep(
         "fence-source",
         f"Shut producers out of {source}",
-        f"{_fence_words(facts)} on {source}",
+        f"{_fence_words(facts, facts.fence)} on {source}",
         risk="writes wait, or fail with an error, from here until the clients are redirected",
         closes="source",
     )
 
 
-def _fence_words(facts: Facts) -> str:
-    match facts.fence:
+def _fence_words(facts: Facts, fence: Fence) -> str:
+    match fence:
+        case "auto":
+            return f"an ACL or max.message.bytes of {len(facts.topics)} topics, by what it allows,"
         case "acl":
             return f"an ACL that denies Write on {len(facts.topics)} topics"
         case "topic-config":
@@ -325,6 +331,8 @@ def _admit(facts: Facts) -> PlannedStep:
         return PlannedStep("admit", f"Keep {source} shut: the way back writes into topics of its own")
     if facts.fence == "topic-config":
         risk = f"a topic config cannot tell producers apart: until the swap a stray producer could write to {source}"
+        if facts.fence_why:
+            risk += f" (no ACL is used there: {facts.fence_why})"
         return PlannedStep("admit", f"Let the link write to {source}", f"max.message.bytes on {source}", risk=risk)
     return PlannedStep("admit", f"Let the link, and nobody else, write to {source}", f"ACLs on {source}")
 

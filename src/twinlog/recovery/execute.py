@@ -163,7 +163,7 @@ async def _undo(ctx: SwitchContext, switch: Switch) -> None:
     failover = switch.claim.command.startswith("failover")
     left = ctx.link.source if failover else ctx.link.target
     if left in ctx.journal.log.fenced:
-        undone = fence.source_fence(ctx) if failover else fence.target_fence(ctx)
+        undone = await (fence.source_fence(ctx) if failover else fence.target_fence(ctx))
         noted = ctx.journal.log.fenced[left]
         await undone.lift(list(noted.get("topics", ())), noted)
         await ctx.journal.note_lifted(left)

@@ -20,12 +20,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from twinlog.config.settings import ClientSettings, LinkSettings
-from twinlog.config.switch_settings import FenceMeans, SwitchSettings
-from twinlog.errors import ClusterError, SwitchStopped, TopicUnknown
+from twinlog.config.switch_settings import SwitchSettings
+from twinlog.errors import AuthorizerMissing, ClusterError, ClusterRightMissing, SwitchStopped, TopicUnknown
 from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.inspection import look_at_cluster
 from twinlog.model.acls import AclBinding
+from twinlog.model.fence_choice import EVERYBODY, why_not_by_name, writers_of
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch_plan import Means
 from twinlog.model.topic_configs import ConfigOrigin
 from twinlog.model.topics import TopicFacts
 from twinlog.wire.acls import fetch_acls
@@ -33,10 +36,8 @@ from twinlog.wire.acls import fetch_acls
 MARKER_BYTES: Final = "78"
 SHUT_BYTES: Final = "0"
 CONFIG: Final = "max.message.bytes"
-EVERYBODY: Final = "User:*"
 _STILL_S: Final = 1.5
 _LOOK_S: Final = 0.25
-_WRITES: Final = frozenset({"WRITE", "ALL"})
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,14 @@ class Fence:
 
     admin: ClusterAdmin
     client: ClientSettings
-    means: FenceMeans
+    means: Means
     ours: frozenset[str]
 
     @classmethod
-    def around(cls, admin: ClusterAdmin, into: LinkSettings, switch: SwitchSettings) -> Fence:
+    def around(cls, admin: ClusterAdmin, into: LinkSettings, switch: SwitchSettings, means: Means) -> Fence:
         """For the cluster that a link leads into."""
         ours = frozenset(switch.principals) or frozenset({principal_of(into.target_producer)})
-        return cls(admin, into.target_admin, switch.fence, ours)
+        return cls(admin, into.target_admin, means, ours)
 
     # --- shutting -------------------------------------------------------------------------------------------------
 
@@ -179,8 +180,28 @@ class Fence:
     async def writers(self, topics: Collection[str]) -> dict[str, set[str]]:
         """Who else may write to each topic, by the ACLs there are."""
         bindings = await fetch_acls(self.client, "twinlog|fence")
-        allowed = [b for b in bindings if b.resource == "topic" and b.allows and b.operation in _WRITES]
-        return {topic: {b.principal for b in allowed if b.covers(topic)} - self.ours - {EVERYBODY} for topic in topics}
+        return {topic: set(writers_of(topic, bindings)) - self.ours - {EVERYBODY} for topic in topics}
+
+
+async def choose_means(
+    admin: ClusterAdmin, into: LinkSettings, switch: SwitchSettings, topics: Collection[str]
+) -> tuple[Means, str]:
+    """What the settings want; for `auto` what suits the cluster that a link leads into, and why it is not an ACL."""
+    if switch.fence != "auto":
+        return switch.fence, ""
+    if not switch.principals and into.target_producer.security.username is None:
+        return "topic-config", "who we are there is not known: name it in switch.principals"
+    try:
+        bindings = await fetch_acls(into.target_admin, "twinlog|fence")
+        look = await asyncio.to_thread(look_at_cluster, admin)
+    except AuthorizerMissing:
+        return "topic-config", "it has no authorizer"
+    except ClusterRightMissing:
+        return "topic-config", "we have no right to see its ACLs: Describe on Cluster"
+    if "ALTER" not in look.operations:
+        return "topic-config", "we have no right to change its ACLs: Alter on Cluster"
+    why = why_not_by_name(topics, bindings)
+    return ("acl", "") if why is None else ("topic-config", why)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from twinlog.errors import ClusterError, SwitchStopped
 from twinlog.model.switch import Fenced, StateEntry
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.offsets import ends_as_lists
-from twinlog.recovery.steps.fence import source_fence, source_topics
+from twinlog.recovery.steps.fence import fence_facts, source_fence, source_topics
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.recovery")
@@ -72,10 +72,10 @@ class ReturnGuard:
         return True
 
     async def _shut(self, ctx: SwitchContext) -> None:
-        fence, topics = source_fence(ctx), await source_topics(ctx)
         await ctx.journal.home.catch_up()
+        fence, topics = await source_fence(ctx), await source_topics(ctx)
         if ctx.link.source not in ctx.journal.log.fenced:
-            facts = {"topics": topics, **await fence.former(topics)}
+            facts = await fence_facts(fence, topics)
             await ctx.journal.home.append(Fenced(pair=ctx.journal.pair, cluster=ctx.link.source, facts=facts))
         ends = await fence.shut(topics, ctx.link.name, "fence-on-return", _STILL_WITHIN_S)
         log.warning("%s: %s is back and shut: %s", self.pair.name, ctx.link.source, ends_as_lists(ends))

@@ -16,6 +16,7 @@ from twinlog.model.source_ends import known_ends
 from twinlog.model.switch import Command
 from twinlog.model.switch_plan import Facts
 from twinlog.recovery.context import SwitchContext
+from twinlog.recovery.fencing import choose_means
 from twinlog.recovery.standstill import alive
 from twinlog.recovery.steps.fence import target_topics
 from twinlog.recovery.steps.loss import remembered_ends
@@ -37,6 +38,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         link=ctx.pair.name,
         command=command,
         fence=switch.fence,
+        target_fence=switch.fence,
         reverse=switch.reverse,
         tail=switch.tail,
         same_names=link.naming.keeps_names,
@@ -67,7 +69,17 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         active_groups=active,
         held_back_acls=len(promised),
     )
-    return await _with_lag(ctx, facts, view)
+    return await _with_lag(ctx, await _with_fences(ctx, facts), view)
+
+
+async def _with_fences(ctx: SwitchContext, facts: Facts) -> Facts:
+    """Which means of shutting producers out suits each side; a source that is away is asked when it returns."""
+    link, switch = ctx.link, ctx.link.switch
+    theirs, _ = await choose_means(ctx.target, link, switch, await target_topics(ctx))
+    if facts.source_trouble is not None:
+        return replace(facts, target_fence=theirs)
+    ours, why = await choose_means(ctx.source, ctx.back, switch, facts.topics)
+    return replace(facts, fence=ours, target_fence=theirs, fence_why=why)
 
 
 def _engine_trouble(view: LedgerView) -> str | None:

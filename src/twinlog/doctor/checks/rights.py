@@ -73,6 +73,24 @@ def _acls(facts: Facts) -> Answer:
     return ok("Describe on the source, Alter on the target")
 
 
+def _fence(facts: Facts) -> Answer:
+    """By ACL both clusters must be altered; by topic config the topics. What is chosen by itself needs either."""
+    means = facts.link.switch.fence
+    if means == "none":
+        return warn("a switch shuts nobody out: switch.fence = none", f"{facts.link.name}.switch.fence = auto")
+    unaltered = [end for end in (facts.source, facts.target) if means != "topic-config" and not _cluster(end, "ALTER")]
+    by_config = _topics(facts.source, facts.selected, ("ALTER_CONFIGS",))
+    if by_config.verdict != "ok" and (means == "topic-config" or facts.source in unaltered) and means != "acl":
+        return by_config
+    if not unaltered:
+        return ok("a switch may shut producers out")
+    end = unaltered[0]
+    seen, mend = f"Alter on the cluster is missing on {end.alias}", _grant(end, ["ALTER", "DESCRIBE"], "--cluster")
+    if means == "acl":
+        return fail(f"{seen}: switch.fence = acl cannot shut producers out", mend)
+    return warn(f"{seen}: a switch shuts it by topic config, which lets strays in while a failback copies", mend)
+
+
 def _groups(end: EndFacts, operation: str) -> Answer:
     if isinstance(end.groups, Unknown) and not isinstance(end.cluster, Unknown):
         mend = _grant(end, ["DESCRIBE"], "--group '*'")
@@ -131,6 +149,7 @@ CHECKS: Final = (
         lambda f: _groups(f.target, "READ"),
     ),
     Check("acl-rights", _THEME, "After the switch applications are denied what they may do today.", _acls),
+    Check("fence-rights", _THEME, "A switch that cannot shut producers out loses what they write meanwhile.", _fence),
     Check(
         "ledger-rights",
         _THEME,

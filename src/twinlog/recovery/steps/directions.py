@@ -10,7 +10,7 @@ from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.steps.copy_back import seed_back
-from twinlog.recovery.steps.fence import admit_back, open_target_for_link
+from twinlog.recovery.steps.fence import admit_back, noted_of, open_target_for_link
 
 
 async def reverse(ctx: SwitchContext) -> StepResult:
@@ -29,7 +29,7 @@ async def _let_clients_move(ctx: SwitchContext) -> None:
     and what it writes there nobody copies back.
     """
     told = ctx.journal.switch.steps.get("redirect")
-    if ctx.link.switch.fence != "topic-config" or told is None:
+    if noted_of(ctx, ctx.link.target).get("means") != "topic-config" or told is None:
         return
     left = told.ended_ms / 1000 + ctx.link.switch.grace_seconds - time.time()
     if left > 0:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, SwitchStopped
+from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.switch import Copying
+from twinlog.model.switch_plan import Means
 from twinlog.recovery.context import StepResult, SwitchContext
-from twinlog.recovery.fencing import Fence
+from twinlog.recovery.fencing import Fence, choose_means
 from twinlog.recovery.offsets import ends_as_lists
 from twinlog.recovery.standstill import stop_and_prove
 from twinlog.wire.connection import ConnectionTrouble
@@ -18,14 +21,24 @@ _OLD_WITHIN_S: Final = 10.0
 """How long an old primary that half answers may hold an unplanned failover up."""
 
 
-def source_fence(ctx: SwitchContext) -> Fence:
+async def source_fence(ctx: SwitchContext) -> Fence:
     """The fence around the source: what may write there is the way back."""
-    return Fence.around(ctx.source, ctx.back, ctx.link.switch)
+    return await _fence(ctx, ctx.source, ctx.back, source_topics)
 
 
-def target_fence(ctx: SwitchContext) -> Fence:
+async def target_fence(ctx: SwitchContext) -> Fence:
     """The fence around the target."""
-    return Fence.around(ctx.target, ctx.link, ctx.link.switch)
+    return await _fence(ctx, ctx.target, ctx.link, target_topics)
+
+
+async def _fence(
+    ctx: SwitchContext, admin: ClusterAdmin, into: LinkSettings, topics: Callable[[SwitchContext], Awaitable[list[str]]]
+) -> Fence:
+    """As the cluster was shut, if it is; otherwise as it is to be shut."""
+    means: Means | None = noted_of(ctx, admin.cluster).get("means")
+    if means is None:
+        means, _ = await choose_means(admin, into, ctx.link.switch, await topics(ctx))
+    return Fence.around(admin, into, ctx.link.switch, means)
 
 
 async def source_topics(ctx: SwitchContext) -> list[str]:
@@ -45,7 +58,7 @@ async def target_topics(ctx: SwitchContext) -> list[str]:
 
 async def fence_source(ctx: SwitchContext) -> StepResult:
     """Shut the source and prove that it stands still."""
-    return await _shut(ctx, "fence-source", source_fence(ctx), await source_topics(ctx), ctx.timeout_s)
+    return await _shut(ctx, "fence-source", await source_fence(ctx), await source_topics(ctx), ctx.timeout_s)
 
 
 async def fence_any_source(ctx: SwitchContext) -> StepResult:
@@ -60,7 +73,7 @@ async def fence_any_source(ctx: SwitchContext) -> StepResult:
 
 async def fence_target(ctx: SwitchContext) -> StepResult:
     """Shut the target and prove that it stands still; the switch's own engines are still allowed in by name."""
-    return await _shut(ctx, "fence-target", target_fence(ctx), await target_topics(ctx), ctx.timeout_s)
+    return await _shut(ctx, "fence-target", await target_fence(ctx), await target_topics(ctx), ctx.timeout_s)
 
 
 async def fence_old(ctx: SwitchContext) -> StepResult:
@@ -69,7 +82,8 @@ async def fence_old(ctx: SwitchContext) -> StepResult:
     if trouble is None:
         try:
             async with asyncio.timeout(_OLD_WITHIN_S):
-                return await _shut(ctx, "fence-old", source_fence(ctx), await source_topics(ctx), _OLD_WITHIN_S / 2)
+                fence, topics = await source_fence(ctx), await source_topics(ctx)
+                return await _shut(ctx, "fence-old", fence, topics, _OLD_WITHIN_S / 2)
         except TimeoutError:
             trouble = f"it did not stand still within {_OLD_WITHIN_S:.0f} s"
         except (ClusterError, SwitchStopped, *ConnectionTrouble) as error:
@@ -88,11 +102,16 @@ async def _shut(ctx: SwitchContext, step: str, fence: Fence, topics: list[str], 
     cluster = fence.admin.cluster
     if cluster not in ctx.journal.log.fenced:
         # Written down first: after a crash what is there now would be taken for what was there before.
-        await ctx.journal.note_fence(cluster, {"topics": topics, **await fence.former(topics)})
+        await ctx.journal.note_fence(cluster, await fence_facts(fence, topics))
     ends = await fence.shut(topics, ctx.link.name, step, within_s)
     await ctx.journal.decide(f"{cluster} is shut", fence_on_return=_without(ctx, cluster))
     says = f"{len(topics)} topics of {cluster} are shut ({fence.means}) and stand still"
     return StepResult(says, {"ends": ends_as_lists(ends), "means": fence.means})
+
+
+async def fence_facts(fence: Fence, topics: list[str]) -> dict[str, Any]:
+    """What must be known to open a cluster again: how it is shut, and what it was like before."""
+    return {"topics": topics, "means": fence.means, **await fence.former(topics)}
 
 
 def _without(ctx: SwitchContext, cluster: str) -> dict[str, str]:
@@ -109,24 +128,34 @@ async def admit_back(ctx: SwitchContext) -> str:
     """Let the way back in, where it writes into the topics that are shut."""
     if not ctx.link.naming.keeps_names:
         return f"the way back writes into topics of its own: those of the producers on {ctx.link.source} stay shut"
-    return await source_fence(ctx).admit_link(await source_topics(ctx), noted_of(ctx, ctx.link.source))
+    fence = await source_fence(ctx)
+    return await fence.admit_link(await source_topics(ctx), noted_of(ctx, ctx.link.source))
 
 
 async def open_source(ctx: SwitchContext) -> StepResult:
     """Give the source back to its producers."""
-    topics = await source_topics(ctx)
-    await source_fence(ctx).lift(topics, noted_of(ctx, ctx.link.source))
-    await ctx.journal.note_lifted(ctx.link.source)
+    noted, topics = noted_of(ctx, ctx.link.source), await source_topics(ctx)
+    if noted:
+        await (await source_fence(ctx)).lift(topics, noted)
+        await ctx.journal.note_lifted(ctx.link.source)
     return StepResult(f"{len(topics)} topics of {ctx.link.source} take records again", {})
 
 
 async def open_target_for_link(ctx: SwitchContext) -> str:
-    """After a failback the target belongs to the link again: it may write, others as far as can be kept out not."""
+    """After a failback the target belongs to the link again: it may write, others as far as can be kept out not.
+
+    Where the file enables the way back, records are born there too and are carried: it is opened to its producers.
+    """
     noted = noted_of(ctx, ctx.link.target)
     if not noted:
         return "it was opened before"
-    says = await target_fence(ctx).admit_link(list(noted.get("topics", ())), noted)
-    if ctx.link.switch.fence == "topic-config":
+    fence, topics = await target_fence(ctx), list(noted.get("topics", ()))
+    if ctx.pair.back_enabled:
+        await fence.lift(topics, noted)
+        await ctx.journal.note_lifted(ctx.link.target)
+        return f"open to its producers, for {ctx.back.name} carries what they write"
+    says = await fence.admit_link(topics, noted)
+    if fence.means == "topic-config":
         await ctx.journal.note_lifted(ctx.link.target)
     return says
 

@@ -23,7 +23,7 @@ async def release(ctx: SwitchContext) -> StepResult:
             said.append(f"{ctx.link.source} came back during the switch; {again.says}")
     noted = noted_of(ctx, ctx.link.target)
     if noted:
-        await target_fence(ctx).lift(list(noted.get("topics", ())), noted)
+        await (await target_fence(ctx)).lift(list(noted.get("topics", ())), noted)
         await ctx.journal.note_lifted(ctx.link.target)
         said.append("the fence of an earlier switch is lifted")
     memos = (await ctx.ledger(ctx.link)).memos.get(CHORE, {})

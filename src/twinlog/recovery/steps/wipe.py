@@ -25,8 +25,9 @@ async def wipe(ctx: SwitchContext) -> StepResult:
 
     await ctx.wait("wipe", "topics that are still there", there, lambda names: not names)
     # New topics know nothing of the fence by config; one by ACL holds for their names and must let the link in.
-    if ctx.link.switch.fence == "acl":
-        await source_fence(ctx).admit_link(topics, noted_of(ctx, ctx.link.source))
+    fence = await source_fence(ctx)
+    if fence.means == "acl":
+        await fence.admit_link(topics, noted_of(ctx, ctx.link.source))
     else:
         await ctx.journal.note_lifted(ctx.link.source)
     return StepResult(f"{len(topics)} topics of {ctx.link.source} are deleted", {"deleted": topics})
