@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -80,14 +81,18 @@ def drill(
         return
     from twinlog.config.pair import load_pair
     from twinlog.service import SparkPlace, drills, scratch_folder
+    from twinlog.surface.cli.progress import bars
 
     wanted = _patterns(groups)
     pair = load_pair(config, link)
     if dry_run:
         would(f"{link}: {_DOES[kind]}", f"{path}: would get one more report")
         return
-    with drills(pair, SparkPlace(master), path, scratch_folder(), lambda text: typer.echo(text, err=True)) as room:
-        found = asyncio.run(room.run(kind, wanted.matches, records))
+    with bars() as progress:
+        progress.add_task(f"{kind} drill of {link}", total=None, detail="")
+        say = partial(progress.console.print, markup=False, soft_wrap=True)
+        with drills(pair, SparkPlace(master), path, scratch_folder(), say) as room:
+            found = asyncio.run(room.run(kind, wanted.matches, records))
     if output.for_programs:
         print_facts(found, output)
     else:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 
 from twinlog.errors import SwitchRefused, SwitchRunning, UsageError
 from twinlog.surface.cli.effects import DryRun, Yes, would
@@ -82,7 +82,7 @@ def failback(
 @app.command()
 def status(link: LinkArgument, config: ConfigFile, output: Form = Output.TABLE) -> None:
     """Show which side is active, what each link may do, and every switch there was. Exit code 1 while one is open."""
-    standing = _within(link, config, FOLDER, output, lambda one: one.standing())
+    standing = _within(link, config, FOLDER, lambda one: one.standing())
     print_standing(link, standing, output)
     if standing.open is not None:
         raise typer.Exit(1)
@@ -102,7 +102,7 @@ def resume(
     if dry_run:
         _preview(link, config, folder, output, "would go on")
         return
-    report = _within(link, config, folder, output, lambda one: one.resume(), master=master)
+    report = _within(link, config, folder, lambda one: _run(one, "resume", None, one.resume, output), master=master)
     print_report(report, output, str(folder))
 
 
@@ -119,7 +119,7 @@ def abort(
     if dry_run:
         _preview(link, config, folder, output, "would be given up")
         return
-    report = _within(link, config, folder, output, lambda one: one.abort())
+    report = _within(link, config, folder, lambda one: _run(one, "abort", None, one.abort, output))
     print_report(report, output, str(folder))
 
 
@@ -141,23 +141,23 @@ def _switch(
             standing = await one.standing()
             if dry_run or standing.open is None or standing.open.claim.command != command:
                 raise
-            return await one.resume()
+            return await _run(one, command, None, one.resume, output)
         if dry_run or not (yes and output.for_programs):
             print_plan(facts, plan, output)
         if dry_run:
             return None
         if not yes:
             _confirm(link, command.replace("-", " "))
-        return await one.execute(plan)
+        return await _run(one, command, len(plan.steps), lambda: one.execute(plan), output)
 
-    report = _within(link, config, folder, output, work, master=master)
+    report = _within(link, config, folder, work, master=master)
     if report is not None:
         print_report(report, output, str(folder))
 
 
 def _preview(link: str, config: Path, folder: Path, output: Output, what: str) -> None:
     """Show the open switch, and what would become of it."""
-    standing = _within(link, config, folder, output, lambda one: one.standing())
+    standing = _within(link, config, folder, lambda one: one.standing())
     if standing.open is None:
         raise SwitchRefused(link, "no switch is open", f"`twinlog switch status {link}` shows the last one.")
     steps = standing.open.claim.options.get("steps", ())
@@ -175,11 +175,24 @@ def _confirm(link: str, action: str) -> None:
         raise UsageError(f"{link}: not confirmed, nothing was changed; type the name, or give --yes")
 
 
+async def _run(
+    one: Switching, title: str, steps: int | None, go: Callable[[], Awaitable[Report]], output: Output
+) -> Report:
+    """Tell of each step; at a terminal a bar shows how many there are."""
+    from twinlog.surface.cli.progress import bars
+
+    with bars() as progress:
+        task = progress.add_task(title, total=steps, detail="")
+        one.hook = lambda step, when: progress.update(task, detail=step, advance=int(when == "after"))
+        if not output.for_programs:
+            one.say = partial(progress.console.print, markup=False, soft_wrap=True)
+        return await go()
+
+
 def _within(
     link: str,
     config: Path,
     folder: Path,
-    output: Output,
     work: Callable[[Switching], Coroutine[Any, Any, T]],
     *,
     master: str | None = None,
@@ -189,11 +202,8 @@ def _within(
 
     pair = load_pair(config, link)
     scratch = scratch_folder()
-    console = Console(stderr=True)
     try:
         with switching(pair, SparkPlace(master), folder.absolute(), scratch) as one:
-            if not output.for_programs:
-                one.say = lambda line: console.print(line, highlight=False)
             return asyncio.run(work(one))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from twinlog.errors import UsageError
@@ -19,6 +18,8 @@ from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from twinlog.local.cluster import LocalCluster
     from twinlog.local.jars import JarProgress
 
@@ -95,16 +96,10 @@ def _start_of(cluster: LocalCluster) -> str:
 def start_clusters(clusters: Sequence[LocalCluster]) -> None:
     """Start all side by side with progress on stderr; if one does not come up, the new ones are stopped again."""
     from twinlog.local.jars import KAFKA, KAFKA_VERSION, resolve
+    from twinlog.surface.cli.progress import bars
 
     idle = [cluster for cluster in clusters if not cluster.running]
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.fields[detail]}", style="dim"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    ) as progress:
+    with bars(stay=True) as progress:
         jars = progress.add_task(f"Kafka {KAFKA_VERSION}", total=1, detail="")
         resolve(KAFKA, lambda step: _show_jars(progress, jars, step))
         progress.update(jars, total=1, completed=1, detail="ready")

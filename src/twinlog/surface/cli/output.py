@@ -54,7 +54,7 @@ def as_yaml(facts: object) -> str:
     """The same facts as in JSON: what is no plain value there is none here."""
     import yaml
 
-    return yaml.safe_dump(json.loads(json.dumps(facts)), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(json.loads(json.dumps(facts)), sort_keys=False)
 
 
 def screen(output: Output = Output.TABLE) -> Console:
@@ -65,9 +65,10 @@ def screen(output: Output = Output.TABLE) -> Console:
     return console
 
 
-def painted(text: str, colour: str, *, bold: bool = False) -> str:
-    """Text in a colour; typer leaves it out where no terminal is, this where nobody wants it (NO_COLOR)."""
-    return text if os.environ.get("NO_COLOR") else typer.style(text, fg=colour, bold=bold)
+def painted(text: str, colour: str | None = None, *, bold: bool | None = None) -> str:
+    """Text in a colour; typer leaves it out where no terminal is, this where nobody wants it (NO_COLOR, TERM)."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}
+    return text if plain else typer.style(text, fg=colour, bold=bold)
 
 
 def chosen_clusters(clusters: Iterable[str] | None) -> tuple[str, ...]:

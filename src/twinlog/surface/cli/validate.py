@@ -13,7 +13,7 @@ from rich.text import Text
 
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.surface.cli.options import Clusters, ConfigFile
-from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, print_findings, screen
+from twinlog.surface.cli.output import Form, Output, chosen_clusters, painted, print_facts, print_findings, screen
 
 if TYPE_CHECKING:
     from twinlog.config.explain import Explanation
@@ -72,7 +72,7 @@ def _explain(config: Path, wanted: tuple[str, ...], name: str, output: Output) -
 
 
 def _as_text(it: Explanation) -> Iterator[str]:
-    yield typer.style(it.name, bold=True) + f"  {it.meaning}"
+    yield painted(it.name, bold=True) + f"  {it.meaning}"
     told = {
         "support": it.support,
         "allowed": it.allowed,
@@ -86,7 +86,7 @@ def _as_text(it: Explanation) -> Iterator[str]:
     for one in it.outcomes:
         place = "default" if one.decided is None else f"line {one.decided.line}: {one.decided.key}"
         whose = ", ".join(one.clients)
-        yield typer.style(one.link, bold=True) + (f" {whose}" if whose else "") + f" = {one.value}  ({place})"
+        yield painted(one.link, bold=True) + (f" {whose}" if whose else "") + f" = {one.value}  ({place})"
         for lost in one.overridden:
             yield f"    wins over line {lost.line}: {lost.key} = {lost.value}; {lost.why}"
         if len(one.order) > 1:

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from twinlog.errors import UsageError
 from twinlog.model.javaregex import RegexError, compile_java
@@ -51,6 +49,7 @@ def verify(
     """
     from twinlog.audit.verify_plan import VerifyWish
     from twinlog.service import SparkPlace, scratch_folder, verify_link
+    from twinlog.surface.cli.progress import bars
 
     settings = chosen_link(link, config)
     wish = VerifyWish(*_topics(topics), _bound("--from", first), _bound("--to", after), _share(sample))
@@ -58,16 +57,13 @@ def verify(
         raise UsageError(f"{report.parent}: no such folder for the report")
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     scratch = scratch_folder()
-    console = Console(stderr=True)
     try:
-        with Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            console=console, transient=True,
-        ) as bar:  # fmt: skip
-            task = bar.add_task("starting", total=None)
+        with bars() as bar:
+            task = bar.add_task("starting", total=None, detail="")
 
             def show(what: str, done: int, total: int) -> None:
-                bar.update(task, description=what, completed=done, total=total or None)
+                detail = f"{done:,}/{total:,}" if total else ""
+                bar.update(task, description=what, completed=done, total=total or None, detail=detail)
 
             found = verify_link(settings, wish, SparkPlace(master, options), scratch, show)
     finally:

@@ -1,0 +1,26 @@
+"""How long actions show that they go on: bars at a terminal, and nothing of them anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+@contextmanager
+def bars(*, stay: bool = False) -> Iterator[Progress]:
+    """Bars on stderr; each task has a `detail`. What is printed on their console stands above them, or alone."""
+    console = Console(stderr=True, highlight=False)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[detail]}", style="dim"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=not stay,
+        disable=not console.is_terminal,
+    ) as progress:
+        yield progress
