@@ -1,6 +1,7 @@
 import asyncio
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,19 @@ def test_the_loop_says_that_it_lives_and_when_it_ends(listener: socket.socket):
         return said
 
     assert asyncio.run(story())[:3] == ["READY=1\nSTATUS=links: no links", "WATCHDOG=1", "WATCHDOG=1"]
+
+
+def test_a_file_that_is_read_anew_is_told_and_when_that_is_over(listener: socket.socket):
+    supervisor = Supervisor(listener.getsockname())
+    with supervisor.reloading():
+        pass
+    supervisor.look(["running"])
+    assert heard(listener).startswith("READY=1\nSTATUS=")
+    with supervisor.reloading():
+        kind, _, since = heard(listener).partition("\nMONOTONIC_USEC=")
+        assert kind == "RELOADING=1"
+        assert 0 <= time.monotonic_ns() // 1000 - int(since) < 60_000_000
+    assert heard(listener) == "READY=1"
 
 
 def test_a_vanished_listener_disturbs_nobody_and_one_that_returns_hears_what_is_new(tmp_path: Path):

@@ -1,6 +1,7 @@
-"""What systemd is told of a service (`Type=notify`): ready, what it does, alive. Runs in the loop of `twinlog run`.
+"""What systemd is told of a service (`Type=notify`): ready, what it does, alive, reading its file anew.
 
-Without NOTIFY_SOCKET nothing is said. The loop says that it is alive itself, so one that hangs is started anew.
+Runs in the loop of `twinlog run`. Without NOTIFY_SOCKET nothing is said. The loop says that it is alive itself, so one
+that hangs is started anew.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -62,6 +65,20 @@ class Supervisor:
         self._ready, self._said = True, status
         if news:
             self._tell("\n".join(news))
+
+    @contextmanager
+    def reloading(self) -> Iterator[None]:
+        """Tell that the file is read anew, and when that is over: `systemctl reload` waits for it."""
+        # Whoever is not ready yet must not say so because of this.
+        if not self._ready:
+            yield
+            return
+        # By the time systemd knows this answer from one to an earlier request.
+        self._tell(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+        try:
+            yield
+        finally:
+            self._tell("READY=1")
 
     def _tell(self, text: str) -> None:
         where = "\0" + self.address[1:] if self.address.startswith("@") else self.address

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from twinlog.surface.cli.listening import Door, Take
 
 Say: TypeAlias = "Callable[[str, LinkSettings, str | None], None]"
+Reading: TypeAlias = "Callable[[], contextlib.AbstractContextManager[None]]"
+"""Surrounds each reading of a changed file."""
 SUPERSEDED = 4
 """Exit code when another engine took the links over."""
 LOOK_SECONDS = 1.0
@@ -117,11 +119,12 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
         take: Take = _taker(service)
         if door is not None:
             take = await stack.enter_async_context(door.standing(service))
+        supervisor = Supervisor.of(os.environ)
+        reading: Reading = contextlib.nullcontext if supervisor is None else supervisor.reloading
         beside = [
             asyncio.create_task(_watch(service, say, told)),
-            asyncio.create_task(_follow_file(service, watch, asked, output, take)),
+            asyncio.create_task(_follow_file(service, watch, asked, output, take=take, reading=reading)),
         ]
-        supervisor = Supervisor.of(os.environ)
         if supervisor is not None:
             beside.append(asyncio.create_task(supervisor.follow(lambda: _phases(service, door))))
         try:
@@ -147,7 +150,7 @@ def _taker(service: Service) -> Take:
 
 
 async def _follow_file(
-    service: Service, watch: SettingsWatch, asked: asyncio.Event, output: Output, take: Take
+    service: Service, watch: SettingsWatch, asked: asyncio.Event, output: Output, *, take: Take, reading: Reading
 ) -> None:
     """Bring what the file says into force whenever it changes; a wrong file changes nothing."""
     while True:
@@ -158,8 +161,9 @@ async def _follow_file(
             continue
         asked.clear()
         try:
-            resolved = await asyncio.to_thread(watch.load)
-            changes = await take(resolved)
+            with reading():
+                resolved = await asyncio.to_thread(watch.load)
+                changes = await take(resolved)
         except TwinlogError as error:
             findings = error.findings if isinstance(error, SettingsInvalid) else ()
             print_findings(findings, output)
