@@ -93,6 +93,12 @@ def test_what_nobody_knows_has_no_series() -> None:
     assert value(found, "twinlog_link_state", link="east->west", state="UNKNOWN") == 1
     for name in ("twinlog_replication_lag_records", "twinlog_rpo_seconds"):
         assert [labels["link"] for labels, _ in found[name]] == ["east->archive", "west->east"]
+    for name in ("twinlog_partitions", "twinlog_faults"):
+        assert "east->west" not in {labels["link"] for labels, _ in found.get(name, [])}
+    for name in ("record_rate", "replication_latency_ms"):
+        rates = found[f"kafka_connect_mirror_mirrorsourceconnector_{name}"]
+        assert {(have["source"], have["target"]) for have, _ in rates} == {("east", "archive"), ("west", "east")}
+    assert value(found, "twinlog_records_total", link="east->west") > 0  # what was copied stays copied
 
 
 def test_mirrormakers_names_have_its_labels(desk: Desk) -> None:

@@ -56,6 +56,9 @@ def test_an_engine_that_only_starts_moves_nothing_yet():
 def test_the_true_cause_is_told():
     away = replace(status(), source_trouble="A: no broker answers")
     assert list(reasons_against(away, None, MOVING)) == ["STALLED: A: no broker answers"]
+    found = status()
+    silent = engine(at_ms=found.now_ms - 45_000)
+    assert list(reasons_against(silent, None, MOVING)) == ["STALLED: its engine is silent for 45 s"]
 
 
 def test_a_link_that_a_switch_holds_is_ready():

@@ -34,8 +34,12 @@ def reasons_against(status: LinkStatus | None, trouble: str | None, looks: Seque
         yield "not looked at yet"
     elif status.state == "SWITCHED":
         return
-    elif status.state not in _MOVES or status.engine is None:
-        cause = status.source_trouble or (status.engine.trouble if status.engine else "no engine ever ran it")
+    elif status.engine is None:
+        yield f"{status.state}: no engine ever ran it"
+    elif status.state not in _MOVES:
+        silent_s = (status.now_ms - status.engine.at_ms) / 1000
+        silence = f"its engine is silent for {silent_s:.0f} s" if status.state == "STALLED" else None
+        cause = status.source_trouble or status.engine.trouble or silence
         yield f"{status.state}: {cause}" if cause else status.state
     elif status.engine.phase != "running":
         yield f"the engine is {status.engine.phase}"

@@ -226,13 +226,14 @@ def partition_families(sights: Iterable[Sight]) -> Iterator[Metric]:
         if status is None:
             continue
         link = sight.link.name
-        found = Counter(
-            "FAULTED" if part.fault else sight.movements.get(part.partition, "OK") for part in status.partitions
-        )
-        for state in ("FAULTED", *WORST_FIRST):
-            count.add_metric([link, state], found[state])
-        for code, number in sorted(Counter(fault.code for fault in status.faults).items()):
-            faults.add_metric([link, code], number)
+        if not sight.trouble:
+            found = Counter(
+                "FAULTED" if part.fault else sight.movements.get(part.partition, "OK") for part in status.partitions
+            )
+            for state in ("FAULTED", *WORST_FIRST):
+                count.add_metric([link, state], found[state])
+            for code, number in sorted(Counter(fault.code for fault in status.faults).items()):
+                faults.add_metric([link, code], number)
         for name, family in totals.items():
             family.add_metric([link], sum(getattr(part, name) for part in status.partitions))
     yield count
@@ -279,7 +280,7 @@ def group_families(sights: Iterable[Sight]) -> Iterator[Metric]:
         note = next((one for one in (sight.status.chores if sight.status else ()) if one.chore == "groups"), None)
         if note is not None:
             age.add_metric([link], max(0.0, (now_ms - note.at_ms) / 1000))
-        if sight.groups is None:
+        if sight.groups is None or sight.groups_trouble:
             continue
         moves = Counter(sight.group_movements.values())
         for state in WORST_FIRST:

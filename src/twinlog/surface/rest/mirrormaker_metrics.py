@@ -59,6 +59,8 @@ def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric
             where = [*ends, topic, number]
             sums["record_count"].add_metric(where, sum(part.records for part in parts))
             sums["byte_count"].add_metric(where, sum(part.bytes for part in parts))
+            if sight.trouble:
+                continue  # what was copied stays copied; how it goes on nobody knows
             rates = [sight.rate(part.partition) for part in parts]
             sums["record_rate"].add_metric(where, sum(rate[0] for rate in rates))
             sums["byte_rate"].add_metric(where, sum(rate[1] for rate in rates))
