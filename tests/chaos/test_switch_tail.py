@@ -49,6 +49,36 @@ def test_a_tail_is_exported_and_kept_or_appended(make_ends: Callable[..., Ends],
         assert part.skipped == (3 if policy == "keep" else 0)
 
 
+@pytest.mark.proves("R1", "R5", "R7")
+def test_a_stray_that_slips_in_while_a_failback_copies_is_named_read_and_carried(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends(replication_policy_class=IDENTITY, switch_grace_seconds="0", switch_fence="topic-config")
+    here, there = ends.source_cluster.bootstrap_servers, ends.target_cluster.bootstrap_servers
+    topic, group = ends.create("orders"), f"g{ends.alias}"
+    produce(here, topic, range(100))
+
+    def hook(step: str, when: str) -> None:
+        if (step, when) == ("copy-back", "acted"):
+            assert produce(here, topic, range(777, 778)) == []
+            assert produce(there, topic, range(110, 113)) == []
+            assert numbers_of(there, group, topic) == list(range(113))
+
+    with service_running(ends, tmp_path) as engine:
+        engine.await_running()
+        do_switch(ends, tmp_path, "failover-planned")
+        assert produce(there, topic, range(100, 110)) == []
+        back = do_switch(ends, tmp_path, "failback-delta", hook)
+        assert log_numbers(here, topic) == [*range(110), 777, 110, 111, 112]
+        (named,) = [finding for step in back.steps for finding in step["findings"] if "by others" in finding]
+        assert named.startswith(f"{topic}-0: 1 records")
+        # The group had read all that the other side has; it goes back to what it has not read.
+        assert numbers_of(here, group, topic) == [777, 110, 111, 112]
+        wait_until(
+            lambda: log_numbers(there, topic), lambda log: log == [*range(113), 777], within_s=60, what="the stray"
+        )
+
+
 @pytest.mark.proves("R5")
 def test_copies_with_prefixed_names_are_failed_over_to_as_well(make_ends: Callable[..., Ends], tmp_path: Path) -> None:
     ends = make_ends(emit_checkpoints_interval_seconds="1", sync_group_offsets_interval_seconds="1")

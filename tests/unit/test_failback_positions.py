@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.model.failback import Cut, place_back
+from twinlog.model.failback import Cut, Return, before_stray, place_back
 from twinlog.model.runs import Run, RunMap
 from twinlog.model.translation import Span, Translation, to_source, to_target
 
@@ -83,3 +83,24 @@ def test_nothing_unread_is_skipped_and_nothing_is_read_again_without_need(
     if not found.why:
         assert [name for name in again if not name.startswith("t")] == []
     assert len([name for name in again if name.startswith(("b", "l"))]) <= found.again
+
+
+@pytest.mark.proves("R5")
+@pytest.mark.parametrize(
+    ("offset", "stray", "read_before", "wanted"),
+    [
+        (110, 105, None, 105),
+        (110, 105, 100, 105),
+        (110, 105, 106, 110),  # it read the stray where it was written
+        (105, 105, None, 105),
+        (104, 105, None, 104),
+        (110, None, None, 110),
+        (None, 105, None, None),
+    ],
+)
+def test_nobody_is_put_behind_a_stray_that_it_has_not_read(
+    offset: int | None, stray: int | None, read_before: int | None, wanted: int | None
+) -> None:
+    found = before_stray(Return(offset), stray, read_before)
+    assert found.offset == wanted
+    assert bool(found.why) == (found.offset != offset)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.model.runs import Run, RunMap
+from twinlog.model.runs import Run, RunMap, uncovered
 from twinlog.model.translation import AtOrBefore, Exact, Span, Untranslatable, to_source, to_target
 
 SOURCE, TARGET = 100, 40  # where the ledger begins
@@ -129,3 +129,13 @@ def test_outside_of_the_ledger_the_answer_says_so() -> None:
     for answer in (to_target(99, span, maps), to_source(39, span, maps)):
         assert isinstance(answer, Untranslatable)
         assert "ledger begins" in answer.reason
+
+
+@given(histories(), st.integers(TARGET - 2, TARGET + 60), st.integers(0, 60))
+def test_what_no_run_covers_is_found(history: tuple[list[Run], Span], first: int, length: int) -> None:
+    runs, _ = history
+    covered = set(offsets_of(runs).values())
+    gaps = uncovered(runs, first, first + length)
+    found = [offset for begin, end in gaps for offset in range(begin, end)]
+    assert found == [offset for offset in range(first, first + length) if offset not in covered]
+    assert all(begin < end for begin, end in gaps)

@@ -73,6 +73,17 @@ def place_back(
     return Return(max(cut.source, read_before or 0), again, why)
 
 
+def before_stray(returned: Return, stray: int | None, read_before: int | None) -> Return:
+    """The same position, but not behind a record that was written to the old primary while the failback copied (R5).
+
+    `stray` is the offset of the first such record. The group has not read it on the other side, where it is not.
+    """
+    if stray is None or returned.offset is None or returned.offset <= stray or (read_before or 0) > stray:
+        return returned
+    why = f"it has not read offset {stray}, which was written there while the failback copied"
+    return Return(stray, returned.again + returned.offset - stray - 1, why)
+
+
 def _behind(position: int, cut: Cut, back: Map | None) -> Return:
     """Behind the common part: where the next record that was born on the other side lies now."""
     if back is None:

@@ -135,3 +135,18 @@ class RunMap:
             return cls(stretches)
         last = stretches.pop()
         return cls(stretches, last.run(0))
+
+
+def uncovered(runs: Iterable[Run], first: int, end: int) -> list[tuple[int, int]]:
+    """Target offsets within first..end-1 that no run covers, as [from, to): what others wrote, and markers."""
+    gaps: list[tuple[int, int]] = []
+    reached = first
+    for run in runs:
+        if run.target > reached:
+            gaps.append((reached, min(run.target, end)))
+        reached = max(reached, run.target_end)
+        if reached >= end:
+            break
+    if reached < end:
+        gaps.append((reached, end))
+    return [gap for gap in gaps if gap[0] < gap[1]]

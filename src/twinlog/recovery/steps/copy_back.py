@@ -15,12 +15,11 @@ from twinlog.model.provenance import Override
 from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext, offsets_of
 from twinlog.recovery.forced_stop import stop_by_force
-from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import skip_tails
 from twinlog.recovery.steps.engines import cut_of, drain_link
 from twinlog.recovery.steps.tail import tail_ends
-from twinlog.recovery.tail import TailReader
+from twinlog.recovery.strays import strays_in_copies, strays_on_source
 
 NEARLY: Final = 1000
 """Offsets that may be left when producers are shut out: the rest is copied while they wait."""
@@ -125,34 +124,20 @@ async def stop_back(ctx: SwitchContext) -> StepResult:
     # One that was killed before may have left writers behind.
     await stop_by_force(ctx, ctx.back)
     cut = await cut_of(ctx, ctx.back)
-    strays = await _strays(ctx)
+    copies, here = await strays_in_copies(ctx), await strays_on_source(ctx)
     findings = [
-        f"{partition}: {count} records were written there by others than {ctx.link.name}; the way back does not carry "
-        f"copies, so {ctx.link.source} does not get them"
-        for partition, count in strays.items()
+        f"{partition}: {found.records} records were written there by others than {ctx.link.name}; the way back carries "
+        f"no copies, so {ctx.link.source} does not get them"
+        for partition, found in copies.items()
+    ] + [
+        f"{partition}: {found.records} records, the first at offset {found.first}, were written to {ctx.link.source} "
+        f"by others while the failback copied; {ctx.link.name} carries them when it goes on"
+        for partition, found in here.items()
     ]
-    facts: dict[str, Any] = {"cut_back": cut, "findings": findings[:_LISTED], "found": len(findings)}
+    facts: dict[str, Any] = {
+        "cut_back": cut,
+        "strays": {str(partition): found.first for partition, found in here.items()},
+        "findings": findings[:_LISTED],
+        "found": len(findings),
+    }
     return StepResult(f"{ctx.back.name} stands still ({len(cut)} topics)", facts)
-
-
-async def _strays(ctx: SwitchContext) -> dict[TopicPartition, int]:
-    """Records that producers wrote into copies while the target was active, where copies have names of their own.
-
-    Applications ought to write under the original name there; what they wrote into a copy has no way home (R7).
-    """
-    if ctx.link.naming.keeps_names:
-        return {}
-    reader = TailReader(ctx.at_target, ctx.link.name)
-    await reader.prepare()
-    ends = ends_from_lists(ctx.facts("fence-target")["ends"])
-    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
-    found: dict[TopicPartition, int] = {}
-    for topic, rows in cut.items():
-        for number, (_, first) in enumerate(rows):
-            partition = TopicPartition(ctx.link.naming.remote(ctx.link.source, topic), number)
-            if (end := ends.get(partition, first)) <= first:
-                continue
-            count = len([record async for record in reader.records(partition, first, end, 0)])
-            if count:
-                found[partition] = count
-    return found

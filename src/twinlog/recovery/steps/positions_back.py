@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.failback import Cut, place_back
+from twinlog.model.failback import Cut, before_stray, place_back
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.model.partition_map import PartitionMap
@@ -49,6 +49,8 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
     here = {entry.remote: entry.topic for entry in forward.roster.values()}
     appended = bool(ctx.facts("copy-back").get("appended"))
     cuts = _cuts(ctx)
+    first_strays: Mapping[str, int] = ctx.facts("stop-back").get("strays", {})
+    strays = {TopicPartition.parse(name): int(first) for name, first in first_strays.items()}
     names = [name for name in await groups.list_groups() if link.groups.matches(name)]
     at_source = GroupCoordinators(ctx.at_source)
     before = await at_source.fetch_positions(names)
@@ -73,8 +75,9 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
                 appended=appended,
                 read_before=None if read is None else read.offset,
             )
+            returned = before_stray(returned, strays.get(partition), None if read is None else read.offset)
             if returned.why:
-                findings.append(f"{group}: {partition}: {returned.why}; {returned.again} offsets are read again")
+                findings.append(f"{group}: {partition}: {returned.why}; up to {returned.again} offsets are read again")
             if returned.offset is not None:
                 wanted.setdefault(group, {})[partition] = GroupPosition(returned.offset, position.metadata)
     findings += await commit(at_source, wanted)

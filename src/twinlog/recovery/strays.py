@@ -1,0 +1,86 @@
+"""Records where only a link should have written: named, because no plan expects them (R7).
+
+Runs in the command that switches, while both sides stand still. Who wrote a batch is told by its producer id, and only
+what the link's map does not cover is read: little, however much was copied.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from twinlog.ledger.view import LedgerView
+from twinlog.model.names import TopicPartition
+from twinlog.model.runs import Run, RunMap, uncovered
+from twinlog.recovery.context import SwitchContext, offsets_of
+from twinlog.recovery.offsets import ends_from_lists
+from twinlog.recovery.tail import TailReader
+
+
+@dataclass(frozen=True)
+class Strays:
+    """What others wrote into one partition: the first of them, and how many."""
+
+    first: int
+    records: int
+
+
+async def strays_in_copies(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
+    """What producers wrote into copies while the target was active, where copies have names of their own.
+
+    Applications ought to write under the original name there; what they wrote into a copy has no way home.
+    """
+    if ctx.link.naming.keeps_names:
+        return {}
+    reader = TailReader(ctx.at_target, ctx.link.name)
+    await reader.prepare()
+    view = await ctx.ledger(ctx.link)
+    ends = ends_from_lists(ctx.facts("fence-target")["ends"])
+    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
+    found: dict[TopicPartition, Strays] = {}
+    for topic, rows in cut.items():
+        for number, (_, first) in enumerate(rows):
+            copy = TopicPartition(ctx.link.naming.remote(ctx.link.source, topic), number)
+            runs = _runs(view, TopicPartition(topic, number))
+            await _note(reader, copy, uncovered(runs, first, ends.get(copy, first)), found)
+    return found
+
+
+async def strays_on_source(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
+    """What was written to the old primary while a failback copied into it, where its fence was opened for that."""
+    means = ctx.facts("fence-source").get("means")
+    if not ctx.link.naming.keeps_names or means == "acl":
+        return {}
+    reader = TailReader(ctx.at_source, ctx.back.name)
+    await reader.prepare()
+    view = await ctx.ledger(ctx.back)
+    since = ends_from_lists(ctx.facts("fence-source")["ends"])
+    if ctx.facts("wipe"):
+        since = dict.fromkeys(since, 0)
+    there = {partition: first for partition, first in since.items() if partition.topic in view.roster}
+    ends = offsets_of(await asyncio.to_thread(ctx.source.fetch_end_offsets, list(there)))
+    found: dict[TopicPartition, Strays] = {}
+    for partition, first in there.items():
+        await _note(reader, partition, uncovered(_runs(view, partition), first, ends[partition]), found)
+    return found
+
+
+async def _note(
+    reader: TailReader,
+    partition: TopicPartition,
+    gaps: Sequence[tuple[int, int]],
+    found: dict[TopicPartition, Strays],
+) -> None:
+    offsets = [record.offset for gap in gaps async for record in reader.records(partition, *gap, 0)]
+    if offsets:
+        found[partition] = Strays(offsets[0], len(offsets))
+
+
+def _runs(view: LedgerView, partition: TopicPartition) -> list[Run]:
+    state, entry = view.states.get(partition), view.roster.get(partition.topic)
+    if state is None or entry is None or state.incarnation != entry.incarnation:
+        return []
+    sealed = view.sealed.get(partition, {})
+    parts = [sealed[first].run_map() for first in sorted(sealed)]
+    return [run for part in (*parts, RunMap.from_json(state.runs)) for run in part]
