@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import ClusterError
+from twinlog.model.stage_times import figures
 from twinlog.surface.cli.exposure_view import headline, topic_json
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, screen
@@ -93,6 +94,7 @@ def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[st
         "objectives_not_kept": [] if found.exposure is None else [topic.topic for topic in found.exposure.broken],
         "records_per_second": found.records_per_second,
         "bytes_per_second": found.bytes_per_second,
+        "stages": {stage: one._asdict() for stage, one in figures(found.stages).items()},
         "topics": found.topics,
         "faults": [fault.model_dump() for fault in found.faults],
         "chores": [chore.model_dump(exclude_none=True) for chore in found.chores],
@@ -148,6 +150,16 @@ def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitio
     console.print(summary(found, _WIDE if output is Output.WIDE else console.width))
     for link, status_ in found:
         _print_details(console, link, status_, partitions)
+        if output is Output.WIDE and not isinstance(status_, ClusterError):
+            _print_stages(console, status_)
+
+
+def _print_stages(console: Console, status_: LinkStatus) -> None:
+    """How long records took lately, in one line."""
+    stages = figures(status_.stages)
+    told = [f"{stage} {number(one.p50_ms)} / {number(one.p99_ms)}" for stage, one in stages.items()]
+    says = f"{', '.join(told)} ms (p50 / p99)" if told else "nothing was copied lately"
+    console.print(Text(f"{'latency':13}", "bold").append(says, "dim"))
 
 
 def _print_chores(console: Console, status_: LinkStatus) -> None:
