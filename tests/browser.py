@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +16,9 @@ import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms, everything
+
+from twinlog.flow.lookout import Lookout
+from twinlog.model.history import Event
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium-headless-shell")
@@ -42,8 +47,47 @@ def paper() -> PaperRooms:
 
 @pytest.fixture(scope="module")
 def site(paper: PaperRooms) -> Iterator[str]:
-    with served(everything(paper)) as address:
+    app = everything(paper)
+    with served(app) as address:
+        lookout = app.state.desk.lookout
+        wait_until(
+            lambda: [len(sight.samples) for sight in lookout.sights.values()],
+            lambda seen: bool(seen) and all(seen),
+            within_s=30,
+            what="a first look at every link",
+        )
+        remember_an_hour(lookout)
         yield address
+
+
+def remember_an_hour(lookout: Lookout) -> None:
+    """Put an hour behind a service that has just begun: a busy one, with a fault that went by and a switch given up."""
+    now_ms = int(time.time() * 1000)
+    for place, (name, sight) in enumerate(lookout.sights.items()):
+        last = sight.samples[0]
+        for ago_s in range(10, 3600, 10):
+            wave = 1 + 0.35 * math.sin(ago_s / 240 + place) + 0.1 * math.sin(ago_s / 37 + 2 * place)
+            hill = 4.0 * math.exp(-(((ago_s - 2400) / 150) ** 2)) if place == 0 else 0.0
+            sight.samples.appendleft(
+                last._replace(
+                    at_ms=now_ms - ago_s * 1000,
+                    records_per_second=7200 * wave,
+                    lag_records=round(600 * (wave + hill)),
+                    rpo_seconds=round(0.7 * wave + hill, 2),
+                    copied_p99_ms=22 * wave + 30 * hill,
+                )
+            )
+        if place == 0:
+            begun, ended = now_ms - 2_500_000, now_ms - 2_200_000
+            gone = "clicks-1: the target refused a batch"
+            lookout.events.appendleft(Event(ended, name, "fault", "good", "clicks-1", "REFUSED is over", ended=True))
+            lookout.events.appendleft(Event(begun, name, "fault", "bad", "clicks-1", gone))
+            begun, ended = now_ms - 1_250_000, now_ms - 1_190_000
+            lookout.events.append(Event(begun, name, "switch", "warning", name, "failover-planned begun by ada"))
+            lookout.events.append(Event(ended, name, "switch", "good", name, "failover-planned aborted", ended=True))
+            by_age = sorted(lookout.events, key=lambda event: event.at_ms)
+            lookout.events.clear()
+            lookout.events.extend(by_age)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from twinlog.flow.lookout import Sight
+from twinlog.model.health import LinkStatus
 from twinlog.surface.page.words import tone
 from twinlog.surface.rest.v1.answers import faults_of, state_of
 
@@ -48,21 +49,33 @@ def _of(sight: Sight) -> Iterator[Need]:
         yield Need(name, f"a {sight.switches.open.claim.command} is open", tab="/switch", tone="warn")
     if status is None or sight.trouble:
         return
-    trouble = status.source_trouble or (status.engine.trouble if status.engine else None)
-    faults = faults_of(status)
-    if trouble:
-        yield Need(name, trouble)
-    elif not faults and tone(state_of(sight)) == "bad":
-        says = "no engine has ever run it" if status.engine is None else f"it is {state_of(sight)}"
-        yield Need(name, says)
-    for fault in faults[:_FAULTS_TOLD]:
-        yield Need(name, fault.says, fault.remedy, "/faults")
-    if len(faults) > _FAULTS_TOLD:
-        yield Need(name, f"and {len(faults) - _FAULTS_TOLD:,} more faults", tab="/faults")
-    troubled = [note for note in status.chores if note.trouble]
-    for note in troubled[:_CHORES_TOLD]:
-        yield Need(name, f"{note.chore}: {note.trouble}", tab="/faults", tone="warn")
+    state = state_of(sight)
+    if state == "SWITCHED":  # it rests on purpose, and what it says of the side that was left is old
+        return
+    found = [*_causes(sight, status)]
+    if not found and tone(state) == "bad":
+        found = [Need(name, "no engine has ever run it" if status.engine is None else f"it is {state}")]
+    yield from found
     if status.exposure is not None and status.exposure.broken:
         broken = status.exposure.broken
         rest = f" and {len(broken) - 1:,} more" if len(broken) > 1 else ""
         yield Need(name, f"objective not kept: {broken[0].topic}{rest}", tone="warn")
+
+
+def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
+    name = sight.link.name
+    trouble = status.source_trouble or (status.engine.trouble if status.engine else None)
+    if trouble:
+        yield Need(name, trouble)
+    faults = faults_of(status)
+    for fault in faults[:_FAULTS_TOLD]:
+        yield Need(name, fault.says, fault.remedy, "/faults")
+    if len(faults) > _FAULTS_TOLD:
+        yield Need(name, f"and {len(faults) - _FAULTS_TOLD:,} more faults", tab="/faults")
+    # A cluster that is gone troubles all chores in the same words.
+    by_trouble: dict[str, list[str]] = {}
+    for note in status.chores:
+        if note.trouble and note.trouble != trouble:
+            by_trouble.setdefault(note.trouble, []).append(note.chore)
+    for says, chores in [*by_trouble.items()][:_CHORES_TOLD]:
+        yield Need(name, f"{', '.join(chores)}: {says}", tab="/faults", tone="bad" if not trouble else "warn")

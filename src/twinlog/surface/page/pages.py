@@ -62,8 +62,10 @@ def overview_part(visit: TheVisit) -> HTMLResponse:
 def _overview(desk: Desk) -> dict[str, Any]:
     sights = desk.sights()
     links = [answers.summary_of(sight) for sight in sights]
-    known = [link.rpo.seconds for link in links if link.rpo is not None and link.rpo.seconds is not None]
-    lags = [link.lag_records for link in links if link.lag_records is not None]
+    # A link that was switched away copies nothing on purpose; it has no data to lose.
+    copying = [link for link in links if link.state != "SWITCHED"]
+    known = [link.rpo.seconds for link in copying if link.rpo is not None and link.rpo.seconds is not None]
+    lags = [link.lag_records for link in copying if link.lag_records is not None]
     states = Counter("good" if link.state in {"RUNNING", "CATCHING_UP", "SWITCHED"} else "bad" for link in links)
     return {
         "links": links,
@@ -72,12 +74,13 @@ def _overview(desk: Desk) -> dict[str, Any]:
         "by_name": {link.link: link for link in links},
         "active": {link.active for link in links if link.active},
         "healthy": states["good"],
-        "worst_rpo": max(known) if len(known) == len(links) and known else None,
-        "kept": {link.rpo.kept for link in links if link.rpo is not None},
-        "lag": sum(lags) if len(lags) == len(links) else None,
+        "copying": len(copying),
+        "worst_rpo": max(known) if len(known) == len(copying) and known else None,
+        "kept": list({link.rpo.kept for link in copying if link.rpo is not None}),
+        "lag": sum(lags) if len(lags) == len(copying) and lags else None,
         "records_per_second": _sum([link.records_per_second for link in links]),
         "bytes_per_second": _sum([link.bytes_per_second for link in links]),
-        "latency": max((link.latency_ms for link in links if link.latency_ms is not None), default=None),
+        "latency": max((link.copied_p99_ms for link in links if link.copied_p99_ms is not None), default=None),
         "faults": sum(link.faults for link in links),
         **_events(desk, EventWish(limit=8)),
     }

@@ -85,7 +85,7 @@ def bytes_rate(value: float | None) -> str:
 
 def milliseconds(value: float | None) -> str:
     """A latency."""
-    return UNKNOWN if value is None else f"{value:,.0f} ms"
+    return UNKNOWN if value is None else number(value, " ms") if value < 10 else f"{value:,.0f} ms"
 
 
 def segment(name: str) -> str:

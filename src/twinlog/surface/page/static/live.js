@@ -120,6 +120,7 @@ function show(links, seen) {
 function reason(element, link, seen) {
   if (!link) return;
   element.hidden = !link.reason || !link.looked_ms;
+  element.className = tones[link.state] ? "note" : "alarm";
   write(element.querySelector(".why"), link.reason);
   if (!link.trouble) seen.set(link.link, link.looked_ms);
   const from = link.trouble && seen.get(link.link);
@@ -127,20 +128,21 @@ function reason(element, link, seen) {
   if (!link.trouble || from) write(element.querySelector(".remedy"), `${link.remedy}${from ? ` The numbers below are from ${clock(from)}.` : ""}`.replaceAll("`", ""));
 }
 
-function totals(links) {
+function totals(every) {
+  const links = every.filter((link) => link.state !== "SWITCHED");
   const all = (pick) => links.map(pick).filter(known);
-  const sum = (values, every) => (every && values.length < links.length ? null : values.reduce((a, b) => a + b, 0));
+  const sum = (values, complete) => (complete && values.length < links.length ? null : values.reduce((a, b) => a + b, 0));
   const risks = all((link) => link.rpo?.seconds);
-  const latencies = all((link) => link.latency_ms);
+  const latencies = all((link) => link.copied_p99_ms);
   const rates = all((link) => link.records_per_second);
   const bytes = all((link) => link.bytes_per_second);
   const found = {
     rpo: risks.length === links.length && links.length ? Math.max(...risks) : null,
-    lag: sum(all((link) => link.lag_records), true),
+    lag: links.length ? sum(all((link) => link.lag_records), true) : null,
     throughput: rates.length ? sum(rates) : null,
     bytes: bytes.length ? sum(bytes) : null,
     latency: latencies.length ? Math.max(...latencies) : null,
-    faults: sum(links.map((link) => link.faults)),
+    faults: sum(every.map((link) => link.faults)),
   };
   for (const element of document.querySelectorAll("[data-live]:not([data-link])")) {
     write(element, shown(element.dataset.as, found[element.dataset.live]));

@@ -17,7 +17,7 @@ const duration = (seconds) => {
   return seconds < 172800 ? `${whole.format(seconds / 3600)} h` : `${whole.format(seconds / 86400)} days`;
 };
 const rate = (value) => `${whole.format(value)}/s`;
-const forms = { count, size, duration, rate, bytes_rate: (v) => `${size(v)}/s`, ms: (v) => `${whole.format(v)} ms` };
+const forms = { count, size, duration, rate, bytes_rate: (v) => `${size(v)}/s`, ms: (v) => `${(v < 10 ? fine : whole).format(v)} ms` };
 
 const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 

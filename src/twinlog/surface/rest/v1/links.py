@@ -165,7 +165,7 @@ def group_part(desk: Desk, link: str, wish: Wish) -> Part[GroupRow]:
     standings = sight.groups.standings if sight.groups else ()
     rows = [
         answers.group_of(standing, sight.group_movements.get(standing.group, "OK"))
-        for standing in standings
+        for standing in sorted(standings, key=lambda one: (one.group, one.source))
         if standing.remote is not None
     ]
     return part_of(rows, wish, lambda row: row.group, lambda row: row.movement, GROUP_SORTS)
