@@ -206,6 +206,7 @@ class Lookout:
         self._slow_seconds = slow_seconds
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._watchers: set[asyncio.Event] = set()
+        self.turn = 0  # rises with every look
         self.sights: dict[str, Sight] = {}
         self.events: deque[Event] = deque(maxlen=EVENTS)
 
@@ -332,6 +333,7 @@ class Lookout:
 
     def wake(self) -> None:
         """Let everybody go on who waits for a change."""
+        self.turn += 1
         for event in self._watchers:
             event.set()
 

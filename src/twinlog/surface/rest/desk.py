@@ -18,6 +18,7 @@ from twinlog.flow.lookout import Eyes, Lookout, Memory, Sight
 from twinlog.model.history import Event, Level
 from twinlog.surface.rest.operations import Operation, Operations
 from twinlog.surface.rest.rooms import Rooms
+from twinlog.surface.rest.shelf import Shelf
 
 
 @dataclass
@@ -31,9 +32,11 @@ class Desk:
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
     ended: bool = False  # the server is about to stop: whoever reads a stream is let go
     otel_failures: int | None = None  # in a row; None: nothing is told to a collector
+    shelf: Shelf = field(init=False)
 
     def __post_init__(self) -> None:
         self.operations = Operations(self._note)
+        self.shelf = Shelf(lambda: self.lookout.turn)
 
     @classmethod
     def of(

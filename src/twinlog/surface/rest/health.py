@@ -15,13 +15,13 @@ TheLink = Annotated[str, Query(max_length=500, description="Only this link.")]
 
 
 @router.get("/livez")
-def live() -> dict[str, str]:
+async def live() -> dict[str, str]:
     """200 while the process answers."""
     return {"status": "alive"}
 
 
 @router.get("/readyz", responses={503: {"description": "Some link does not move"}})
-def ready(desk: TheDesk, link: TheLink = "") -> Response:
+async def ready(desk: TheDesk, link: TheLink = "") -> Response:
     """200 when the data of every link moves, or of the one that is asked for. Asked without a login: yes or no."""
     found = reasons(desk, link)
     well = bool(found) and not any(found.values())
@@ -29,7 +29,7 @@ def ready(desk: TheDesk, link: TheLink = "") -> Response:
 
 
 @router.get("/v1/readiness")
-def readiness(desk: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
+async def readiness(desk: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
     """Why each link is not ready; an empty list for one that is."""
     return reasons(desk, link)
 

@@ -53,9 +53,10 @@ class MetricsWish(BaseModel):
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics(desk: TheDesk, wish: Annotated[MetricsWish, Query()]) -> Response:
+async def metrics(desk: TheDesk, wish: Annotated[MetricsWish, Query()]) -> Response:
     """Everything, in Prometheus' text."""
-    return Response(render(desk, wish), media_type=CONTENT_TYPE_LATEST)
+    text = await desk.shelf.get(("metrics", *wish.model_dump().values()), lambda: render(desk, wish))
+    return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
 def render(desk: Desk, wish: MetricsWish) -> bytes:

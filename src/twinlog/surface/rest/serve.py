@@ -38,9 +38,12 @@ def bind(listen: str, settings: HttpSettings) -> socket.socket:
         log.warning("%s: passwords and tokens travel in clear text; set http.tls.certificate", listen)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, int(port)), family=family, backlog=512)
+        sock = socket.create_server((host, int(port)), family=family, backlog=512)
     except OSError as error:
         raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
+    # asyncio does this only for sockets it made itself. Without it an answer waits 40 ms for the client's next word.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 def address_of(sock: socket.socket, settings: HttpSettings) -> str:
