@@ -73,6 +73,7 @@ bench: $(READY) ## measure, with MirrorMaker 2 beside
 	$(PY) -m bench
 
 page: $(READY) ## the page in a real browser, every view; screenshots go to docs/screenshots
+	@$(PY) -m tests.chromium
 	$(PY) -m pytest tests/page tests/integration/test_page.py
 
 package: $(READY) ## both wheels in dist, installed by pip into empty environments and tried with real clusters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -14,14 +13,15 @@ from typing import Any
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from tests.chromium import find_chromium
 from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms, everything
 
 from twinlog.flow.lookout import Lookout
 from twinlog.model.history import Event
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium-headless-shell")
+CHROMIUM = find_chromium()
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: `python -m tests.chromium` gets one")
 
 
 @contextmanager
