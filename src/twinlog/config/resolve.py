@@ -102,7 +102,9 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        finding = Finding("error", str(path), None, None, f"the file cannot be read ({error.strerror})")
+        finding = Finding(
+            "error", str(path), None, None, f"the file cannot be read ({error.strerror}); `twinlog init` writes one"
+        )
         raise _invalid(str(path), (finding,)) from None
 
 

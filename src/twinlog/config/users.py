@@ -59,8 +59,12 @@ def load_users(path: Path) -> list[User]:
     """Read the file. Raises UsageError."""
     try:
         return parse_users(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: the file of users cannot be read ({error})") from None
+    except OSError as error:
+        raise UsageError(
+            f"{path}: the file of users cannot be read ({error.strerror}); `twinlog user add` makes one"
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: it is no file of users; `twinlog user add` makes one") from None
 
 
 def with_password(name: str, role: str, password: str) -> User:
@@ -88,7 +92,7 @@ def remove_user(path: Path, name: str) -> None:
     users = load_users(path)
     kept = [one for one in users if one.name != name]
     if len(kept) == len(users):
-        raise UsageError(f"{name}: no such user in {path}")
+        raise UsageError(f"{name}: no such user in {path}; `twinlog user list` shows all")
     _write(path, kept)
 
 

@@ -24,7 +24,7 @@ class ClusterUnreachable(ClusterError):
 
     code = "CLUSTER_UNREACHABLE"
     says = "{cluster}: no broker answers: {problem}"
-    remedy = "Check that the cluster runs and that its address is right; Twinlog keeps trying."
+    remedy = "Check that the cluster runs and that its address is right; links that run keep trying."
     retriable = True
 
 
@@ -34,7 +34,7 @@ class TokenUnavailable(ClusterUnreachable):
 
     code = "TOKEN_UNAVAILABLE"
     says = "{cluster}: no token: {problem}"
-    remedy = "Check sasl.oauthbearer.token.endpoint.url, client id and secret; Twinlog keeps trying."
+    remedy = "Check sasl.oauthbearer.token.endpoint.url, client id and secret; links that run keep trying."
 
 
 @dataclass(eq=False)

@@ -62,4 +62,4 @@ def _print(found: LinkDiff, output: Output) -> None:
     else:
         console.print(Text(f"{found.link}: both ends are the same"))
     for remark in found.remarks:
-        console.print(Text(remark, "yellow"))
+        console.print(Text(remark, "yellow"), soft_wrap=True)

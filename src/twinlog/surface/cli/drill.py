@@ -74,7 +74,7 @@ def drill(
         _check(path, link, config, output)
         return
     if link is None or config is None:
-        raise UsageError("name the link and its file: twinlog drill LINK -c FILE --paper | --shadow | --canary")
+        raise UsageError("drill: name the link and its file: twinlog drill LINK -c FILE --paper | --shadow | --canary")
     kind = _kind(paper, shadow, canary)
     if schedule is not None:
         typer.echo(_crontab(schedule, link, config, kind, path))
@@ -107,7 +107,7 @@ def _kind(paper: bool, shadow: bool, canary: bool) -> Kind:
     chosen += ["shadow"] if shadow else []
     chosen += ["canary"] if canary else []
     if len(chosen) != 1:
-        raise UsageError("say which drill: --paper, --shadow or --canary")
+        raise UsageError("drill: say which: --paper, --shadow or --canary")
     return chosen[0]
 
 
@@ -143,14 +143,14 @@ def _check(path: Path, link: str | None, config: Path | None, output: Output) ->
     if output.for_programs:
         answer = {"file": str(path), "reports": len(lines), "breaks": [vars(one) for one in found], "ledger": last}
         print_facts(answer, output)
+    elif not lines and not found:
+        typer.echo(f"{path}: there are no reports; `twinlog drill LINK --paper` makes the first", err=True)
     elif found:
         for one in found:
             typer.echo(f"{path}: {one}")
     else:
         typer.echo(f"{path}: {len(lines)} reports, an unbroken chain" + (", and the ledger agrees" if last else ""))
     if found or not lines:
-        if not lines and not output.for_programs:
-            typer.echo(f"{path}: there are no reports", err=True)
         raise typer.Exit(1)
 
 

@@ -113,8 +113,8 @@ def _as_json(link: str, answer: TopicExplanation | GroupExplanation | ClusterErr
 
 
 def _print_trouble(console: Console, link: str, error: ClusterError) -> None:
-    console.print(Text(f"{link}  ", "bold").append(str(error), "red"))
-    console.print(Text(f"  try: {error.way_out()}"))
+    console.print(Text(f"{link}  ", "bold").append(str(error), "red"), soft_wrap=True)
+    console.print(Text(f"  try: {error.way_out()}"), soft_wrap=True)
 
 
 def _print_topic(console: Console, answer: TopicExplanation, *, wide: bool) -> None:
@@ -153,6 +153,6 @@ def _print_facts(console: Console, answer: TopicExplanation | GroupExplanation, 
     if not answer.exists and others:
         # That nobody knows it comes before the question whether it would be selected.
         first, others = others[0], [*others[1:], f"by its name: {first}"]
-    console.print(Text(f"{answer.link}  ", "bold").append_text(verdict).append(f": {first}"))
+    console.print(Text(f"{answer.link}  ", "bold").append_text(verdict).append(f": {first}"), soft_wrap=True)
     for fact in others:
-        console.print(Text(f"  {fact}"))
+        console.print(Text(f"  {fact}"), soft_wrap=True)

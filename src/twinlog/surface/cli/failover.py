@@ -51,7 +51,7 @@ def failover(
     same command, or `twinlog switch resume`, goes on where it stopped.
     """
     if planned == unplanned:
-        raise UsageError("say either --planned (the source lives) or --unplanned (it is lost)")
+        raise UsageError("failover: say either --planned (the source lives) or --unplanned (it is lost)")
     command: Command = "failover-planned" if planned else "failover-unplanned"
     _switch(link, config, command, folder, output, dry_run=dry_run, yes=yes)
 
@@ -74,7 +74,7 @@ def failback(
     `switch.tail`, appended or left. With --full the mirrored topics of the source are deleted and copied anew.
     """
     if delta == full:
-        raise UsageError("say either --delta (the data of the source survived) or --full (it is lost)")
+        raise UsageError("failback: say either --delta (the data of the source survived) or --full (it is lost)")
     command: Command = "failback-delta" if delta else "failback-full"
     _switch(link, config, command, folder, output, dry_run=dry_run, yes=yes, master=master)
 

@@ -111,7 +111,7 @@ def _print(report: GroupReport, output: Output) -> None:
         )
     console.print(table)
     for finding in report.findings:
-        console.print(Text(finding, "yellow"))
+        console.print(Text(finding, "yellow"), soft_wrap=True)
 
 
 def _cell(value: int | None, otherwise: str) -> str:

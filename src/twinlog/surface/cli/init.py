@@ -47,7 +47,7 @@ def init(
     elif _at_terminal():
         text = _ask()
     else:
-        raise UsageError(f"there is no terminal to ask at; choose with --template {' | '.join(TOPOLOGIES)}")
+        raise UsageError(f"init: there is no terminal to ask at; choose with --template {' | '.join(TOPOLOGIES)}")
     from twinlog.config.resolve import resolve
 
     # What was typed may be no name of a cluster or no pattern: better said now than by `twinlog run`.
@@ -82,5 +82,5 @@ def _ask() -> str:
             f"Bootstrap servers of {aliases[alias]}", default=default_servers(aliases[alias]), err=True
         )
     if len(set(aliases.values())) < len(aliases):
-        raise UsageError("two clusters have the same name; nothing was written")
+        raise UsageError("init: two clusters have the same name; nothing was written")
     return sample(chosen, aliases, servers, typer.prompt("Topics", default=DEFAULT_TOPICS, err=True))

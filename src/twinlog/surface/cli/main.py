@@ -11,6 +11,7 @@ import sys
 
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # public, not marked as such
+from typer.exceptions import TyperException
 
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli import local
@@ -30,8 +31,9 @@ from twinlog.surface.cli.groups import groups
 from twinlog.surface.cli.imports import app as import_app
 from twinlog.surface.cli.init import init
 from twinlog.surface.cli.link import app as link_app
+from twinlog.surface.cli.misuse import print_abort, print_misuse
 from twinlog.surface.cli.noun import Noun
-from twinlog.surface.cli.output import print_error, print_findings
+from twinlog.surface.cli.output import print_error, print_findings, print_way_out
 from twinlog.surface.cli.reset_offsets import reset_offsets
 from twinlog.surface.cli.rpo import rpo
 from twinlog.surface.cli.run import run
@@ -86,9 +88,16 @@ def main() -> None:
         completion_init()
     try:
         choose_context(sys.argv[1:])
-        app(prog_name="twinlog")
+        sys.exit(app(prog_name="twinlog", standalone_mode=False))
+    except TyperException as error:
+        print_misuse(error)
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        print_abort()
+        sys.exit(1)
     except SettingsInvalid as invalid:
         print_findings(invalid.findings)
+        print_way_out(invalid)
         sys.exit(2)
     except (UsageError, LinkUnknown) as error:
         print_error(error)

@@ -93,7 +93,7 @@ def reset_offsets(
     }
     groups = _destinations(given, listed, group)
     if listed is None and bool(topic) == all_topics:
-        raise UsageError("name the topics with --topic, or take --all-topics (not both)")
+        raise UsageError("reset-offsets: name the topics with --topic, or take --all-topics (not both)")
     if listed is not None and (topic or all_topics):
         raise UsageError("--from-file lists its topics itself; leave --topic and --all-topics out")
     topics = _topics(topic) if topic else None
@@ -115,11 +115,11 @@ def _destinations(
     chosen = [name for name, to in given.items() if to is not None] + (["--from-file"] if listed is not None else [])
     if len(chosen) != 1:
         said = f"not {' and '.join(chosen)}" if chosen else f"one of {', '.join([*given, '--from-file'])}"
-        raise UsageError(f"say once where to: {said}")
+        raise UsageError(f"reset-offsets: say once where to: {said}")
     if listed is not None:
         return dict(listed)
     if not groups:
-        raise UsageError("name the group with --group")
+        raise UsageError("reset-offsets: name the group with --group")
     (to,) = (to for to in given.values() if to is not None)
     return dict.fromkeys(groups, to)
 

@@ -97,7 +97,7 @@ async def _look(eyes: Any) -> LinkExposure:
 
 def _print(exposure: LinkExposure, topics: list[TopicExposure], output: Output) -> None:
     console = screen(output)
-    console.print(headline(exposure))
+    console.print(headline(exposure), soft_wrap=True)
     if exposure.falling_behind:
         console.print(Text("More arrives than is copied: the link falls behind.", "red"))
     elif exposure.catch_up_s:

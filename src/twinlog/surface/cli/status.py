@@ -168,30 +168,33 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
         counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items() if value)
         ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
         line = Text(f"{chore.chore:13}", "bold").append(f"{counts or 'nothing to do'}, {ago:.0f} s ago", "dim")
-        console.print(line if chore.trouble is None else Text(f"{chore.chore:13}", "bold").append(chore.trouble, "red"))
+        if chore.trouble is not None:
+            line = Text(f"{chore.chore:13}", "bold").append(chore.trouble, "red")
+        console.print(line, soft_wrap=True)
         for finding in chore.findings:
-            console.print(Text(f"  {finding}", "yellow"))
+            console.print(Text(f"  {finding}", "yellow"), soft_wrap=True)
         if chore.found > len(chore.findings):
             console.print(Text(f"  and {chore.found - len(chore.findings):,} more", "yellow"))
 
 
 def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | ClusterError, partitions: bool) -> None:
     if isinstance(status_, ClusterError):
-        console.print(f"[red]{link.name}[/] {status_}\n  try: {status_.way_out()}", highlight=False)
+        console.print(Text(link.name, "red").append(f" {status_}\n  try: {status_.way_out()}", ""), soft_wrap=True)
         return
     engine = status_.engine
     if engine is None:
-        console.print(f"{link.name}: no engine has ever run this link. Start it with `twinlog run`.", highlight=False)
+        console.print(f"{link.name}: no engine has ever run this link. Start it with `twinlog run`.", soft_wrap=True)
     elif status_.state == "STALLED" and not status_.source_trouble and not engine.trouble:
         silent = (time.time() * 1000 - engine.at_ms) / 1000
-        console.print(f"{link.name}: the engine on {engine.host} (pid {engine.pid}) is silent for {silent:.0f} s.")
+        told = f"{link.name}: the engine on {engine.host} (pid {engine.pid}) is silent for {silent:.0f} s."
+        console.print(Text(told), soft_wrap=True)
     for trouble in filter(None, (status_.source_trouble, engine.trouble if engine else None)):
-        console.print(f"{link.name}: [red]{trouble}[/]", highlight=False)
+        console.print(Text(f"{link.name}: ").append(trouble, "red"), soft_wrap=True)
     for fault in status_.faults:
-        console.print(Text(f"{fault.code}  {fault.says}", "red"))
-        console.print(Text(f"  try: {fault.remedy}"))
+        console.print(Text(f"{fault.code}  {fault.says}", "red"), soft_wrap=True)
+        console.print(Text(f"  try: {fault.remedy}"), soft_wrap=True)
     if status_.exposure is not None and (not status_.exposure.live or status_.exposure.broken):
-        console.print(headline(status_.exposure))
+        console.print(headline(status_.exposure), soft_wrap=True)
         for topic in status_.exposure.broken:
             seen = f"{duration(topic.seconds)} against {topic.rpo_seconds} s"
             console.print(Text(f"{topic.topic}: objective {topic.objective} is not kept: {seen}", "red"))

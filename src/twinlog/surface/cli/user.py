@@ -59,7 +59,7 @@ def add(
     else:
         password = sys.stdin.readline().rstrip("\n")
     if not password:
-        raise UsageError("an empty password opens nothing; nothing was changed")
+        raise UsageError(f"{name}: an empty password opens nothing, nothing was changed; give one, or take --token")
     save_user(file, with_password(name, role.value, password))
     typer.echo(f"{name}: {role.value}", err=True)
 

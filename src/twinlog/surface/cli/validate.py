@@ -34,6 +34,7 @@ def validate(
 ) -> None:
     """Check a settings file and show what each link resolves to, and from which line. Exit code 2 on errors."""
     from twinlog.config.resolve import load_file
+    from twinlog.sync.logins import login_findings
 
     wanted = chosen_clusters(clusters)
     if explain is not None:
@@ -47,10 +48,11 @@ def validate(
         else:
             print_findings(invalid.findings, err=False)
         raise typer.Exit(2) from None
+    findings = [*resolved.findings, *login_findings(resolved.links, str(config))]
     if output.for_programs:
-        print_facts(_as_json(str(config), resolved.findings, resolved), output)
+        print_facts(_as_json(str(config), findings, resolved), output)
         return
-    print_findings(resolved.findings, err=False)
+    print_findings(findings, err=False)
     for link, origins in resolved.origins.items():
         screen(output).print(_table(link, origins.items(), wide=output is Output.WIDE))
     for pair in resolved.heartbeats:

@@ -1,0 +1,37 @@
+"""What is said of a command that was written wrongly: the thing, what is wrong with it, the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.exceptions import TyperException
+
+from twinlog.surface.cli.output import painted
+
+_NO_FILE = "Give --config FILE, name one for good with `twinlog context add`, or begin with `twinlog init`."
+
+
+def print_misuse(error: TyperException) -> None:
+    """One sentence and the way out; a group without a command shows its help."""
+    found: Any = error
+    context = getattr(found, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        found.show()
+        return
+    path = context.command_path if context is not None else "twinlog"
+    # The library that checks values says first that it found one to be wrong.
+    problem = error.format_message().replace("Value error, ", "").rstrip(".")
+    param = getattr(found, "param", None)
+    no_file = param is not None and param.name == "config" and problem.startswith("Missing")
+    _say(f"{path}: {problem[:1].lower()}{problem[1:]}", _NO_FILE if no_file else f"`{path} --help` shows how.")
+
+
+def print_abort() -> None:
+    """Somebody was asked and gave no answer."""
+    _say("twinlog: no answer to the question; nothing was changed", "Answer it, or give --yes.")
+
+
+def _say(sentence: str, way: str) -> None:
+    typer.echo(painted("error: ", "red", bold=True) + sentence, err=True)
+    typer.echo(painted("  try: ", "cyan") + way, err=True)
