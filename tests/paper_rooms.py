@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.load.waiting import wait_until
+
 from twinlog.audit.verify import OnProgress
 from twinlog.audit.verify_plan import VerifyWish
 from twinlog.config.lookup import Origin
@@ -183,6 +185,7 @@ class PaperRooms:
     active: str = "east"
     runs: list[Switch] = dataclasses.field(default_factory=list)
     step_seconds: float = 0.15
+    held: bool = False  # a switch waits in its step while this is true
     kept: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def links(self) -> Sequence[LinkSettings]:
@@ -265,6 +268,7 @@ class PaperRooms:
             say(f"step {number} of {len(plan.steps)}: {step.id}")
             began = int(time.time() * 1000)
             await asyncio.sleep(self.step_seconds)
+            await asyncio.to_thread(wait_until, lambda: self.held, lambda held: not held, within_s=60, what="a go")
             ended = int(time.time() * 1000)
             record = StepRecord(step.id, "done", step.title, {}, began, ended, ended - began)
             run = dataclasses.replace(run, steps={**run.steps, step.id: record})

@@ -96,9 +96,16 @@ def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperRooms) -> None:
     page.get_by_label(re.compile("^Type")).fill("east->archive")
     expect(begin).to_be_disabled()
     page.get_by_label(re.compile("^Type")).fill("east->west")
+    paper.held = True
     begin.click()
     expect(page).to_have_url(re.compile("/ui/operations/"))
-    expect(page.locator("#progress")).to_contain_text("running")
+    expect(page.locator("#progress")).to_contain_text("0 of 8 steps done")
+    expect(page.locator("#progress ol li")).to_have_text([re.compile("freeze.*running")])
+    assert complaints(page) == []
+    page.goto(f"{site}{LINK}/switch")  # whoever comes later sees it, too
+    expect(page.locator("#progress")).to_contain_text("0 of 8 steps done")
+    page.go_back()
+    paper.held = False
     expect(page.locator("#progress")).to_contain_text("west takes writes", timeout=20_000)
     assert complaints(page) == []
     _shoot(page, "switch-report")

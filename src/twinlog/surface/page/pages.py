@@ -208,7 +208,9 @@ def checks_part(link: str, visit: TheVisit) -> HTMLResponse:
 
 def _checks(desk: Desk, link: str) -> dict[str, Any]:
     found = [one for one in desk.operations.all(link=link) if one.kind not in _MOVES]
-    return {"operations": [answers.operation_of(one) for one in found]}
+    told = list_events(desk, EventWish(link=link, limit=1000))
+    checks = [event for event in told if event.kind == "operation" and event.ended and event.thing not in _MOVES]
+    return {"operations": [answers.operation_of(one) for one in found], "events": checks[:_SHOWN]}
 
 
 @router.get("/operations/{operation_id}")

@@ -55,8 +55,8 @@ class Visit:
         return HTMLResponse(_TEMPLATES.get_template(name).render(**known, **values), status, headers=SAFETY)
 
 
-def visit_of(request: Request) -> Visit:
-    """The visit that a request is."""
+async def visit_of(request: Request) -> Visit:
+    """The visit that a request is. Not a plain function: FastAPI would send each request through a thread for it."""
     who: Who | None = request.scope.get("twinlog.who")
     return Visit(desk_of(request), None if who is None or who.name == NOBODY.name else who)
 
@@ -78,6 +78,6 @@ class PageRoute(APIRoute):
                 part = "hx-request" in request.headers
                 name = "error_part.html" if part else "error.html"
                 # htmx leaves the old part standing when a request fails; this one is an answer.
-                return visit_of(request).page(name, 200 if part else 404, error=error)
+                return (await visit_of(request)).page(name, 200 if part else 404, error=error)
 
         return handle

@@ -84,7 +84,8 @@ class Desk:
             case "running":
                 level, says = "info", f"{operation.kind} begun"
             case "done":
-                level, says = "info", f"{operation.kind} done"
+                verdict = (operation.result or {}).get("verdict")
+                level, says = "info", f"{operation.kind} done" + (f": {verdict}" if verdict else "")
             case "failed":
                 level, says = "bad", f"{operation.kind} failed: {(operation.error or {}).get('message', '')}"
         remedy = (operation.error or {}).get("remedy", "")
@@ -114,4 +115,9 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
-TheDesk = Annotated[Desk, Depends(desk_of)]
+async def _given(request: Request) -> Desk:
+    """The same for routers. Not a plain function: FastAPI would send each request through a thread to call it."""
+    return desk_of(request)
+
+
+TheDesk = Annotated[Desk, Depends(_given)]

@@ -42,6 +42,16 @@ export function beginSwaps(live) {
   document.body.addEventListener("htmx:beforeRequest", (event) => {
     if (polls(event.detail.elt) && (live.paused || document.hidden)) event.preventDefault();
   });
+  const failed = (says) => (event) => {
+    if (polls(event.detail.elt)) return; // what was there is still there, and the banner tells of a service that is gone
+    const told = document.createElement("p");
+    told.className = "alarm";
+    told.setAttribute("role", "alert");
+    told.textContent = says;
+    event.detail.target.replaceChildren(told);
+  };
+  document.body.addEventListener("htmx:responseError", failed("The service could not answer this; its log says why. Reload the page to ask again."));
+  document.body.addEventListener("htmx:sendError", failed("The service does not answer. Reload the page to ask again."));
   document.body.addEventListener("htmx:configRequest", (event) => {
     const form = event.detail.elt;
     if (!form.matches("form.filters")) return;
