@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.connect_paper import PaperService, PaperTopic, asked
+from tests.connect_paper import PaperService, PaperStore, PaperTopic, asked
 from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms
 
+from twinlog.model.connectors import Leader
 from twinlog.surface.rest.desk import Desk
 
 FILE = "clusters = F, G\nbootstrap.servers = k:9092\nF->G.enabled = true\ntopics = filed\ntasks.max = 2\n"
@@ -422,6 +423,19 @@ def test_a_service_that_stands_by_runs_nothing_and_takes_over(topic: PaperTopic)
             assert not first.steward.active
             assert other.delete("/connectors/c").status_code == 204
             await_links(second, "F->G")
+
+
+def test_a_service_is_not_ready_before_it_is_known_who_leads(topic: PaperTopic):
+    topic.stores.append(PaperStore(topic, lambda _: None, lambda: None))  # somebody is before us in the line
+    service = PaperService(topic)
+    with asked(service, active=False) as client:
+        said = client.get("/health")
+        assert (said.status_code, said.json()["status"]) == (503, "starting")
+        topic.shelf = topic.shelf.take(*topic.shelf.leader_record(Leader("before", service.steward.url)))
+        topic.stores[1].on_news(topic.shelf)
+        assert client.get("/health").status_code == 503, "who led at this address before is no more"
+        topic.stores[1].on_turn()
+        wait_until(lambda: client.get("/health").status_code, lambda code: code == 200, within_s=20, what="our turn")
 
 
 @pytest.mark.proves("R7")

@@ -274,6 +274,12 @@ class Steward:
         leader = self._shelf.leader
         return None if leader is None or leader.instance == self.instance else leader.url
 
+    @property
+    def waits_for_its_turn(self) -> bool:
+        """Whether nobody leads yet: at the first start, and when we were here before and were killed."""
+        leader = self._shelf.leader
+        return not self.active and (leader is None or (leader.instance != self.instance and leader.url == self.url))
+
     def names(self) -> list[str]:
         """All connectors, those of the file first."""
         return [one.name for one in self._all()]

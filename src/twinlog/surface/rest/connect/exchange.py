@@ -70,8 +70,9 @@ class ConnectRoute(APIRoute):
                 return await inner(request)
             except TwinlogError as error:
                 status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-                way_out = error.way_out()
-                return refusal(status, f"{error} {way_out}" if way_out else str(error))
+                told, way_out = str(error), error.way_out()
+                pause = "" if told.endswith((".", "`")) else "."
+                return refusal(status, f"{told}{pause} {way_out}" if way_out else told)
 
         return handle
 

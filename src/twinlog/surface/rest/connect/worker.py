@@ -46,6 +46,9 @@ async def health(request: Request) -> Response:
     steward = steward_of(request)
     if steward.trouble is not None:
         return JSONResponse({"status": "starting", "message": f"Not ready: {steward.trouble}"}, 503)
+    if steward.waits_for_its_turn:
+        told = f"Not ready: it is not decided yet who runs the links of the group {steward.group}"
+        return JSONResponse({"status": "starting", "message": told}, 503)
     if missing := ", ".join(steward.unserved):
         told = f"{steward.leader_url} leads the group {steward.group} and its file has no {missing}: nobody copies them"
         return JSONResponse({"status": "unhealthy", "message": told}, 500)
