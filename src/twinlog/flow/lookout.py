@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import TwinlogError
@@ -126,6 +126,7 @@ class Sight:
     switches_trouble: str | None = None
     movements: dict[TopicPartition, Movement] = field(default_factory=dict)
     group_movements: dict[str, Movement] = field(default_factory=dict)
+    derived: dict[str, tuple[LinkStatus, Any]] = field(default_factory=dict)  # what faces made of which look
     _seen: dict[TopicPartition, deque[Seen]] = field(default_factory=dict)
     _groups_seen: dict[tuple[str, TopicPartition], deque[Seen]] = field(default_factory=dict)
     _moved_at: float = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from twinlog.model.ledger import ChoreNote, Engine, FaultEntry
@@ -46,7 +47,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True)
 class LinkStatus:
-    """One link as anybody with access to both clusters can see it."""
+    """One link as anybody with access to both clusters can see it. What follows from it is worked out once."""
 
     link: str
     engine: Engine | None
@@ -63,18 +64,18 @@ class LinkStatus:
     stages: Mapping[Stage, Durations] = field(default_factory=dict)  # how long records took lately
     stage_totals: Mapping[Stage, Durations] = field(default_factory=dict)  # since this link is looked at
 
-    @property
+    @cached_property
     def faults(self) -> tuple[FaultEntry, ...]:
         """Everything that is faulted, partitions first."""
         return tuple(p.fault for p in self.partitions if p.fault is not None) + self.problems
 
-    @property
+    @cached_property
     def lag(self) -> int | None:
         """Offsets not yet copied over all partitions; None when any of them is unknown."""
         lags = [p.lag for p in self.partitions]
         return None if any(lag is None for lag in lags) else sum(lag for lag in lags if lag is not None)
 
-    @property
+    @cached_property
     def state(self) -> LinkState:
         """The worst thing that is true."""
         return judge(self)

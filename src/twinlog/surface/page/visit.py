@@ -56,7 +56,7 @@ class Visit:
 
 
 async def visit_of(request: Request) -> Visit:
-    """The visit that a request is. Not a plain function: FastAPI would send each request through a thread for it."""
+    """The visit that a request is. Not a plain function: FastAPI would call it in a thread."""
     who: Who | None = request.scope.get("twinlog.who")
     return Visit(desk_of(request), None if who is None or who.name == NOBODY.name else who)
 

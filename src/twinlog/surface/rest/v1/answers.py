@@ -319,10 +319,18 @@ def faults_of(status: LinkStatus) -> list[Fault]:
 
 
 def topics_of(sight: Sight) -> list[TopicRow]:
-    """All topics of a link."""
+    """All topics of a link; made once for each look, however many ask."""
     status = sight.status
     if status is None:
         return []
+    made_of, rows = sight.derived.get("topics", (None, []))
+    if made_of is not status:
+        rows = _topics(sight, status)
+        sight.derived["topics"] = (status, rows)
+    return rows
+
+
+def _topics(sight: Sight, status: LinkStatus) -> list[TopicRow]:
     exposures = {one.topic: one for one in status.exposure.topics} if status.exposure else {}
     by_topic: dict[str, list[PartitionStatus]] = {}
     for part in status.partitions:
