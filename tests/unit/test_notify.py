@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from twinlog.surface.cli.notify import Supervisor
+from twinlog.surface.cli.notify import Supervisor, known_phases
 
 
 @pytest.fixture
@@ -32,6 +32,21 @@ def test_the_watchdog_is_for_the_process_that_it_names():
     assert Supervisor.of(wanted) == Supervisor("/s", 30.0)
     assert Supervisor.of({**wanted, "WATCHDOG_PID": str(os.getpid())}) == Supervisor("/s", 30.0)
     assert Supervisor.of({**wanted, "WATCHDOG_PID": "1"}) == Supervisor("/s", None)
+
+
+@pytest.mark.parametrize(
+    ("phases", "to_run", "waited_s", "known"),
+    [
+        (["starting"], ["a->b"], 1, ["starting"]),
+        ([], ["a->b"], 60, None),
+        ([], [], 1, []),
+        ([], None, 1, None),
+        ([], None, 60, []),
+    ],
+    ids=["links run", "links are to come", "there are none", "whose they are is open", "another service has them"],
+)
+def test_a_service_is_not_ready_before_it_is_known_which_links_it_runs(phases, to_run, waited_s, known):
+    assert known_phases(phases, to_run, waited_s) == known
 
 
 def test_ready_is_said_once_and_only_when_no_link_is_starting(listener: socket.socket):

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
+from twinlog.connectors.steward import Steward
 from twinlog.errors import ExtraMissing
 from twinlog.service import Service, chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
@@ -33,6 +34,7 @@ class Door:
 
     sock: socket.socket
     file: Resolved
+    _keeper: Steward | None = None
 
     @classmethod
     def open(cls, listen: str, file: Resolved) -> Door:
@@ -42,12 +44,19 @@ class Door:
             _need_otel()
         return cls(bind(listen, file.service.http), file)
 
+    @property
+    def to_run(self) -> tuple[str, ...] | None:
+        """The links that are ours to run; None while another service has them, or nobody knows."""
+        if self._keeper is None or not self._keeper.active:
+            return None
+        return tuple(link.name for link in self._keeper.plan.links)
+
     @asynccontextmanager
     async def standing(self, service: Service) -> AsyncIterator[Take]:
         """Answer while the block lasts; yields what is to be done with a changed file."""
         settings = self.file.service.http
         address = address_of(self.sock, settings)
-        keeper = steward(service, self.file, uuid.uuid4().hex[:12], address)
+        keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], address)
         await keeper.use_file(self.file)
         rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links)
         past = chronicle(self.file, lambda: keeper.active)

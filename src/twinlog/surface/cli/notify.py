@@ -19,6 +19,19 @@ from typing import Final
 _LOOK_SECONDS: Final = 0.5
 Phases = Callable[[], Sequence[str] | None]
 """The phase of each link; None while it is not known yet which there are."""
+_STANDS_BY_SECONDS: Final = 15.0
+"""Longer than it takes to be given the links of a service that is gone."""
+
+
+def known_phases(phases: Sequence[str], to_run: Sequence[str] | None, waited_s: float) -> list[str] | None:
+    """Return the phases, or None while some are to come. `to_run`: the links that are ours, None while that is open.
+
+    Whoever waited in vain stands by, or waits for the store, and that is in order.
+    """
+    if phases:
+        return list(phases)
+    nothing_to_run = waited_s > _STANDS_BY_SECONDS if to_run is None else not to_run
+    return [] if nothing_to_run else None
 
 
 @dataclass

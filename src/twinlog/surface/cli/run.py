@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from twinlog.errors import EngineDied, Finding, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli.effects import DryRun, would
-from twinlog.surface.cli.notify import Supervisor
+from twinlog.surface.cli.notify import Supervisor, known_phases
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_event, print_findings
 
@@ -119,14 +119,14 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
         take: Take = _taker(service)
         if door is not None:
             take = await stack.enter_async_context(door.standing(service))
-        supervisor = Supervisor.of(os.environ)
+        supervisor, began = Supervisor.of(os.environ), time.monotonic()
         reading: Reading = contextlib.nullcontext if supervisor is None else supervisor.reloading
         beside = [
             asyncio.create_task(_watch(service, say, told)),
             asyncio.create_task(_follow_file(service, watch, asked, output, take=take, reading=reading)),
         ]
         if supervisor is not None:
-            beside.append(asyncio.create_task(supervisor.follow(lambda: _phases(service, door))))
+            beside.append(asyncio.create_task(supervisor.follow(lambda: _phases(service, door, began))))
         try:
             await service.run()
         finally:
@@ -136,10 +136,11 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
             _tell(service, say, told)
 
 
-def _phases(service: Service, door: Door | None) -> list[str] | None:
-    """Of all links; one that stands by has none and is ready all the same."""
+def _phases(service: Service, door: Door | None, began: float) -> list[str] | None:
     phases = [engine.phase for engine in service.engines]
-    return phases if phases or door is not None else None
+    if door is None:
+        return phases or None
+    return known_phases(phases, door.to_run, time.monotonic() - began)
 
 
 def _taker(service: Service) -> Take:
