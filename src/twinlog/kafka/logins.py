@@ -1,0 +1,23 @@
+"""Whether librdkafka, as it was built here, can log in the way that the settings ask for. Nothing is sent."""
+
+from __future__ import annotations
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from twinlog.config.settings import ClientSettings
+from twinlog.errors import LoginUnavailable
+
+
+def see_provider(settings: ClientSettings) -> None:
+    """Ask a client that knows no broker. Raises LoginUnavailable with what the library says."""
+    options = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": str(settings.security.sasl_mechanism),
+        "sasl.kerberos.kinit.cmd": "",
+        "log_level": 0,
+    }
+    try:
+        AdminClient(options)
+    except KafkaException as error:
+        raise LoginUnavailable(settings.cluster, error.args[0].str()) from error

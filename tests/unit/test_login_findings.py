@@ -1,0 +1,35 @@
+"""What `twinlog validate` says of logins that this machine cannot do."""
+
+from __future__ import annotations
+
+import pytest
+
+from twinlog.config.resolve import resolve
+from twinlog.config.settings import LinkSettings
+from twinlog.sync.logins import login_findings
+
+JAAS = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
+KERBEROS = {"sasl.mechanism": "GSSAPI", "sasl.kerberos.service.name": "kafka", "sasl.jaas.config": JAAS}
+PASSWORD = {
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.jaas.config": 'ScramLoginModule required username="me" password="secret";',
+}
+
+
+def link_into(login: dict[str, str]) -> LinkSettings:
+    lines = ["clusters = A, B", "A.bootstrap.servers = a:1", "B.bootstrap.servers = b:1", "A->B.enabled = true"]
+    lines += [f"B.{key} = {value}" for key, value in ({"security.protocol": "SASL_PLAINTEXT"} | login).items()]
+    (link,) = resolve("\n".join(lines).encode(), "f", (), {}).links
+    return link
+
+
+@pytest.mark.proves("R14")
+def test_a_login_without_its_libraries_is_told_once_with_all_that_is_missing_and_the_way_out() -> None:
+    (finding,) = login_findings([link_into(KERBEROS)], "links.properties")
+    assert (finding.level, finding.key) == ("warning", "B.sasl.mechanism")
+    for words in ("SASL mechanism GSSAPI", "package gssapi", "pip install gssapi", "choose SCRAM"):
+        assert words in finding.sentence
+
+
+def test_logins_that_every_installation_can_do_are_not_spoken_of() -> None:
+    assert login_findings([link_into(PASSWORD)], "links.properties") == []
