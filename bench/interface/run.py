@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from bench.clusters import two_clusters
 from bench.copying import MirrorFailed
-from bench.goals import interface_goal
+from bench.goals import interface_goals
 from bench.latency.percentiles import RANKS
 from bench.latency.run import PARTITIONS, LatencyRun, Times, await_probes, consume, producing, send_probes
 from bench.options import Options
@@ -119,8 +119,9 @@ def _await_answers(process: subprocess.Popen[bytes], errand: Errand, port: int) 
 def _section(runs: dict[str, list[LatencyRun]], asked: list[Readers], times: Times) -> Iterator[str]:
     medians = {name: {p: statistics.median(run.ms[p] for run in some) for p in RANKS} for name, some in runs.items()}
     yield "### Goals"
-    goal = interface_goal(medians[QUIET]["p99"], medians[ASKED]["p99"])
-    yield table(["goal", "wanted", "got", "verdict"], [goal.row])
+    rate = statistics.median(one.answered / one.seconds for one in asked)
+    goals = interface_goals(medians[QUIET]["p99"], medians[ASKED]["p99"], rate / RATE)
+    yield table(["goal", "wanted", "got", "verdict"], (goal.row for goal in goals))
     yield "### Milliseconds from producer to consumer"
     yield (
         f"{RECORDS_PER_SECOND:,} records/s of 100 B, {PARTITIONS} partitions, {times.seconds:.0f} s a turn after "

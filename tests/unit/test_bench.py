@@ -11,7 +11,7 @@ from bench.census import Census
 from bench.copying import CopyRun
 from bench.cost import Meter
 from bench.datasets import SETS, DataSet, Flavour, encoded
-from bench.goals import CopyFigures, copy_goals, interface_goal, latency_goals
+from bench.goals import CopyFigures, copy_goals, interface_goals, latency_goals
 from bench.latency.percentiles import percentiles
 from bench.report import amount, table
 from tests.load.waiting import wait_until
@@ -54,8 +54,12 @@ def test_goals_beside_mirrors_that_did_not_run_are_left_out():
     assert list(copy_goals("x", "small-lz4", tiny=False, figures={"raw": _figures(1)})) == []
 
 
-def test_readers_may_cost_a_fifth():
-    assert [interface_goal(10.0, asked).reached for asked in (9.0, 12.0, 12.1)] == [True, True, False]
+def test_readers_may_cost_a_fifth_and_must_be_answered():
+    def reached(asked_ms, answered):
+        return [goal.reached for goal in interface_goals(10.0, asked_ms, answered)]
+
+    assert [reached(asked, 1.0)[0] for asked in (9.0, 12.0, 12.1)] == [True, True, False]
+    assert [reached(9.0, answered)[1] for answered in (0.94, 0.95)] == [False, True]
 
 
 def test_tiny_batches_are_not_held_to_the_raw_ceiling():
