@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from confluent_kafka import Producer
 from tests.ends import Ends
 from tests.load.waiting import wait_until
 from tests.threads import engine_running
+from typer.testing import CliRunner
 
 from twinlog.flow.observe import Observer
 from twinlog.model.health import LinkStatus
 from twinlog.model.stage_times import STAGES
 from twinlog.service import observer
+from twinlog.surface.cli.main import app
 
 
 def look(eyes: Observer) -> LinkStatus:
@@ -39,6 +42,12 @@ def await_whole(eyes: Observer, records: int) -> LinkStatus:
     )
 
 
+def asked(ends: Ends, folder: Path, form: str) -> str:
+    answer = CliRunner().invoke(app, ["status", "-c", str(ends.write_file(folder)), "-o", form])
+    assert answer.exit_code == 0, answer.output
+    return answer.stdout
+
+
 @pytest.mark.proves("R7")
 def test_every_new_record_is_counted_in_every_stage_and_history_is_not(
     make_ends: Callable[..., Ends], tmp_path: Path
@@ -58,7 +67,11 @@ def test_every_new_record_is_counted_in_every_stage_and_history_is_not(
         # Stages follow each other: none is longer than the way it is a part of.
         parts = [status.stage_totals[stage].total_us / counts[stage] for stage in ("copied", "whole")]
         assert 0 < parts[0] <= parts[1]
-        assert status.stages["copied"].quantile_ms(0.99) is not None
+        told = json.loads(asked(ends, tmp_path, "json"))[0]["stages"]
+        assert list(told) == list(STAGES)
+        assert told["copied"]["records"] == 30
+        assert 0 < told["copied"]["p50_ms"] <= told["copied"]["p99_ms"]
+        assert "ms (p50 / p99)" in asked(ends, tmp_path, "wide")
     with engine_running(ends.link, tmp_path):
         send(ends, topic, 5)
         after = await_whole(eyes, 35)  # what the owners before had counted is not forgotten
