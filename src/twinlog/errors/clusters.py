@@ -44,8 +44,8 @@ class LoginUnavailable(ClusterError):
     code = "LOGIN_UNAVAILABLE"
     says = "{cluster}: {problem}"
     remedy = (
-        "Install Kerberos, then `pip install gssapi` and `pip install --no-binary confluent-kafka confluent-kafka` "
-        "against a librdkafka with SASL; or choose SCRAM or OAUTHBEARER."
+        "Install Kerberos, then `pip install gssapi`, and `pip install --no-binary confluent-kafka confluent-kafka` "
+        "against a librdkafka of that version that was built with libsasl2; or choose SCRAM, OAUTHBEARER or mutual TLS."
     )
 
 
