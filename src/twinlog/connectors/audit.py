@@ -9,7 +9,9 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -31,6 +33,20 @@ class Who:
     def may(self, needed: Role) -> bool:
         """Whether they may do what needs this role."""
         return RANKS[self.role] >= RANKS[needed]
+
+
+_NOTED: ContextVar[bool] = ContextVar("noted", default=False)
+"""Whether the request that is being answered was written down, so that the gate writes only what nobody else did."""
+
+
+@contextmanager
+def order_under_way() -> Iterator[Callable[[], bool]]:
+    """Around one request; what it yields tells whether somebody wrote it down."""
+    before = _NOTED.set(False)
+    try:
+        yield _NOTED.get
+    finally:
+        _NOTED.reset(before)
 
 
 NOBODY = Who("anonymous", "admin")
@@ -56,6 +72,7 @@ class Audit:
         outcome: str = "done",
     ) -> None:
         """Write one entry; `before` and `after` must be masked already."""
+        _NOTED.set(True)
         entry = {
             "at_ms": int(time.time() * 1000),
             **asdict(who),

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from twinlog.config.service_settings import HttpSettings
-from twinlog.connectors.audit import NOBODY, Audit, Role, Who
+from twinlog.connectors.audit import NOBODY, Audit, Role, Who, order_under_way
 from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
 
@@ -29,6 +29,7 @@ OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 """Asked by machines that cannot log in; they tell nothing but yes or no."""
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPERATING: Final = ("/pause", "/resume", "/restart", "/stop")
+_REFUSED: Final = 400
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="twinlog", charset="UTF-8"'}
 
 
@@ -75,10 +76,26 @@ class Gate:
             await self._app(scope, receive, send)
             return
         refused = await self._look(scope)
-        if refused is None:
+        if refused is not None:
+            await refused(scope, receive, send)
+        elif scope["method"] in _READING:
             await self._let_in(scope, receive, send)
         else:
-            await refused(scope, receive, send)
+            await self._let_order_in(scope, receive, send)
+
+    async def _let_order_in(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """An order that was refused before anybody looked at it is written down, too."""
+        answered = 0
+
+        async def watched(message: MutableMapping[str, Any]) -> None:
+            nonlocal answered
+            answered = message.get("status", answered)
+            await send(message)
+
+        with order_under_way() as is_noted:
+            await self._let_in(scope, receive, watched)
+            if answered >= _REFUSED and not is_noted():
+                self._audit.note(scope["twinlog.who"], scope["method"], scope["path"], outcome=f"refused: {answered}")
 
     async def _look(self, scope: Scope) -> Any:
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinlog.audit.verify_plan import VerifyWish
 from twinlog.connectors.audit import NOBODY, Who
-from twinlog.errors import UsageError
+from twinlog.errors import TwinlogError, UsageError
 from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.switch_plan import Facts, Plan
 from twinlog.recovery.switching import reports
@@ -235,8 +235,28 @@ def _confirmed(link: str, said: str) -> None:
 def _begin(desk: Desk, request: Request, asked: tuple[Kind, str, BaseModel], key: str, work: Work) -> Response:
     kind, link, wish = asked
     who: Who = request.scope.get("twinlog.who") or NOBODY
-    operation = desk.operations.start(Operation(kind, link, wish.model_dump(), who.name, key), work)
-    if desk.audit is not None:
+    wanted = Operation(kind, link, wish.model_dump(), who.name, key)
+    operation = desk.operations.start(wanted, _audited(desk, who, work))
+    if desk.audit is not None and operation is wanted:
         desk.audit.note(who, f"begin {kind}", link, after=operation.asked, outcome=f"operation {operation.id}")
     answer = operation_of(operation).model_dump()
     return JSONResponse(answer, 202, headers={"Location": f"/v1/operations/{operation.id}"})
+
+
+def _audited(desk: Desk, who: Who, work: Work) -> Work:
+    """The same work, with its end written down."""
+
+    async def watched(operation: Operation) -> dict[str, Any]:
+        outcome = "failed"
+        try:
+            result = await work(operation)
+            outcome = "done"
+        except TwinlogError as error:
+            outcome = f"failed: {error.code}"
+            raise
+        finally:
+            if desk.audit is not None:
+                desk.audit.note(who, f"end {operation.kind}", operation.link, after=operation.asked, outcome=outcome)
+        return result
+
+    return watched
