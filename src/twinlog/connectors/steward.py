@@ -19,12 +19,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from twinlog.config.changes import Change
-from twinlog.config.connector_set import LinkPlan, check_connector, connectors_of, link_name, plan_links
-from twinlog.config.masking import left_masked, masked, unmasked
+from twinlog.config.connector_set import LinkPlan, connectors_of, link_name, plan_links
+from twinlog.config.masking import masked, unmasked
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.connectors.audit import Audit, Who
 from twinlog.connectors.levels import LEVELS, is_ours, level_of, set_level
+from twinlog.connectors.refusals import check_alone, invalid
 from twinlog.connectors.states import ConnectorStatus, EngineSight, judge
 from twinlog.errors import (
     ConnectorExists,
@@ -35,7 +36,7 @@ from twinlog.errors import (
     TwinlogError,
     UsageError,
 )
-from twinlog.model.connectors import COPYING, Connector, Leader, LevelOrder, Shelf, TargetState, kind_of
+from twinlog.model.connectors import COPYING, Connector, Leader, LevelOrder, Shelf, TargetState
 from twinlog.model.naming import HEARTBEATS
 
 log = logging.getLogger("twinlog.connectors")
@@ -437,18 +438,7 @@ class Steward:
 
     async def _checked(self, one: Connector) -> Connector:
         """Refuse what could not run: by itself, beside the others, or on this machine."""
-        chosen = one.config.get("connector.class", "")
-        if kind_of(chosen) is None:
-            raise ConnectorRefused(one.name, unknown_class(chosen))
-        errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(one.config)]
-        findings = await asyncio.to_thread(check_connector, one, self.environment)
-        errors += [
-            one.sentence if one.key is None else f"Invalid value for configuration {one.key}: {one.sentence}"
-            for one in findings
-            if one.level == "error"
-        ]
-        if errors:
-            raise ConnectorRefused(one.name, invalid(errors))
+        await asyncio.to_thread(check_alone, one, self.environment)
         others = [other for other in self._stored() if other.name != one.name]
         plan = await asyncio.to_thread(plan_links, self._file, [*others, one], self._shelf.state_of, self.environment)
         # A chore may come before its link; everything else that is wrong now stays wrong.
@@ -474,23 +464,3 @@ class Steward:
         if self._store is None:
             raise NotActive(self.group, "the links topic was not read yet")
         return await asyncio.to_thread(self._store.append, records)
-
-
-def invalid(errors: Sequence[str]) -> str:
-    """Connect's sentence about settings that are wrong."""
-    listed = "\n".join(errors)
-    return (
-        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n{listed}\n"
-        "You can also find the above list of errors at the endpoint "
-        "`/connector-plugins/{connectorType}/config/validate`"
-    )
-
-
-def unknown_class(name: str) -> str:
-    """What is said about a class that nobody has."""
-    if not name.strip():
-        return "Connector config contains no connector type: connector.class is missing"
-    return (
-        f"Failed to find any class that implements Connector and which name matches {name}; available are "
-        "MirrorSourceConnector, MirrorCheckpointConnector, MirrorHeartbeatConnector and ReplicatorSourceConnector"
-    )

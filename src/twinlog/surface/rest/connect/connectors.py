@@ -11,7 +11,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from twinlog.config.masking import masked
-from twinlog.connectors.steward import Steward, invalid
+from twinlog.connectors.refusals import invalid
+from twinlog.connectors.steward import Steward
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import TargetState
 from twinlog.surface.rest.connect.exchange import (

@@ -13,7 +13,7 @@ from twinlog.config.connector_set import check_connector
 from twinlog.config.keys import Key, Scope, Supported
 from twinlog.config.masking import is_secret, masked
 from twinlog.config.values import Flag, Regexes, Whole, Words
-from twinlog.connectors.steward import unknown_class
+from twinlog.connectors.refusals import unknown_class
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import CLASSES, Connector, kind_of
 from twinlog.surface.rest.connect.exchange import (

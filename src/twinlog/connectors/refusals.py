@@ -1,0 +1,45 @@
+"""Why a connector cannot be made, in Connect's sentences: what is wrong with it by itself. Blocks: it reads files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from twinlog.config.connector_set import check_connector
+from twinlog.config.masking import left_masked
+from twinlog.errors import ConnectorRefused
+from twinlog.model.connectors import Connector, kind_of
+
+
+def check_alone(one: Connector, environment: Mapping[str, str]) -> None:
+    """Refuse what could not run, whatever runs beside it. Raises ConnectorRefused."""
+    chosen = one.config.get("connector.class", "")
+    if kind_of(chosen) is None:
+        raise ConnectorRefused(one.name, unknown_class(chosen))
+    errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(one.config)]
+    errors += [
+        found.sentence if found.key is None else f"Invalid value for configuration {found.key}: {found.sentence}"
+        for found in check_connector(one, environment)
+        if found.level == "error"
+    ]
+    if errors:
+        raise ConnectorRefused(one.name, invalid(errors))
+
+
+def invalid(errors: Sequence[str]) -> str:
+    """Connect's sentence about settings that are wrong."""
+    listed = "\n".join(errors)
+    return (
+        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n{listed}\n"
+        "You can also find the above list of errors at the endpoint "
+        "`/connector-plugins/{connectorType}/config/validate`"
+    )
+
+
+def unknown_class(name: str) -> str:
+    """What is said about a class that nobody has."""
+    if not name.strip():
+        return "Connector config contains no connector type: connector.class is missing"
+    return (
+        f"Failed to find any class that implements Connector and which name matches {name}; available are "
+        "MirrorSourceConnector, MirrorCheckpointConnector, MirrorHeartbeatConnector and ReplicatorSourceConnector"
+    )
