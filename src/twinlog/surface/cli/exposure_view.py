@@ -26,7 +26,8 @@ def headline(exposure: LinkExposure) -> Text:
     if total.records is None:
         return line.append("nobody knows what would be lost: its ends were never seen.", "red")
     at_least = "at least " if total.unknown or not exposure.live else "at most "
-    line.append(f"{at_least}{number(total.records)} records ({size(total.bytes)}) would be lost", "red")
+    records = f"{number(total.records)} record{'' if total.records == 1 else 's'}"
+    line.append(f"{at_least}{records} ({size(total.bytes)}) would be lost", "red")
     line.append(f"; everything older than {duration(total.seconds)} is copied")
     if not exposure.live and total.known_at_ms is not None:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(total.known_at_ms / 1000))

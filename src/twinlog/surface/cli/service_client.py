@@ -24,7 +24,7 @@ TOKEN_VARIABLE: Final = "TWINLOG_TOKEN"  # noqa: S105  the name of a variable
 _WITHIN_S: Final = 60.0
 _WAYS: Final = {
     401: "Give a token: --token-file, or TWINLOG_TOKEN; `twinlog user add NAME --token` makes one.",
-    403: "Ask as somebody who may: `twinlog user add NAME --role operator|admin`; links of the file are changed there.",
+    403: "Change a link of the file in the file; for the rest ask as somebody who may (`twinlog user add --role`).",
     404: "`twinlog link list` shows what the service has.",
     409: "Ask again in a few seconds; `twinlog link list` shows how it stands.",
 }

@@ -110,7 +110,8 @@ def _cell(title: str, value: Any) -> Text:
 def print_link(found: dict[str, Any], output: Output) -> None:
     """One link for people; `wide` also prints its config."""
     console = screen(output)
-    console.print(links_table([found], wide=True))
+    for title in (*_BASIC[:-1], *_MORE, _BASIC[-1]):
+        console.print(Text(f"{title.replace('_', ' '):18} ", "bold").append_text(_cell(title, found[title])))
     for fault in found.get("fault_list", ()):
         console.print(Text(f"{fault['code']}  {fault['says']}", "red"), soft_wrap=True)
         console.print(Text(f"  try: {fault['remedy']}"), soft_wrap=True)

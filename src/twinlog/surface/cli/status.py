@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow", "DEGRADED": "red", "FAULTED": "red", "STALLED": "red"}
 BETWEEN_LOOKS_S = 1.2
 _WIDE: Final = 100
-"""Columns of a terminal that hold all columns of the table."""
+"""Columns of a terminal that hold most columns of the table."""
+_UNBOUNDED: Final = 1000
+"""Whoever asks for `wide` gets all of them."""
+_TITLES: Final = (
+    *("link", "state", "lag", "behind", "at risk", "records/s", "faults"),
+    *("MB/s", "topics", "parts", "records at risk", "engine"),
+)
 
 
 def status(
@@ -121,10 +127,10 @@ def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[st
 def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
     """One row per link. A narrow terminal gets fewer columns, not shorter numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    wide = width >= _WIDE
-    titles = ("link", "state", "lag", "behind", "at risk", "records/s", "faults")
-    for title in (*titles, "MB/s", "topics", "parts") if wide else titles:
-        table.add_column(title, justify="left" if title in {"link", "state"} else "right", no_wrap=title != "link")
+    shown = _TITLES if width >= _UNBOUNDED else _TITLES[:10] if width >= _WIDE else _TITLES[:7]
+    for title in shown:
+        left = title in {"link", "state", "engine"}
+        table.add_column(title, justify="left" if left else "right", no_wrap=title != "link")
     for link, status_ in found:
         if isinstance(status_, ClusterError):
             table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * (len(table.columns) - 2))
@@ -140,6 +146,8 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
             number(None if status_.bytes_per_second is None else status_.bytes_per_second / 1e6),
             str(status_.topics),
             str(len(status_.partitions)),
+            number(status_.exposure.total.records if status_.exposure else None),
+            f"{status_.engine.host}:{status_.engine.pid}" if status_.engine else "none",
         )
         table.add_row(*cells[: len(table.columns)])
     return table
@@ -147,7 +155,7 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
 
 def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool, output: Output) -> None:
     console = screen(output)
-    console.print(summary(found, _WIDE if output is Output.WIDE else console.width))
+    console.print(summary(found, _UNBOUNDED if output is Output.WIDE else console.width))
     for link, status_ in found:
         _print_details(console, link, status_, partitions)
         if output is Output.WIDE and not isinstance(status_, ClusterError):
