@@ -301,6 +301,7 @@ class Lookout:
         except Exception as error:
             log.exception("%s: looking at groups", sight.link.name)
             sight.groups_trouble = f"unexpected: {error!r}"
+        self.wake()
 
     async def look_at_switches(self, sight: Sight) -> None:
         """One look at the switch log of a link, now."""
@@ -315,6 +316,7 @@ class Lookout:
             before, sight.switches, sight.switches_trouble = sight.switches, found, None
             known_ms = [one.at_ms for one in self.events if one.link == sight.link.name and one.kind == "switch"]
             self.tell(_switch_events(sight.link.name, before, found, max(known_ms, default=None)))
+        self.wake()
 
     def tell(self, events: Iterable[Event]) -> None:
         """Add what happened."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Hashable
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from fastapi.responses import Response
+from pydantic import BaseModel, Field, TypeAdapter
 
 from twinlog.errors import ClusterUnreachable
 from twinlog.model.event_log import before_id
@@ -30,6 +32,7 @@ from twinlog.surface.rest.v1.tables import Part, TheWish, Wish, part_of
 
 router = APIRouter(prefix="/v1", route_class=V1Route, tags=["links"], responses=PROBLEMS)
 
+_SUMMARIES: Final = TypeAdapter(list[LinkSummary])
 TOPIC_SORTS = ("topic", "partitions", "lag_records", "rpo_seconds", "records", "bytes", "state", "faults", "skipped")
 PARTITION_SORTS = ("topic", "partition", "lag", "records", "bytes", "state", "source_next", "source_end", "target_next")
 GROUP_SORTS = ("group", "topic", "partition", "source_offset", "target_offset", "re_read", "movement", "translation")
@@ -98,23 +101,32 @@ class Setting(BaseModel):
     line: int | None
 
 
-@router.get("/links")
-def list_links(desk: TheDesk) -> list[LinkSummary]:
+async def _kept(desk: Desk, asked: tuple[Hashable, ...], make: Callable[[], bytes]) -> Response:
+    """What every dashboard asks for, made once for all of them."""
+    links = tuple(link.name for link in desk.rooms.links())
+    return Response(await desk.shelf.get((asked, links), make), media_type="application/json")
+
+
+@router.get("/links", response_model=list[LinkSummary])
+async def list_links(desk: TheDesk) -> Response:
     """Every link in a line."""
-    return [answers.summary_of(sight) for sight in desk.sights()]
+    return await _kept(desk, ("links",), lambda: _SUMMARIES.dump_json([*map(answers.summary_of, desk.sights())]))
 
 
-@router.get("/links/{link}")
-def show_link(link: str, desk: TheDesk) -> LinkDetail:
+@router.get("/links/{link}", response_model=LinkDetail)
+async def show_link(link: str, desk: TheDesk) -> Response:
     """One link: state and its cause, what is at risk, chores, faults."""
-    return answers.detail_of(desk.sight(link))
+    return await _kept(desk, ("link", link), lambda: answers.detail_of(desk.sight(link)).model_dump_json().encode())
 
 
-@router.get("/links/{link}/topics")
-def list_topics(link: str, desk: TheDesk, wish: TheWish) -> TopicList:
+@router.get("/links/{link}/topics", response_model=TopicList)
+async def list_topics(link: str, desk: TheDesk, wish: TheWish) -> Response:
     """The mirrored topics, a page at a time."""
-    part = topic_part(desk, link, wish)
-    return TopicList(**vars(part))
+
+    def make() -> bytes:
+        return TopicList(**vars(topic_part(desk, link, wish))).model_dump_json().encode()
+
+    return await _kept(desk, ("topics", link, *wish.model_dump().values()), make)
 
 
 def topic_part(desk: Desk, link: str, wish: Wish) -> Part[TopicRow]:
