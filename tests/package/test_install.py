@@ -179,8 +179,14 @@ def as_documented(servers: dict[str, str]) -> str:
         for alias, at in servers.items():
             example = example.replace(f"{alias}:9092", at)  # noqa: PLW2901  one address after the other
         if "translate_offsets(" in example:
-            # The first checkpoint is told some seconds after the record is there.
-            script += "import time\nwhile not west.translate_offsets('billing', source='east'): time.sleep(0.2)\n"
+            # A group that was ahead of the copy is told of again once the copy has caught up.
+            script += "import time\nstands = lambda: west.translate_offsets('billing', source='east').values()\n"
+            script += f"while [at.offset for at in stands()] != [{READ}]: time.sleep(0.2)\n"
+        if "translate_by_timestamps(" in example:
+            # A topic that was made a moment ago may have no leader yet.
+            script += "from twinlog.client import ClusterError\nstands = None\nwhile stands is None:\n    try:\n"
+            script += "        stands = west.translate_by_timestamps('billing', source='east')\n"
+            script += "    except ClusterError:\n        time.sleep(0.2)\n"
         script += example
         if "consumer.assign(" in example:
             script += "print('next:', consumer.poll(60).value().decode())\nconsumer.close()\n"

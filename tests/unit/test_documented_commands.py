@@ -24,8 +24,7 @@ def commands(text: str) -> Iterator[str]:
     """What is to be typed: lines of code blocks, after a prompt perhaps, and code within prose."""
     for block in re.findall(r"^```(?:console|sh|bash|)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         for line in re.sub(r"\\\n\s*", "", block).splitlines():
-            # A remark is set off by a `#` or, where the block is a table, by a wide gap.
-            typed = re.split(r"\s#\s|\s{3,}", line.removeprefix("$ "))[0]
+            typed = re.split(r"\s#\s", line.removeprefix("$ "))[0]
             if found := re.match(r"(?:\w+=\S+ )*(twinlog\b.*)", typed):
                 yield found[1]
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
