@@ -16,6 +16,7 @@ from twinlog.surface.page.needs import needs_of
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.progress import progress_of
 from twinlog.surface.page.words import moment, prose, tone, zone
+from twinlog.surface.rest.v1.answers import summary_of
 
 NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{1,30}", fullmatch=True), min_size=2, max_size=14, unique=True)
 
@@ -96,6 +97,29 @@ def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
     assert "on.gap" in told[0].remedy
     assert told[1].remedy == "Is it up?"
     assert needs_of(sights(PaperRooms(faulted=False))).told == ()
+
+
+def test_a_link_that_rests_is_told_unless_it_was_switched_away() -> None:
+    for phase, told in (("stopped", ["it is stopped: nothing is copied"]), ("switched", [])):
+        found = sights(PaperRooms(faulted=False))[:1]
+        status = found[0].status
+        assert status is not None
+        assert status.engine is not None
+        found[0].status = dataclasses.replace(status, engine=status.engine.model_copy(update={"phase": phase}))
+        assert [need.says for need in needs_of(found).told] == told
+
+
+@pytest.mark.proves("R14")
+def test_a_silent_engine_is_named() -> None:
+    found = sights(PaperRooms(faulted=False))[:1]
+    status = found[0].status
+    assert status is not None
+    assert status.engine is not None
+    engine = status.engine.model_copy(update={"at_ms": status.now_ms - 90_000})
+    found[0].status = dataclasses.replace(status, engine=engine)
+    assert found[0].status.state == "STALLED"
+    assert needs_of(found).told[0].says == "its engine on mirror-1 (process 4711) has been silent for 90 s"
+    assert summary_of(found[0]).reason == "its engine has been silent for 90 s"
 
 
 def test_a_thousand_faults_are_a_few_lines() -> None:

@@ -90,8 +90,8 @@ def judge(status: LinkStatus) -> LinkState:
         return "STOPPED"
     if engine.phase == "switched":
         return "SWITCHED"  # the other side is active: standing still is what this link should do
-    if status.now_ms - engine.at_ms > ENGINE_SILENT_MS:
-        return "STALLED"  # the engine is silent: killed, frozen, or cut off from the target
+    if silent_seconds(status) is not None:
+        return "STALLED"
     faulted = sum(1 for p in status.partitions if p.fault is not None)
     if faulted or status.problems:
         return "FAULTED" if faulted == len(status.partitions) and not _moving(status) else "DEGRADED"
@@ -101,6 +101,14 @@ def judge(status: LinkStatus) -> LinkState:
         return "DEGRADED"  # records flow, but something that a failover needs is not kept in step
     waits = bool(status.lag) and engine.phase == "starting"
     return "CATCHING_UP" if waits or (status.lag_seconds or 0) > 30 else "RUNNING"
+
+
+def silent_seconds(status: LinkStatus) -> float | None:
+    """How long its engine has not been heard of: killed, frozen, or cut off from the target. None while it speaks."""
+    engine = status.engine
+    if engine is None or engine.phase in {"stopped", "switched"} or status.now_ms - engine.at_ms <= ENGINE_SILENT_MS:
+        return None
+    return (status.now_ms - engine.at_ms) / 1000
 
 
 def _moving(status: LinkStatus) -> bool:

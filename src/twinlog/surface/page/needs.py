@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from twinlog.flow.lookout import Sight
-from twinlog.model.health import LinkStatus
+from twinlog.model.health import LinkStatus, silent_seconds
+from twinlog.surface.cli.words import duration
 from twinlog.surface.page.words import tone
 from twinlog.surface.rest.v1.answers import faults_of, state_of
 
@@ -53,7 +54,9 @@ def _of(sight: Sight) -> Iterator[Need]:
     if state == "SWITCHED":  # it rests on purpose, and what it says of the side that was left is old
         return
     found = [*_causes(sight, status)]
-    if not found and tone(state) == "bad":
+    if state == "STOPPED":
+        found.append(Need(name, "it is stopped: nothing is copied", tone="warn"))
+    elif not found and tone(state) == "bad":
         found = [Need(name, "no engine has ever run it" if status.engine is None else f"it is {state}")]
     yield from found
     if status.exposure is not None and status.exposure.broken:
@@ -64,7 +67,11 @@ def _of(sight: Sight) -> Iterator[Need]:
 
 def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
     name = sight.link.name
-    trouble = status.source_trouble or (status.engine.trouble if status.engine else None)
+    silent, engine = silent_seconds(status), status.engine
+    if silent is not None and engine is not None:
+        says = f"its engine on {engine.host} (process {engine.pid}) has been silent for {duration(silent)}"
+        yield Need(name, says, "Is the service that runs it alive? `twinlog run` starts it; another one takes over.")
+    trouble = status.source_trouble or (engine.trouble if engine else None)
     if trouble:
         yield Need(name, trouble)
     faults = faults_of(status)

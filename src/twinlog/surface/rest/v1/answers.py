@@ -11,7 +11,7 @@ from twinlog.flow.lookout import Sight
 from twinlog.model.event_log import event_id
 from twinlog.model.exposure import TopicExposure
 from twinlog.model.group_positions import Standing
-from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.health import LinkStatus, PartitionStatus, silent_seconds
 from twinlog.model.history import Band, Event, Sample
 from twinlog.model.movement import Movement, worst
 from twinlog.model.stage_times import figures
@@ -269,7 +269,9 @@ def _summary(sight: Sight) -> dict[str, Any]:
 
 def _reason(status: LinkStatus) -> str:
     """The first thing that is wrong, and how many more there are."""
-    wrong = [fault.says for fault in status.faults]
+    silent = silent_seconds(status)
+    wrong = [] if silent is None else [f"its engine has been silent for {silent:,.0f} s"]
+    wrong += [fault.says for fault in status.faults]
     wrong += [f"{note.chore}: {note.trouble}" for note in status.chores if note.trouble]
     if not wrong:
         return "no engine has ever run it" if status.engine is None else ""
