@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.paper_rooms import PaperRooms
 
 from twinlog.flow.lookout import Sight
+from twinlog.model.switch import StateEntry
+from twinlog.recovery.switching import Standing
 from twinlog.surface.page.needs import needs_of
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.progress import progress_of
@@ -107,6 +109,20 @@ def test_a_link_that_rests_is_told_unless_it_was_switched_away() -> None:
         assert status.engine is not None
         found[0].status = dataclasses.replace(status, engine=status.engine.model_copy(update={"phase": phase}))
         assert [need.says for need in needs_of(found).told] == told
+
+
+@pytest.mark.proves("R14")
+def test_a_link_that_was_switched_away_tells_the_decision_that_holds() -> None:
+    (sight, *_) = sights(PaperRooms(faulted=False))
+    assert sight.status is not None
+    assert sight.status.engine is not None
+    said = {"phase": "switched", "trouble": "east is the active side since generation 1: east is left"}
+    sight.status = dataclasses.replace(sight.status, engine=sight.status.engine.model_copy(update=said))
+    held = {"east->west": "held"}
+    state = StateEntry(pair="east<->west", generation=4, active="west", why="east is lost", at_ms=1, links=held)
+    sight.switches = Standing(state, None, ())
+    reason = "west is the active side since generation 4: east is lost; this link does not copy"
+    assert summary_of(sight).reason == reason
 
 
 @pytest.mark.proves("R14")

@@ -15,6 +15,7 @@ from twinlog.model.health import LinkStatus, PartitionStatus, silent_seconds
 from twinlog.model.history import Band, Event, Sample
 from twinlog.model.movement import Movement, worst
 from twinlog.model.stage_times import figures
+from twinlog.model.switch import held_because
 from twinlog.model.translation import AtOrBefore, Exact
 from twinlog.surface.rest.operations import Operation
 
@@ -238,6 +239,9 @@ def _summary(sight: Sight) -> dict[str, Any]:
     sample = sight.samples[-1] if sight.samples else None
     partitions = status.partitions if status else ()
     engine_trouble = status.engine.trouble if status and status.engine else None
+    if decided is not None and state_of(sight) == "SWITCHED":
+        # An engine that stands still writes nothing more: what it said is as old as the first step of the switch.
+        engine_trouble = held_because(decided, link.name)
     trouble = sight.trouble or (status.source_trouble if status else None) or engine_trouble
     return {
         "link": link.name,
