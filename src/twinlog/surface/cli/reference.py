@@ -26,7 +26,9 @@ _HEAD = """\
 
 This page is generated from the commands themselves (`make reference`); do not edit it by hand.
 
-Answers go to standard output, everything else to standard error. Colours are for terminals only.
+Answers go to standard output, everything else to standard error. Colours and bars are for terminals only. `-o wide`
+shows the columns that a table leaves out; `-o json` and `-o yaml` tell programs the same facts. Whatever changes
+something has `--dry-run`.
 
 | exit code | meaning |
 |--:|---|
@@ -34,11 +36,16 @@ Answers go to standard output, everything else to standard error. Colours are fo
 | 1 | it did not work, or the answer is bad: a link is unhealthy, a check fails, something differs |
 | 2 | the command or the settings file is wrong; nothing was started |
 | 4 | `twinlog run` only: another engine took all links over |
+| 130 | Ctrl-C |
 
 | variable | meaning |
 |---|---|
 | `TWINLOG_CONFIG` | the settings file of commands that are given no `--config` |
-| `TWINLOG_CONTEXT` | the name of such a file, see [context](#twinlog-context) |
+| `TWINLOG_CONTEXT` | the name of such a file or service, see [context](#twinlog-context) |
+| `TWINLOG_SERVICE` | the running service that `twinlog link` talks to |
+| `TWINLOG_TOKEN`, `TWINLOG_TOKEN_FILE` | the token for it, or the file that holds one |
+| `TWINLOG_CA`, `TWINLOG_CERTIFICATE` | with https: certificates to believe, and our own |
+| `NO_COLOR` | no colours, at terminals either |
 | `TWINLOG_LOG` | how much is logged to standard error: `DEBUG`, `INFO`, `WARNING` (the default), `ERROR` |
 
 `twinlog completion` lets the shell complete commands, options, links, topics, groups and contexts.
