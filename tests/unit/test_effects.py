@@ -42,6 +42,12 @@ def test_whatever_changes_something_can_be_tried(name: str):
     assert ("--dry-run" in spellings(COMMANDS[name])) == (name in CHANGING)
 
 
+@pytest.mark.parametrize("name", sorted(READING - {"top", "completion"}))
+def test_whatever_tells_facts_tells_them_in_every_form(name: str):
+    (output,) = [one for one in COMMANDS[name].params if "-o" in one.opts]
+    assert {member.value for member in output.type_descriptor.annotation} == {"table", "wide", "json", "yaml"}
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in os.environ if name.startswith(("TWINLOG_", "XDG_"))]:
