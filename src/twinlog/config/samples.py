@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ class Topology:
     links: tuple[tuple[str, str], ...]
     same_names: bool = False
     """Whether a copy keeps the name of its original."""
+    more: tuple[str, ...] = ()
+    """Lines that only this topology needs."""
 
 
 TOPOLOGIES: Final[Mapping[str, Topology]] = {
@@ -76,6 +79,35 @@ TOPOLOGIES: Final[Mapping[str, Topology]] = {
         (("first", "second"), ("second", "third")),
         same_names=True,
     ),
+    "mesh": Topology(
+        "three clusters, each with each",
+        (
+            "Applications write and read the same names everywhere. A link copies what was born at its source, so that",
+            "every record is on {0}, {1} and {2} once.",
+        ),
+        ("east", "west", "north"),
+        tuple(itertools.permutations(("east", "west", "north"), 2)),
+        same_names=True,
+        more=(
+            "# What came from elsewhere is not sent on: everybody gets it at first hand. In a file that shows the whole",
+            "# mesh this is the default; it is needed where each datacenter has a file with a part of the links.",
+            "provenance.relay = none",
+        ),
+    ),
+    "ring": Topology(
+        "three clusters in a circle",
+        (
+            "As a mesh, with one link into each cluster: a record of {0} reaches {2} by way of {1} and ends there,",
+            "because its headers tell where it has been.",
+        ),
+        ("east", "west", "north"),
+        (("east", "west"), ("west", "north"), ("north", "east")),
+        same_names=True,
+        more=(
+            "# Each link adds a header that says where a record has been; nothing else keeps it from going round.",
+            "provenance.header.enable = true",
+        ),
+    ),
 }
 
 
@@ -123,6 +155,9 @@ def _lines(name: str, topology: Topology, places: Mapping[str, str], links: list
     if topology.same_names:
         yield "# A copy has the name of its original. Without this line it is called SOURCE.TOPIC."
         yield f"replication.policy.class = {IDENTITY}"
+        yield ""
+    if topology.more:
+        yield from topology.more
         yield ""
     yield "# Write the positions of consumer groups on the targets as well, so that they can go on there."
     yield "sync.group.offsets.enabled = true"

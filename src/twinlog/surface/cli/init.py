@@ -22,6 +22,8 @@ class Template(StrEnum):
     HUB = "hub"
     FAN_OUT = "fan-out"
     CHAIN = "chain"
+    MESH = "mesh"
+    RING = "ring"
 
 
 def init(
