@@ -69,7 +69,7 @@ def complaints(page: Page) -> list[str]:
 def _shoot(page: Page, name: str) -> None:
     """Keep a picture for the guide; of a long page its beginning."""
     wide, high = page.evaluate("[innerWidth, document.documentElement.scrollHeight]")
-    most = 1700 if wide > 600 else 2600
+    most = 1560 if wide > 600 else 2600
     clip: FloatRect = {"x": 0, "y": 0, "width": wide, "height": min(high, most)}
     page.screenshot(path=SHOTS / f"{name}.png", full_page=True, clip=clip)
     assert (SHOTS / f"{name}.png").stat().st_size < 300_000, name

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -84,8 +84,8 @@ class Desk:
             case "running":
                 level, says = "info", f"{operation.kind} begun"
             case "done":
-                verdict = (operation.result or {}).get("verdict")
-                level, says = "info", f"{operation.kind} done" + (f": {verdict}" if verdict else "")
+                found = _outcome(operation.result or {})
+                level, says = "info", f"{operation.kind} done" + (f": {found}" if found else "")
             case "failed":
                 level, says = "bad", f"{operation.kind} failed: {(operation.error or {}).get('message', '')}"
         remedy = (operation.error or {}).get("remedy", "")
@@ -107,6 +107,14 @@ class Desk:
             look = asyncio.create_task(self.lookout.look_at_switches(sight))
             self._looks.add(look)
             look.add_done_callback(self._looks.discard)
+
+
+def _outcome(result: Mapping[str, Any]) -> str:
+    """What came of a check, in a few words that are still true when its report is gone."""
+    checks = result.get("checks")
+    if checks is None:
+        return str(result.get("verdict", ""))
+    return f"{sum(check['verdict'] == 'fail' for check in checks)} of {len(checks)} checks failed"
 
 
 def desk_of(request: Request) -> Desk:
