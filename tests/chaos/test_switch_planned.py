@@ -51,6 +51,10 @@ def test_a_planned_switch_and_back_loses_nothing_and_reads_nothing_twice(
         wait_until(lambda: engine.engine.phase, lambda phase: phase == "switched", within_s=10, what="a held link")
         assert engine.engine.trouble is not None
         assert "T is the active side" in engine.engine.trouble
+        # Who looks from outside is told how it ended, not how it stood when the link stopped.
+        told = ends.status().engine
+        assert told is not None
+        assert "T is the active side" in (told.trouble or "")
 
         back = do_switch(ends, tmp_path, "failback-delta")
         assert back.active == ends.alias

@@ -122,6 +122,14 @@ def test_what_an_unplanned_failover_may_lose_is_told_and_unknown_is_not_zero() -
     assert plan_of(facts("failover-planned")).at_risk.records == 0
 
 
+def test_the_plan_says_why_a_side_is_not_shut_by_acl() -> None:
+    plan = plan_of(facts("failback-delta", fence_why="it has no authorizer", target_fence="acl"))
+    changes = {step.id: step.changes for step in plan.steps}
+    assert changes["fence-source"] == "max.message.bytes of 1 topics on A (no ACL: it has no authorizer)"
+    assert changes["fence-target"] == "an ACL that denies Write on 1 topics on B"
+    assert "stray" in next(step.risk for step in plan.steps if step.id == "admit")
+
+
 def test_a_full_failback_lists_what_it_deletes() -> None:
     plan = plan_of(facts("failback-full", topics=("orders", "payments")))
     assert plan.wiped == ("orders", "payments")

@@ -13,15 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, ClusterUnreachable, SourceTopicMissing
+from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable, SourceTopicMissing
+from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.deletion import ReportDeletion
 from twinlog.model.exposure import link_exposure
 from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import FaultEntry, RosterTopic, ledger_topic
-from twinlog.model.names import TopicPartition
+from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.source_ends import CHORE, known_ends
 from twinlog.model.stage_times import Durations, LinkTimes, Stage, StageTimes, since
+from twinlog.model.switch import held_because, may_copy
 from twinlog.wire.connection import Cluster
 
 _LEDGER_WITHIN_S: Final = 30.0
@@ -37,6 +39,7 @@ class Observer:
     end_offsets: EndOffsets  # of the source, in the link's isolation: what may be copied now
     high_watermarks: EndOffsets | None = None  # of the source, open transactions included
     _view: LedgerView | None = None
+    _switch: SwitchTopic | None = None
     _before: tuple[float, int, int] | None = None
     _times: deque[tuple[float, StageTimes]] = field(default_factory=deque)
 
@@ -45,9 +48,26 @@ class Observer:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|status")
         try:
             view = await self._read(target)
+            held = await self._held(target, view)
         finally:
             await target.close()
-        return await asyncio.to_thread(self._judge, view)
+        status = await asyncio.to_thread(self._judge, view)
+        if held is None or status.engine is None:
+            return status
+        return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
+
+    async def _held(self, target: Cluster, view: LedgerView) -> str | None:
+        """Why the switch holds the link by now: the engine told it last when it stopped, in the midst of a switch."""
+        if view.engine is None or view.engine.phase != "switched":
+            return None
+        if self._switch is None:
+            self._switch = SwitchTopic(target, LinkName(self.link.source, self.link.target))
+        self._switch.cluster = target
+        try:
+            state = (await self._switch.catch_up()).state
+        except AccessDenied:
+            return None  # the engine's own word is what we have
+        return held_because(state, self.link.name) if state and may_copy(state, self.link.name) != "copying" else None
 
     @property
     def view(self) -> LedgerView:

@@ -11,7 +11,7 @@ from twinlog.errors import LoginUnavailable
 
 def see_provider(settings: ClientSettings) -> None:
     """Ask a client that knows no broker. Raises LoginUnavailable with what the library says."""
-    options = {
+    options: dict[str, str | int | float | bool] = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": str(settings.security.sasl_mechanism),
         "sasl.kerberos.kinit.cmd": "",

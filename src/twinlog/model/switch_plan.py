@@ -29,7 +29,8 @@ class Facts:
     command: Command
     fence: Fence = "topic-config"  # around the source
     target_fence: Fence = "topic-config"
-    fence_why: str = ""  # why `auto` is no ACL around the source
+    fence_why: str = ""  # why `auto` is no ACL around the source …
+    target_fence_why: str = ""  # … and around the target
     reverse: Literal["auto", "start", "stop"] = "auto"
     tail: Literal["append", "keep"] = "append"
     same_names: bool = True
@@ -243,7 +244,7 @@ def _unplanned(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep(
         "fence-old",
         f"Shut producers out of {source}, if it answers",
-        f"{_fence_words(facts, facts.fence)} on {source}",
+        f"{_fence_words(facts, facts.fence)} on {source}{_no_acl(facts.fence_why)}",
         risk=f"if it does not answer it is shut first of all when it comes back; until then nobody can tell who "
         f"writes to {source}",
         closes="source",
@@ -263,7 +264,7 @@ def _delta(facts: Facts) -> Iterator[PlannedStep]:
         "tail",
         f"Find and export what {source} has and {target} never got",
         f"a file, and a topic if one is set; then it is {fate}",
-        risk="records of the tail lie in another order on the two sides",
+        risk="records of the tail lie in another order on the two sides" if facts.same_names else "",
     )
     yield _admit(facts)
     yield PlannedStep("copy-back", f"Copy what was written on {target} since the cut", f"topics on {source}")
@@ -289,7 +290,7 @@ def _swap_back(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep(
         "fence-target",
         f"Shut producers out of {target}",
-        f"{_fence_words(facts, facts.target_fence)} on {target}",
+        f"{_fence_words(facts, facts.target_fence)} on {target}{_no_acl(facts.target_fence_why)}",
         risk="writes wait, or fail with an error, from here until the clients are redirected",
         closes="target",
     )
@@ -307,7 +308,7 @@ def _fence_source(facts: Facts) -> PlannedStep:
     return PlannedStep(
         "fence-source",
         f"Shut producers out of {source}",
-        f"{_fence_words(facts, facts.fence)} on {source}",
+        f"{_fence_words(facts, facts.fence)} on {source}{_no_acl(facts.fence_why)}",
         risk="writes wait, or fail with an error, from here until the clients are redirected",
         closes="source",
     )
@@ -325,14 +326,16 @@ def _fence_words(facts: Facts, fence: Fence) -> str:
             return "nothing (switch.fence = none: somebody else stops the producers)"
 
 
+def _no_acl(why: str) -> str:
+    return f" (no ACL: {why})" if why else ""
+
+
 def _admit(facts: Facts) -> PlannedStep:
     source = facts.link.source
     if not facts.same_names:
         return PlannedStep("admit", f"Keep {source} shut: the way back writes into topics of its own")
     if facts.fence == "topic-config":
         risk = f"a topic config cannot tell producers apart: until the swap a stray producer could write to {source}"
-        if facts.fence_why:
-            risk += f" (no ACL is used there: {facts.fence_why})"
         return PlannedStep("admit", f"Let the link write to {source}", f"max.message.bytes on {source}", risk=risk)
     return PlannedStep("admit", f"Let the link, and nobody else, write to {source}", f"ACLs on {source}")
 

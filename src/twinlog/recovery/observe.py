@@ -75,11 +75,12 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
 async def _with_fences(ctx: SwitchContext, facts: Facts) -> Facts:
     """Which means of shutting producers out suits each side; a source that is away is asked when it returns."""
     link, switch = ctx.link, ctx.link.switch
-    theirs, _ = await choose_means(ctx.target, link, switch, await target_topics(ctx))
+    theirs, why = await choose_means(ctx.target, link, switch, await target_topics(ctx))
+    facts = replace(facts, target_fence=theirs, target_fence_why=why)
     if facts.source_trouble is not None:
-        return replace(facts, target_fence=theirs)
+        return facts
     ours, why = await choose_means(ctx.source, ctx.back, switch, facts.topics)
-    return replace(facts, fence=ours, target_fence=theirs, fence_why=why)
+    return replace(facts, fence=ours, fence_why=why)
 
 
 def _engine_trouble(view: LedgerView) -> str | None:
