@@ -89,7 +89,7 @@ TOPOLOGIES: Final[Mapping[str, Topology]] = {
         tuple(itertools.permutations(("east", "west", "north"), 2)),
         same_names=True,
         more=(
-            "# What came from elsewhere is not sent on: everybody gets it at first hand. In a file that shows the whole",
+            "# What came from elsewhere is not sent on: everybody has it at first hand. In a file that shows the whole",
             "# mesh this is the default; it is needed where each datacenter has a file with a part of the links.",
             "provenance.relay = none",
         ),
