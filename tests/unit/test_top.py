@@ -10,9 +10,12 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterUnreachable
 from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import Engine
+from twinlog.model.movement import Movement
 from twinlog.model.names import TopicPartition
 from twinlog.surface.cli.main import app
 from twinlog.surface.cli.top import Seen, screen
+
+MOVES: dict[str, dict[TopicPartition, Movement]] = {"east->west": {TopicPartition("orders", 99): "STALL"}}
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def links() -> tuple[LinkSettings, ...]:
 
 def drawn(found: Seen, height: int = 24) -> list[str]:
     console = Console(width=80, height=height, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    console.print(screen(Path("f"), found, {"east->west": [1.0, 5.0]}, 80, height))
+    console.print(screen(Path("f"), found, {"east->west": [1.0, 5.0]}, MOVES, (80, height)))
     return console.export_text().splitlines()
 
 
@@ -35,6 +38,8 @@ def test_the_furthest_partitions_come_first_and_all_fits_the_screen(links: tuple
     assert "…" not in "\n".join(lines[:6])
     assert "west->east: east" in text
     assert text.index("orders-99") < text.index("orders-98")
+    states = {line.split()[0]: line.split()[2] for line in lines if line.strip().startswith("orders-")}
+    assert (states["orders-99"], states["orders-98"]) == ("STALL", "OK")
     assert "orders-0 " not in text
 
 

@@ -26,11 +26,14 @@ from twinlog.surface.cli.words import number, sparkline
 
 if TYPE_CHECKING:
     from twinlog.config.settings import LinkSettings
-    from twinlog.flow.observe import Observer
+    from twinlog.flow.lookout import Sight
     from twinlog.model.health import LinkStatus, PartitionStatus
+    from twinlog.model.movement import Movement
+    from twinlog.model.names import TopicPartition
 
 Seen: TypeAlias = "list[tuple[LinkSettings, LinkStatus | ClusterError]]"
 Rates = Mapping[str, Sequence[float]]
+Moves: TypeAlias = "Mapping[str, Mapping[TopicPartition, Movement]]"
 _KEPT: Final = 120
 _FRAME_ROWS: Final = 4
 """What a table adds to its rows."""
@@ -60,16 +63,17 @@ def top(
 
 async def _watch(console: Console, config: Path, links: tuple[LinkSettings, ...], every: float) -> None:
     """Look and draw until Ctrl-C, which is the ordinary end."""
+    from twinlog.flow.lookout import Sight
     from twinlog.service import observer
 
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
-    eyes = [(link, observer(link)) for link in links]
+    sights = [Sight(link, observer(link)) for link in links]
     rates: dict[str, deque[float]] = {link.name: deque(maxlen=_KEPT) for link in links}
     waiting: asyncio.Task[object] = asyncio.create_task(ended.wait())
     with Live(Text(f"asking {len(links)} links …"), console=console, screen=True, auto_refresh=False) as live:
         while not ended.is_set():
-            looking = asyncio.create_task(_look_at_all(eyes))
+            looking = asyncio.create_task(_look_at_all(sights))
             await asyncio.wait([looking, waiting], return_when=asyncio.FIRST_COMPLETED)
             if not looking.done():
                 looking.cancel()
@@ -79,26 +83,30 @@ async def _watch(console: Console, config: Path, links: tuple[LinkSettings, ...]
             for link, status in found:
                 if not isinstance(status, ClusterError) and status.records_per_second is not None:
                     rates[link.name].append(status.records_per_second)
-            live.update(screen(config, found, rates, console.width, console.height), refresh=True)
+            moves = {sight.link.name: sight.movements for sight in sights}
+            live.update(screen(config, found, rates, moves, (console.width, console.height)), refresh=True)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every):
                     await ended.wait()
     waiting.cancel()
 
 
-async def _look_at_all(eyes: list[tuple[LinkSettings, Observer]]) -> Seen:
-    return list(await asyncio.gather(*(_look(link, one) for link, one in eyes)))
+async def _look_at_all(sights: list[Sight]) -> Seen:
+    return list(await asyncio.gather(*map(_look, sights)))
 
 
-async def _look(link: LinkSettings, eyes: Observer) -> tuple[LinkSettings, LinkStatus | ClusterError]:
+async def _look(sight: Sight) -> tuple[LinkSettings, LinkStatus | ClusterError]:
     try:
-        return link, await eyes.look()
+        status = await sight.looks.look()
     except ClusterError as error:
-        return link, error
+        return sight.link, error
+    sight.take(status)  # who gets on and who does not shows over several looks
+    return sight.link, status
 
 
-def screen(config: Path, found: Seen, rates: Rates, width: int, height: int) -> RenderableType:
+def screen(config: Path, found: Seen, rates: Rates, moves: Moves, size: tuple[int, int]) -> RenderableType:
     """The whole screen: what is wrong comes before what is far behind."""
+    width, height = size
     troubles = [line for link, status in found for line in _troubles(link, status)]
     charts = [_chart(name, values, width) for name, values in rates.items() if values]
     room = max(3, height - len(found) - len(charts) - _BESIDE_ROWS)
@@ -114,7 +122,7 @@ def screen(config: Path, found: Seen, rates: Rates, width: int, height: int) -> 
     body: list[RenderableType] = [title, summary(found, width), *charts, *shown]
     left = room - len(shown) - _FRAME_ROWS
     if behind and left > 0:
-        body.append(_furthest(behind[:left]))
+        body.append(_furthest(behind[:left], moves))
     return Group(*body)
 
 
@@ -138,11 +146,13 @@ def _chart(name: str, values: Sequence[float], width: int) -> Text:
     return _line(f"{name} ", "bold").append(sparkline(values, max(10, width - len(name) - len(tail) - 2))).append(tail)
 
 
-def _furthest(behind: list[tuple[LinkStatus, PartitionStatus]]) -> Table:
+def _furthest(behind: list[tuple[LinkStatus, PartitionStatus]], moves: Moves) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for title in ("furthest behind", "link", "lag", "source next", "source end"):
-        table.add_column(title, justify="left" if title in {"furthest behind", "link"} else "right", no_wrap=True)
+    left = {"furthest behind", "link", "gets on"}
+    for title in ("furthest behind", "link", "gets on", "lag", "source next", "source end"):
+        table.add_column(title, justify="left" if title in left else "right", no_wrap=True)
     for status, part in behind:
+        state = part.fault.code if part.fault else moves.get(status.link, {}).get(part.partition, "OK")
         cells = (number(part.lag), number(part.source_next), number(part.source_end))
-        table.add_row(Text(str(part.partition)), Text(status.link), *cells)
+        table.add_row(Text(str(part.partition)), Text(status.link), Text(state, "" if state == "OK" else "red"), *cells)
     return table
