@@ -1,3 +1,4 @@
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def links() -> tuple[LinkSettings, ...]:
 
 def drawn(found: Seen, height: int = 24) -> list[str]:
     console = Console(width=80, height=height, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    console.print(screen(Path("f"), found, {"east->west": [1.0, 5.0]}, MOVES, (80, height)))
+    console.print(screen(Path("f"), found, {"east->west": deque([1.0, 5.0])}, MOVES, (80, height)))
     return console.export_text().splitlines()
 
 

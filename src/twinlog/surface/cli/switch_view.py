@@ -62,13 +62,13 @@ def print_risk(console: Console, plan: Plan) -> None:
     )
     if risk.known_at_ms is not None:
         when = time.strftime("%H:%M:%S", time.localtime(risk.known_at_ms / 1000))
-        console.print(f"  known at {when}; what was written later is not known", highlight=False)
+        console.print(f"  known at {when}; what was written later is not known", soft_wrap=True)
     for sentence in risk.sentences:
-        console.print(f"  {sentence}", highlight=False)
+        console.print(f"  {sentence}", soft_wrap=True)
     for topic in plan.wiped:
         console.print(Text(f"  will be deleted: {topic}", "red"))
     for warning in plan.warnings:
-        console.print(Text(f"  {warning}", "yellow"))
+        console.print(Text(f"  {warning}", "yellow"), soft_wrap=True)
 
 
 def print_report(report: Report, output: Output, files: str) -> None:
@@ -92,7 +92,7 @@ def print_report(report: Report, output: Output, files: str) -> None:
         for finding in one["findings"]:
             table.add_row("", "", "", Text(str(finding), "yellow"))
     console.print(table)
-    console.print(f"journal and report: {files}", highlight=False)
+    console.print(f"journal and report: {files}", soft_wrap=True)
 
 
 def print_standing(link: str, standing: Standing, output: Output) -> None:
@@ -110,11 +110,11 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
         return
     console = screen(output)
     if state is None:
-        console.print(f"{link}: there never was a switch; the source is active", highlight=False)
+        console.print(f"{link}: there never was a switch; the source is active", soft_wrap=True)
     else:
-        console.print(f"{link}: {state.active} is active, generation {state.generation} ({state.why})", highlight=False)
+        console.print(f"{link}: {state.active} is active, generation {state.generation} ({state.why})", soft_wrap=True)
         for name, mode in state.links.items():
-            console.print(f"  {name}: {mode}", highlight=False)
+            console.print(f"  {name}: {mode}", soft_wrap=True)
         for cluster, means in state.fence_on_return.items():
             console.print(Text(f"  {cluster}: is shut on its return ({means})", "yellow"))
     for report in reports(standing):
@@ -123,7 +123,7 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
         console.print(
             f"  {when} {report.command} by {report.operator}: {report.outcome}, last step {last['step']} "
             f"({last['status']})",
-            highlight=False,
+            soft_wrap=True,
         )
         if report.outcome == "open":
             console.print(Text(f"    `twinlog switch resume {link}` goes on when its process is gone", "yellow"))
