@@ -11,11 +11,13 @@ from contextlib import ExitStack, contextmanager
 from threading import Event
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from tests.ends import Ends
 from tests.load.waiting import wait_until
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import NotActive
+from twinlog.kafka.client_options import client_options
 from twinlog.kafka.events_topic import EventsTopic
 from twinlog.kafka.links_topic import LinksTopic
 from twinlog.model.connectors import Leader, Shelf
@@ -93,6 +95,28 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
             lambda: first.shelf.leader, lambda seen: seen == Leader("two", None), within_s=10, what="the new leader"
         )
         assert "zombie" not in second.topic.append([second.shelf.config_record("c", None)]).configs
+
+
+@pytest.mark.proves("R10")
+def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., Ends]) -> None:
+    ends = make_ends()
+    admin = AdminClient({**client_options(ends.link.target_admin)})
+    with seats(ends.link.target_admin) as take:
+        first = take()
+        first.await_turn(30)
+        first.turn.clear()
+        others = [take() for _ in range(4)]
+
+        def members() -> tuple[str, int]:
+            found = admin.describe_consumer_groups([first.shelf.group])[first.shelf.group].result(20)
+            return found.state.name, sum(bool(one.assignment) for one in found.members)
+
+        wait_until(members, lambda seen: seen == ("STABLE", 5), within_s=40, what="a line of five")
+        assert [seat.turn.is_set() for seat in others] == [False] * 4, "links would be moved whenever a standby begins"
+        first.topic.close()
+        wait_until(
+            lambda: [seat.turn.is_set() for seat in others], lambda turns: sum(turns) == 1, within_s=20, what="one heir"
+        )
 
 
 @pytest.mark.proves("R9")

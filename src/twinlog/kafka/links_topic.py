@@ -190,13 +190,14 @@ class LinksTopic:
                     "auto.offset.reset": "latest",
                     "session.timeout.ms": _SESSION_MS,
                     "heartbeat.interval.ms": _SESSION_MS // 4,
-                    "partition.assignment.strategy": "range",
+                    # Whoever owns it keeps it when another one comes: a standby that begins must not move the links.
+                    "partition.assignment.strategy": "cooperative-sticky",
                 }
             )
         )
 
         def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
-            consumer.assign(partitions)
+            consumer.incremental_assign(partitions)
             if partitions:
                 consumer.pause(partitions)  # owning it is all that we want of it
                 self._on_turn()
