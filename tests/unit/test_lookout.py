@@ -36,6 +36,7 @@ def test_links_come_go_and_change_while_one_looks() -> None:
         rooms.resolved = dataclasses.replace(rooms.resolved, links=(changed, links[1]))
         await until(lookout, lambda: lookout.sights["east->west"].link.tasks_max == 3)
         assert list(lookout.sights["east->west"].samples)[: len(seen)] == seen
+        assert len(lookout.sights["east->west"].last_looks) > 1  # a changed setting does not make a link unready
         assert set(lookout.sights) == {changed.name, links[1].name}
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

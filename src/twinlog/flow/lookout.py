@@ -253,6 +253,7 @@ class Lookout:
             fresh = self.sights[name] = Sight(link, self._eyes.observer(link))
             if sight is not None:  # its settings changed: what it did before is still true
                 fresh.samples, fresh.status, fresh.latencies = sight.samples, sight.status, sight.latencies
+                fresh.last_looks = sight.last_looks
             self._tasks[name] = [
                 asyncio.create_task(self._watch(fresh)),
                 asyncio.create_task(self._watch_slowly(fresh)),
