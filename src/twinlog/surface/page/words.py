@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import re
 import time
 from typing import Final
 from urllib.parse import quote
-
-from markupsafe import Markup, escape
 
 from twinlog.surface.cli.words import duration, number, size
 
@@ -32,6 +31,16 @@ _TONES: Final = {
 _QUOTED: Final = re.compile(r"`([^`]+)`")
 
 
+class Html(str):
+    """Text that templates write as it is: its maker has escaped what others wrote."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Jinja asks this of what it need not escape."""
+        return self
+
+
 def tone(state: str) -> str:
     """How good a state is: good, warn, idle or bad. Colours and shapes follow it."""
     return _TONES.get(state, "bad")
@@ -54,18 +63,18 @@ def zone() -> str:
     return "UTC" if now.tm_gmtoff == 0 else f"{name} (UTC{offset[:3]}:{offset[3:]})"
 
 
-def moment(at_ms: int | None) -> str | Markup:
+def moment(at_ms: int | None) -> str:
     """A moment that can be read, pointed at for the whole of it, and read by programs."""
     if not at_ms:
         return "never"
     then = time.gmtime(at_ms / 1000)
     stamp, whole = time.strftime("%Y-%m-%dT%H:%M:%SZ", then), time.strftime("%Y-%m-%d %H:%M:%S UTC", then)
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(stamp, whole, clock(at_ms))
+    return Html(f'<time datetime="{stamp}" title="{whole}">{clock(at_ms)}</time>')
 
 
-def prose(sentence: str) -> Markup:
+def prose(sentence: str) -> Html:
     """A sentence in which commands and settings stand between backticks."""
-    return Markup(_QUOTED.sub(r"<code>\1</code>", str(escape(sentence))))  # noqa: S704  escaped before
+    return Html(_QUOTED.sub(r"<code>\1</code>", html.escape(sentence)))
 
 
 def ago(at_ms: int | None) -> str:
