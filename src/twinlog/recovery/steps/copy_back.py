@@ -35,7 +35,7 @@ async def copy_back(ctx: SwitchContext) -> StepResult:
     await ctx.journal.decide(f"a failback copies to {ctx.link.source}", links=modes)
     await ctx.engines.start([ctx.back, ctx.link] if appends else [ctx.back])
     left = await _await_nearly(ctx, "copy-back", ctx.back)
-    said = [f"{ctx.back.name} began at the cut ({len(seeded)} topics) and is {left} offsets behind"]
+    said = [f"{ctx.back.name} {begun(ctx, seeded)} and is {left} offsets behind"]
     if appends:
         await ctx.wait("copy-back", "the tail is not appended yet", lambda: _left(ctx, tails), lambda gone: not gone)
         await ctx.engines.stop(ctx.link.name)
@@ -56,6 +56,13 @@ async def seed_back(ctx: SwitchContext) -> list[str]:
     names = {topic: ctx.link.naming.remote(ctx.link.source, topic) for topic in cut}
     origins = {names[topic]: [row[1] for row in rows] for topic, rows in cut.items()}
     return await seed_ledger(ctx.back, ctx.target, ctx.source, origins)
+
+
+def begun(ctx: SwitchContext, seeded: Sequence[str]) -> str:
+    """Where the way back begins, for the report."""
+    if not ctx.link.naming.keeps_names:
+        return "goes on with topics of its own"
+    return f"begins at the cut ({len(seeded)} topics)" if seeded else "goes on where it stopped"
 
 
 async def _left(ctx: SwitchContext, tails: Mapping[TopicPartition, int]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.seeding import seed_ledger
-from twinlog.recovery.steps.copy_back import seed_back
+from twinlog.recovery.steps.copy_back import begun, seed_back
 from twinlog.recovery.steps.fence import admit_back, noted_of, open_target_for_link
 
 
@@ -19,17 +19,18 @@ async def reverse(ctx: SwitchContext) -> StepResult:
     admitted = await admit_back(ctx)
     await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
     who = "its engine goes on" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
-    return StepResult(f"{ctx.back.name} begins at the cut ({len(seeded)} topics): {who}; {admitted}", {})
+    return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", {})
 
 
 async def _let_clients_move(ctx: SwitchContext) -> None:
     """Keep the side that was left shut for a while.
 
     A topic config lets everybody in with the link. A producer that has not noticed the redirect yet would write there,
-    and what it writes there nobody copies back.
+    and what it writes there nobody copies back, unless the way back is enabled.
     """
     told = ctx.journal.switch.steps.get("redirect")
-    if noted_of(ctx, ctx.link.target).get("means") != "topic-config" or told is None:
+    by_config = noted_of(ctx, ctx.link.target).get("means") == "topic-config"
+    if not by_config or ctx.pair.back_enabled or told is None:
         return
     left = told.ended_ms / 1000 + ctx.link.switch.grace_seconds - time.time()
     if left > 0:
@@ -54,5 +55,5 @@ async def resume(ctx: SwitchContext) -> StepResult:
         ctx.back.name: "copying" if ctx.pair.back_enabled else "held",
     }
     await ctx.journal.decide(f"{ctx.link.source} is active again", links=modes)
-    begun = f", beginning at the new cut ({len(seeded)} topics)" if seeded else ""
-    return StepResult(f"{ctx.link.name} copies again{begun}; {ctx.link.target}: {admitted}", {})
+    anew = f", beginning at the new cut ({len(seeded)} topics)" if seeded else ""
+    return StepResult(f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}", {})
