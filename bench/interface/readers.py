@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from bench.latency.percentiles import percentiles
 
-_CONNECTIONS = 8
+_CONNECTIONS = 16
 
 
 @dataclass

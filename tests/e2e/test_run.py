@@ -55,6 +55,8 @@ def test_a_clean_stop_takes_less_than_ten_seconds_and_the_next_start_continues(
         # Heartbeats are under way every second: the lag is 0 only between two of them.
         status = await_status(engine, lambda s: (s["state"], s["lag_records"]) == ("RUNNING", 0), "a running link")
         assert (status["exit"], status["faults"]) == (0, [])
+        timed = await_status(engine, lambda s: "note" in s["stages"], "times of records that went through Spark")
+        assert timed["stages"]["parcel"]["p50_ms"] > 0
 
         guilty = loads[0].topic
         set_limit(ends, guilty, "30000")
