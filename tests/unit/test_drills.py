@@ -24,7 +24,9 @@ from twinlog.model.objectives import Objective, Objectives
 from twinlog.model.selection import Internal, Patterns, replicates, verdict
 from twinlog.model.shadow import ShadowVerdict
 from twinlog.model.switch_plan import AtRisk, Plan, PlannedStep
+from twinlog.surface.cli.drill import _print
 from twinlog.surface.cli.main import app
+from twinlog.surface.cli.output import Output
 
 FILE = b"""\
 clusters = A, B
@@ -111,6 +113,15 @@ def test_a_report_never_tells_unknown_as_nothing() -> None:
     report = report_of(DrillOutcome("paper"), "A->B", None, objectives, 0)
     assert (report["rpo"]["records"], report["rpo"]["seconds"]) == (None, None)
     assert (report["rto_seconds"], report["rto_kept"]) == (None, "unknown")
+
+
+def test_a_drill_that_could_not_begin_is_told_with_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = DrillOutcome("shadow", failures=["A->B: the link never ran"])
+    report = Reports(tmp_path / "drills.jsonl").append(report_of(outcome, "A->B", None, Objectives(()), 0))
+    _print(report, tmp_path / "drills.jsonl", Output.TABLE)
+    assert "the link never ran" in capsys.readouterr().out
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------

@@ -186,8 +186,8 @@ def _print_plan(console: Console, found: dict[str, Any]) -> None:
         console.print(Text(f"  {command}", "bold"))
         for count, step in enumerate(plan["steps"], 1):
             console.print(Text(f"    {count}. {step['title']}"), soft_wrap=True)
-    if found["kind"] == "shadow":
-        facts = found["facts"]
+    # A drill that could not begin has compared nothing.
+    if found["kind"] == "shadow" and (facts := found["facts"]):
         console.print(
             f"  {facts['groups']} groups, {facts['partitions']} partitions, "
             f"{facts['records_compared']:,} records compared",
