@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from twinlog.wire.connection import BrokerConnection
+from twinlog.config.settings import ClientSettings
+from twinlog.errors import ClusterUnreachable
+from twinlog.wire.connection import BrokerConnection, Cluster, why
 
 
 def test_a_cancellation_that_meets_the_answer_is_not_lost() -> None:
@@ -25,3 +28,14 @@ def test_a_cancellation_that_meets_the_answer_is_not_lost() -> None:
             await waiting
 
     asyncio.run(meet())
+
+
+def test_who_cannot_be_reached_is_told_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    cluster = Cluster(ClientSettings(cluster="east", bootstrap_servers=(address,)), "test")
+    with pytest.raises(ClusterUnreachable) as caught:
+        asyncio.run(cluster.refresh(None))
+    assert str(caught.value) == f"east: no broker answers: {address}: connection refused"
+    assert why(TimeoutError()) == "no answer in time"
+    assert why(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"

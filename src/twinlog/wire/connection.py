@@ -8,6 +8,8 @@ are and keeps one connection per (broker, lane): a long-polling fetch must not h
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 import struct
 import tempfile
@@ -32,6 +34,31 @@ _METADATA_SECONDS = 5.0
 
 ConnectionTrouble = (OSError, EOFError, TimeoutError, KafkaConnectionError, BrokerTimeout)
 """What a broken, slow or closed connection raises. Never a fault of a partition: wait, reconnect, go on (R9)."""
+
+
+class BrokerAway(ConnectionError):
+    """A broker cannot be reached, in words that people read. One of ConnectionTrouble."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"{address}: {reason}")
+        self.reason = reason
+
+
+def why(trouble: BaseException) -> str:
+    """What a connection met, without the address and without Python's wrapping."""
+    match trouble:
+        case BrokerAway():
+            return trouble.reason
+        case ssl.SSLError():
+            return str(trouble)
+        case TimeoutError():
+            return "no answer in time"
+        case socket.gaierror():
+            return trouble.strerror or str(trouble)
+        case OSError(errno=int(number)):
+            return os.strerror(number).lower()
+        case _:
+            return str(trouble) or type(trouble).__name__
 
 
 class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
@@ -189,6 +216,8 @@ class Cluster:
         except ticket_trouble() as error:
             connection.close()
             raise KafkaConnectionError(f"{host}:{port}: Kerberos: {error}") from error
+        except OSError as error:
+            raise BrokerAway(f"{host}:{port}", why(error)) from error
         except KafkaError:
             # Refused, perhaps because of a token that was withdrawn: the next attempt gets another one.
             if self._tokens is not None:
@@ -203,7 +232,7 @@ class Cluster:
             try:
                 return await self.connection(node)
             except ConnectionTrouble as error:
-                problems.append(f"broker {node}: {error or type(error).__name__}")
+                problems.append(f"broker {node}: {why(error)}")
         for server in self.settings.bootstrap_servers:
             host, _, port = server.rpartition(":")
             try:
@@ -211,7 +240,7 @@ class Cluster:
             except TokenTrouble as error:
                 raise TokenUnavailable(self.alias, str(error)) from error
             except ConnectionTrouble as error:
-                problems.append(f"{server}: {error or type(error).__name__}")
+                problems.append(f"{server}: {why(error)}")
             except KafkaError as error:
                 raise AccessDenied(self.alias, str(error)) from error
         raise ClusterUnreachable(self.alias, "; ".join(problems))
