@@ -45,6 +45,11 @@ class Door:
         return cls(bind(listen, file.service.http), file)
 
     @property
+    def address(self) -> str:
+        """Where it answers."""
+        return address_of(self.sock, self.file.service.http)
+
+    @property
     def to_run(self) -> tuple[str, ...] | None:
         """The links that are ours to run; None while another service has them, or nobody knows."""
         if self._keeper is None or not self._keeper.active:
@@ -55,8 +60,7 @@ class Door:
     async def standing(self, service: Service) -> AsyncIterator[Take]:
         """Answer while the block lasts; yields what is to be done with a changed file."""
         settings = self.file.service.http
-        address = address_of(self.sock, settings)
-        keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], address)
+        keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], self.address)
         await keeper.use_file(self.file)
         rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links)
         past = chronicle(self.file, lambda: keeper.active)
@@ -76,7 +80,6 @@ class Door:
             from twinlog.surface.rest.otel import Teller
 
             beside.append(asyncio.create_task(Teller(desk, self.file.service.otel).run()))
-        log.info("answering at %s", address)
 
         async def take(file: Resolved) -> tuple[Change, ...]:
             changes = await keeper.use_file(file)

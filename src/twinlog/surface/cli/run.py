@@ -119,6 +119,7 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
         take: Take = _taker(service)
         if door is not None:
             take = await stack.enter_async_context(door.standing(service))
+            _announce(output, "service", None, "answering", f"{door.address}, the page is at {door.address}/ui/")
         supervisor, began = Supervisor.of(os.environ), time.monotonic()
         reading: Reading = contextlib.nullcontext if supervisor is None else supervisor.reloading
         beside = [
@@ -168,19 +169,25 @@ async def _follow_file(
         except TwinlogError as error:
             findings = error.findings if isinstance(error, SettingsInvalid) else ()
             print_findings(findings, output)
-            _announce(output, None, "rejected", f"{watch.path} is wrong; all links go on with the settings read before")
+            _announce(
+                output,
+                "settings",
+                None,
+                "rejected",
+                f"{watch.path} is wrong; all links go on with the settings read before",
+            )
             service.reject([str(one) for one in findings if one.level == "error"] or [str(error)])
         else:
             print_findings(resolved.findings, output)
             for change in changes:
-                _announce(output, change.name, "changed", str(change))
+                _announce(output, "settings", change.name, "changed", str(change))
 
 
-def _announce(output: Output, link: str | None, phase: str, detail: str) -> None:
+def _announce(output: Output, what: str, link: str | None, phase: str, detail: str) -> None:
     if output.for_programs:
         print_event({"at": time.time(), "link": link, "phase": phase, "detail": detail}, output)
     else:
-        told = f"{time.strftime('%H:%M:%S')} [bold]settings[/] {phase}: {escape(detail)}"
+        told = f"{time.strftime('%H:%M:%S')} [bold]{what}[/] {phase}: {escape(detail)}"
         Console(stderr=True, highlight=False).print(told, soft_wrap=True)
 
 
