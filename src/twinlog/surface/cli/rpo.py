@@ -13,7 +13,6 @@ from twinlog.errors import UsageError
 from twinlog.model.evidence import CHORE, LAST
 from twinlog.model.javaregex import RegexError
 from twinlog.model.objectives import Objectives, kept
-from twinlog.model.selection import Patterns
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.exposure_view import exposure_json, headline
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
@@ -24,6 +23,7 @@ from twinlog.surface.cli.words import duration, number, size
 if TYPE_CHECKING:
     from twinlog.ledger.view import LedgerView
     from twinlog.model.exposure import LinkExposure, TopicExposure
+    from twinlog.model.selection import Patterns
 
 _COLOURS = {"kept": "green", "broken": "red", "unknown": "red"}
 
@@ -79,6 +79,8 @@ def _print_drill(drilled: dict[str, Any] | None, now_ms: int) -> None:
 
 
 def _patterns(topics: str | None) -> Patterns:
+    from twinlog.model.selection import Patterns
+
     patterns = Patterns((topics or ".*",))
     try:
         patterns.check()

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from twinlog.config.users import load_users, remove_user, save_user, with_password, with_token
 from twinlog.errors import UsageError
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.noun import Noun
@@ -42,6 +41,8 @@ def add(
 
     The password is asked for, or read from standard input when that is no terminal. Only its hash is kept.
     """
+    from twinlog.config.users import load_users, save_user, with_password, with_token
+
     if dry_run:
         with_token(name, role.value)
         known = file.exists() and any(one.name == name for one in load_users(file))
@@ -69,6 +70,8 @@ def remove(
     name: Annotated[str, typer.Argument(help="Who may ask no longer.")], file: File, dry_run: DryRun = False
 ) -> None:
     """Take somebody out. A running service notices within a second."""
+    from twinlog.config.users import load_users, remove_user
+
     if dry_run and any(one.name == name for one in load_users(file)):
         would(f"{name}: would be removed from {file}")
         return
@@ -79,6 +82,8 @@ def remove(
 @app.command("list")
 def list_users(file: File, output: Form = Output.TABLE) -> None:
     """Show names, roles and how they log in; never what with."""
+    from twinlog.config.users import load_users
+
     users = [
         {"name": user.name, "role": user.role, "login": "token" if user.scheme == "token" else "password"}
         for user in load_users(file)
