@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import quote, urlsplit
 
 import typer
 
 from twinlog.config.contexts import ServiceAddress
 from twinlog.errors import ServiceRefused, ServiceUnreachable, UsageError
+
+if TYPE_CHECKING:
+    import ssl
+    import urllib.error
 
 SERVICE_VARIABLE: Final = "TWINLOG_SERVICE"
 TOKEN_VARIABLE: Final = "TWINLOG_TOKEN"  # noqa: S105  the name of a variable
@@ -57,6 +57,10 @@ class ServiceClient:
 
     def send(self, method: str, *path: str, query: str = "", body: object | None = None) -> Any:
         """Send an order; the parts of the path may hold any sign. Raises ServiceUnreachable, ServiceRefused."""
+        import http.client
+        import urllib.error
+        import urllib.request
+
         url = self.address.url.rstrip("/") + "".join(f"/{quote(part, safe='')}" for part in path) + query
         request = urllib.request.Request(url, method=method, headers=self._headers())  # noqa: S310  checked in `of`
         if body is not None:
@@ -84,6 +88,8 @@ class ServiceClient:
         return {**headers, "Authorization": f"Bearer {token}"} if token else headers
 
     def _tls(self) -> ssl.SSLContext:
+        import ssl
+
         try:
             context = ssl.create_default_context(cafile=self.address.ca)
             if self.address.certificate is not None:
