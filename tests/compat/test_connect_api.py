@@ -186,7 +186,7 @@ def steps(source: str, target: str) -> dict[str, Step]:
             config(name="x"),
         ),
         "level of nobody knows whom": Step("PUT", "/admin/loggers/root?scope=galaxy", {"level": "WARN"}),
-        "level in small letters": Step("PUT", "/admin/loggers/root", {"level": "warn"}),
+        "level in small letters": Step("PUT", "/admin/loggers/root", {"level": "error"}),
         "now the level": Step("GET", "/admin/loggers/root"),
         "all levels": Step("GET", "/admin/loggers"),
         "create": Step("POST", "/connectors", {"name": "c", "config": config()}),
