@@ -8,11 +8,11 @@ faults. What Spark itself does to the data path is tried in `tests/e2e`.
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,35 +65,25 @@ class ThreadedQuery:
             reader, writer = EpochReader(self.run), ParcelWriter(self.run)
             while not self._stopping:
                 plans = reader.partitions({"epoch": self.epochs}, {"epoch": self.epochs + 1})
-                tasks = [_Task(partial(_copy, reader, writer, plan)) for plan in plans]
-                for task in tasks:
-                    task.finish()
+                ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+                for plan in plans:
+                    threading.Thread(target=_copy, args=(reader, writer, plan, ended), daemon=True).start()
+                # Whichever fails first ends the query, as with Spark; the others are shut out by its successor.
+                self._failure = next((failure for failure in (ended.get() for _ in plans) if failure), None)
+                if self._failure is not None:
+                    return
                 self.epochs += 1
         except BaseException as failure:  # noqa: BLE001  the engine asks for it
             self._failure = failure
 
 
-def _copy(reader: EpochReader, writer: ParcelWriter, plan: Any) -> None:
-    writer.write(reader.read(plan))
-
-
-class _Task(threading.Thread):
-    def __init__(self, work: Callable[[], Any]) -> None:
-        super().__init__(daemon=True)
-        self._work = work
-        self.failure: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._work()
-        except BaseException as failure:  # noqa: BLE001  `finish` raises it
-            self.failure = failure
-
-    def finish(self) -> None:
-        self.join()
-        if self.failure is not None:
-            raise self.failure
+def _copy(reader: EpochReader, writer: ParcelWriter, plan: Any, ended: queue.SimpleQueue[BaseException | None]) -> None:
+    try:
+        writer.write(reader.read(plan))
+    except BaseException as failure:  # noqa: BLE001  the query raises it
+        ended.put(failure)
+    else:
+        ended.put(None)
 
 
 class ThreadedEngine:

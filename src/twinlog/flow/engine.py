@@ -108,6 +108,7 @@ class LinkEngine:
     _following: asyncio.Task[None] | None = None
     _chores: asyncio.Task[None] | None = None
     _heeded: int = 0
+    _out_of_time: bool = False  # the end was asked for and did not come
 
     async def run(self) -> None:
         """Until stopped or superseded by a later engine. Raises EngineDied when Spark is gone."""
@@ -115,12 +116,15 @@ class LinkEngine:
         asked = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({life, asked}, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
-        try:
-            async with asyncio.timeout(None if life.done() else STOP_SECONDS + 1):
-                await life
-        except TimeoutError:  # a cluster that is away would hold us for ever; stopping is safe at any moment
+        await asyncio.wait({life}, timeout=STOP_SECONDS + 1)
+        if not life.done():  # a cluster that is away would hold us for ever; stopping is safe at any moment
+            self._out_of_time = True
+            life.cancel()
+            await asyncio.wait({life})
             log.warning("%s: stopped hard: %s", self.link.name, self.trouble or "the epoch did not end in time")
             self._enter("stopped", self.trouble)
+        elif not life.cancelled():
+            life.result()
 
     async def _live(self) -> None:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
@@ -439,7 +443,7 @@ class LinkEngine:
         held = self._held(watch) and not self._stopping.is_set()
         superseded = self.phase == "superseded"
         try:
-            if not superseded:
+            if not superseded and not self._out_of_time:
                 async with asyncio.timeout(STOP_SECONDS):
                     await self._finish_epoch(writer, query)
         except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
@@ -453,7 +457,7 @@ class LinkEngine:
                 async with asyncio.timeout(1.0):
                     await writer.write([self._record(self.phase, self.generation)])
             except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
-                log.warning("%s: not signed out: %s", self.link.name, error)
+                log.warning("%s: not signed out: %s", self.link.name, str(error) or "the target does not answer")
 
     async def _finish_epoch(self, writer: LedgerWriter, query: Any) -> None:
         before = await asyncio.to_thread(_last_batch, query)

@@ -8,9 +8,11 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 
 import typer
 from rich.console import Console
@@ -79,7 +81,9 @@ def run(
     try:
         place = SparkPlace(master, options)
         service = Service(resolved.links, place, scratch, resolved.heartbeats, stays=door is not None)
-        asyncio.run(_serve(service, watch, say, output, door))
+        with asyncio.Runner() as runner:
+            runner.get_loop().set_default_executor(_Questions())
+            runner.run(_serve(service, watch, say, output, door))
     except EngineDied as error:
         Console(stderr=True).print(f"[yellow]{error}[/] Starting anew.")
         shutil.rmtree(scratch, ignore_errors=True)
@@ -88,8 +92,23 @@ def run(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     phases = {engine.link.name: engine.phase for engine in service.engines}
-    if phases and all(phase == "superseded" for phase in phases.values()):
-        raise typer.Exit(SUPERSEDED)
+    _leave(SUPERSEDED if phases and all(phase == "superseded" for phase in phases.values()) else 0)
+
+
+class _Questions(ThreadPoolExecutor):
+    """Threads in which clusters are asked. Nobody waits for their answers once the links have ended."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002  asyncio wants both
+        super().shutdown(wait=False, cancel_futures=True)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process. A cluster that is away holds a question for half a minute, and Python would wait for it."""
+    if any(not one.daemon and one is not threading.current_thread() for one in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    raise typer.Exit(code)
 
 
 def _plan(resolved: Resolved, master: str | None, listen: str | None) -> Iterator[str]:
