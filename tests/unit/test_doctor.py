@@ -12,7 +12,7 @@ from tests.unit.test_settings_file import link as read_link
 from twinlog.doctor.answers import Answer, CannotTell, Check, Diagnosis, diagnose
 from twinlog.doctor.facts import EndFacts, Facts
 from twinlog.doctor.registry import CHECKS, examine
-from twinlog.errors import AccessDenied
+from twinlog.errors import AccessDenied, BrokerRefused, TopicUnknown
 from twinlog.model.exposure import link_exposure
 from twinlog.model.groups import ListedGroup
 from twinlog.model.health import LinkStatus, PartitionStatus
@@ -200,7 +200,7 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("source-certificates", at("source", certificates=SOON), "warn", "ends in 5 days"),
     ("target-certificates", at("target", certificates=OVER), "fail", "ended 1 days ago"),
     ("own-certificates", set_(own_certificates=OVER), "fail", "ended"),
-    ("transaction-coordinator", set_(coordinator=Unknown("denied (53)")), "fail", "denied"),
+    ("transaction-coordinator", set_(coordinator=Unknown("denied (53)", denied=True)), "fail", "denied"),
     ("source-topic-rights", topic("source", "orders", operations=frozenset({"DESCRIBE"})), "fail", "Read is missing"),
     (
         "source-topic-rights",
@@ -219,7 +219,7 @@ PLANTED: list[tuple[str, Change, str, str]] = [
         "new have no copy yet",
     ),
     ("source-group-rights", at("source", group_rights={"billing": frozenset()}), "fail", "Describe is missing"),
-    ("source-group-rights", at("source", groups=Unknown("denied")), "fail", "groups cannot be listed"),
+    ("source-group-rights", at("source", groups=Unknown("refused", denied=True)), "fail", "groups cannot be listed"),
     ("target-group-rights", at("target", group_rights={"g": frozenset({"DESCRIBE"})}), "fail", "Read is missing on g"),
     ("acl-rights", brokers("source", 3, operations=frozenset()), "warn", "Describe on the source"),
     ("acl-rights", brokers("target", 3, operations=frozenset({"DESCRIBE"})), "warn", "Alter on the target"),
@@ -399,3 +399,23 @@ def test_a_check_that_breaks_says_so_and_the_others_go_on() -> None:
     found = diagnose([Check("broken", "t", "why", broken), Check("silent", "t", "why", silent), fine], healthy())
     assert [one.verdict for one in found] == ["unknown", "unknown", "ok"]
     assert "oops" in found[0].seen
+
+
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize(
+    ("check", "change", "verdict"),
+    [
+        ("target-topic-rights", at("target", topics={"A.orders": TopicUnknown("B", "A.orders")}), "ok"),
+        (
+            "target-topic-rights",
+            at("target", topics={"A.orders": BrokerRefused("B", "LEADER_NOT_AVAILABLE")}),
+            "unknown",
+        ),
+        ("target-group-rights", at("target", group_rights={"g": BrokerRefused("B", "NOT_COORDINATOR")}), "unknown"),
+        ("source-group-rights", at("source", groups=Unknown("no answer")), "unknown"),
+    ],
+)
+def test_what_is_not_there_or_not_answered_is_no_missing_right(check: str, change: Change, verdict: str) -> None:
+    found = answers(change(healthy()))[check]
+    assert found.verdict == verdict
+    assert "missing" not in found.seen

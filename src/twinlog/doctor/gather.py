@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.doctor.facts import EndFacts, Facts
 from twinlog.doctor.names import look_up
-from twinlog.errors import ClusterError, TwinlogError
+from twinlog.errors import AccessDenied, ClusterError, TwinlogError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.inspection import fetch_broker_configs, look_at_cluster, look_at_groups, look_at_topics
 from twinlog.ledger.view import LedgerView
@@ -205,6 +205,6 @@ async def _attempt(question: Awaitable[T], asked: str = "") -> Known[T]:
         return Unknown(f"no answer within {_PATIENCE_MS / 500:.0f} s")
     except (TwinlogError, *ConnectionTrouble) as error:
         prefix = f"{asked}: " if asked and not isinstance(error, TwinlogError) else ""
-        return Unknown(prefix + (str(error) or type(error).__name__))
+        return Unknown(prefix + (str(error) or type(error).__name__), isinstance(error, AccessDenied))
     except Exception as error:  # noqa: BLE001  a doctor that falls over helps nobody
         return Unknown(f"unexpected: {error!r}")

@@ -13,6 +13,8 @@ class Unknown:
     """It could not be asked, or was not answered."""
 
     why: str
+    denied: bool = False
+    """We have no right to know it."""
 
 
 Known: TypeAlias = T | Unknown

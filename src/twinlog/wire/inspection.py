@@ -27,6 +27,7 @@ _DESCRIBE_LOG_DIRS: Final = (35, 4)
 _FIND_COORDINATOR_V1: Final = (10, 1)
 _TRANSACTION: Final = 1
 _LOOKS: Final = 3
+_COORDINATOR_WITHIN_S: Final = 5.0
 _DENIED: Final = frozenset(
     {codes.CLUSTER_AUTHORIZATION_FAILED, codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, codes.TOPIC_AUTHORIZATION_FAILED}
 )
@@ -49,12 +50,12 @@ async def _look_at_clock(cluster: Cluster) -> ClockLook:
     sent = time.time()
     reader = await connection.exchange(*_DESCRIBE_QUORUM, body, flexible=True, timeout_s=cluster.timeout_s)
     received = time.time()
-    _check(cluster, reader.i16(), "asking for the quorum: Describe on the cluster is needed")
+    _check(cluster, reader.i16(), "asking for the quorum", "Describe on the cluster")
     reader.uvarint()  # one topic
     reader.compact_string()
     reader.uvarint()  # one partition
     reader.i32()
-    _check(cluster, reader.i16(), "asking for the quorum")
+    _check(cluster, reader.i16(), "asking for the quorum", "Describe on the cluster")
     leader = reader.i32()
     reader.i32()  # epoch
     reader.i64()  # high watermark
@@ -74,7 +75,7 @@ async def fetch_quotas(cluster: Cluster) -> tuple[QuotaLook, ...]:
     reader.i32()  # throttle
     error = reader.i16()
     reader.compact_string()
-    _check(cluster, error, "asking for quotas: DescribeConfigs on the cluster is needed")
+    _check(cluster, error, "asking for quotas", "DescribeConfigs on the cluster")
     found: list[QuotaLook] = []
     for _ in range(reader.uvarint() - 1):
         entity: list[tuple[str, str | None]] = []
@@ -109,7 +110,7 @@ async def _disks_of(cluster: Cluster, node: int, topics: Mapping[str, int]) -> l
     body.append(b"\x00")
     reader = await connection.exchange(*_DESCRIBE_LOG_DIRS, body, flexible=True, timeout_s=cluster.timeout_s)
     reader.i32()  # throttle
-    _check(cluster, reader.i16(), "asking for log directories: Describe on the cluster is needed")
+    _check(cluster, reader.i16(), "asking for log directories", "Describe on the cluster")
     found: list[DiskLook] = []
     for _ in range(reader.uvarint() - 1):
         reader.i16()  # an offline directory has no sizes
@@ -142,19 +143,28 @@ async def fetch_versions(cluster: Cluster) -> dict[int, int]:
 
 
 async def find_transaction_coordinator(cluster: Cluster, transactional_id: str) -> int:
-    """Which broker coordinates a transactional id. Nothing is initialised and nobody is fenced."""
+    """Which broker coordinates a transactional id. Nothing is initialised and nobody is fenced.
+
+    Waits for one that is just beginning: on a new cluster this is the first question of its kind.
+    """
     connection = await cluster.any_connection()
     body = (string(transactional_id), bytes([_TRANSACTION]))
-    reader = await connection.exchange(*_FIND_COORDINATOR_V1, body, flexible=False, timeout_s=cluster.timeout_s)
-    reader.i32()  # throttle
-    error = reader.i16()
-    reader.string()
-    _check(cluster, error, f"transactional id {transactional_id}: Describe is needed")
+    deadline = time.monotonic() + _COORDINATOR_WITHIN_S
+    while True:
+        reader = await connection.exchange(*_FIND_COORDINATOR_V1, body, flexible=False, timeout_s=cluster.timeout_s)
+        reader.i32()  # throttle
+        error = reader.i16()
+        reader.string()
+        beginning = error in {codes.COORDINATOR_LOADING, codes.COORDINATOR_NOT_AVAILABLE}
+        if not beginning or time.monotonic() > deadline:
+            break
+        await asyncio.sleep(0.2)
+    _check(cluster, error, f"transactional id {transactional_id}", "Describe")
     return reader.i32()
 
 
-def _check(cluster: Cluster, error: int, what: str) -> None:
+def _check(cluster: Cluster, error: int, what: str, right: str) -> None:
     if error in _DENIED:
-        raise AccessDenied(cluster.alias, f"{codes.name_of(error)}: {what}")
+        raise AccessDenied(cluster.alias, f"{codes.name_of(error)}: {what}: {right} is needed")
     if error:
         raise BrokerRefused(cluster.alias, f"{what}: {codes.name_of(error)}")

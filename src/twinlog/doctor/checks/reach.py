@@ -126,7 +126,7 @@ def _expiry(looks: Iterable[CertificateLook], now_ms: int, mend: str) -> Answer:
 
 
 def _coordinator(facts: Facts) -> Answer:
-    if isinstance(facts.coordinator, Unknown) and not isinstance(facts.target.cluster, Unknown):
+    if isinstance(facts.coordinator, Unknown) and facts.coordinator.denied:
         return fail(
             facts.coordinator.why,
             f"{facts.target.command('kafka-acls')} --add --allow-principal User:<ours> --operation Write "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
+from twinlog.doctor.answers import Answer, CannotTell, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import EndFacts, Facts
-from twinlog.errors import ClusterError
+from twinlog.errors import AccessDenied, ClusterError, TopicUnknown
 from twinlog.model.inspection import TopicLook, Unknown
 
 _THEME = "rights"
@@ -29,8 +29,9 @@ def _grant(end: EndFacts, operations: Iterable[str], what: str) -> str:
 
 def _topics(end: EndFacts, names: Iterable[str], needed: tuple[str, ...]) -> Answer:
     looks = known(end.topics)
-    asked = [(name, looks[name]) for name in names if name in looks]
-    hidden = [name for name, look in asked if isinstance(look, ClusterError)]
+    # Nobody can tell what we may do with a topic that is not there yet; `target-create-right` is about those.
+    asked = [(name, looks[name]) for name in names if name in looks and not isinstance(looks[name], TopicUnknown)]
+    hidden = [name for name, look in asked if isinstance(look, AccessDenied)]
     missing: dict[str, set[str]] = {}
     for name, look in asked:
         if isinstance(look, TopicLook) and (lacking := set(needed) - look.operations):
@@ -40,9 +41,17 @@ def _topics(end: EndFacts, names: Iterable[str], needed: tuple[str, ...]) -> Ans
         needs = sorted(set().union(*missing.values())) if missing else list(needed)
         seen = f"{', '.join(map(_word, needs))} is missing on {named([*missing, *hidden])}"
         return fail(seen, _grant(end, needs, f"--topic '{first}'"))
+    _all_answered(dict(asked))
     if not asked:
         return ok("there are no topics to ask about yet")
     return ok(f"{', '.join(map(_word, needed))} on {len(asked):,} topics")
+
+
+def _all_answered(answers: Mapping[str, object]) -> None:
+    """Raises CannotTell when one was not answered, for another reason than a right."""
+    for name, answer in answers.items():
+        if isinstance(answer, ClusterError):
+            raise CannotTell(f"{name}: {answer}")
 
 
 def _cluster(end: EndFacts, operation: str) -> bool:
@@ -92,15 +101,17 @@ def _fence(facts: Facts) -> Answer:
 
 
 def _groups(end: EndFacts, operation: str) -> Answer:
-    if isinstance(end.groups, Unknown) and not isinstance(end.cluster, Unknown):
+    if isinstance(end.groups, Unknown) and end.groups.denied:
         mend = _grant(end, ["DESCRIBE"], "--group '*'")
         return fail(f"groups cannot be listed: {end.groups.why}", mend)
+    known(end.groups)  # who could not be listed cannot be judged
     rights = known(end.group_rights)
-    refused = [name for name, found in rights.items() if isinstance(found, ClusterError)]
+    refused = [name for name, found in rights.items() if isinstance(found, AccessDenied)]
     lacking = [name for name, found in rights.items() if not isinstance(found, ClusterError) and operation not in found]
     if lacking or refused:
         bad = [*lacking, *refused]
         return fail(f"{_word(operation)} is missing on {named(bad)}", _grant(end, [operation], f"--group '{bad[0]}'"))
+    _all_answered(rights)
     if not rights:
         return ok("there are no groups to ask about yet")
     return ok(f"{_word(operation)} on {len(rights):,} groups")
