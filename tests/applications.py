@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer
@@ -21,6 +22,7 @@ class Writer(threading.Thread):
         self.address, self.topic, self.rate, self.first = address, topic, rate, first
         self.acknowledged: dict[int, str] = {}  # by number: the cluster that took it
         self.refused = 0
+        self.doubtful: set[int] = set()  # timed out here: it may be in the log, and is written again
         self._again: list[int] = []
         self._ending = threading.Event()
 
@@ -52,9 +54,16 @@ class Writer(threading.Thread):
                 self.acknowledged[number] = server
             else:
                 self.refused += 1
+                if error.code() == KafkaError._MSG_TIMED_OUT:
+                    self.doubtful.add(number)
                 self._again.append(number)
 
         producer.produce(self.topic, str(number).encode() + b" " * 30, partition=0, on_delivery=done)
+
+    def once(self, numbers: Iterable[int]) -> list[int]:
+        """The numbers in order; those that the application itself may have written twice are there once."""
+        found = sorted(numbers)
+        return [n for n, before in zip(found, [None, *found], strict=False) if n != before or n not in self.doubtful]
 
     @staticmethod
     def _producer(server: str) -> Producer:
