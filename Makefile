@@ -55,13 +55,13 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 
 test: $(READY) ## unit tests, then real brokers and real Spark
 	$(PY) -m pytest tests/unit -n 2
-	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist loadfile
+	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist loadfile --durations=10
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo
 
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
-	$(PY) -m pytest tests/chaos tests/e2e -m chaos
+	$(PY) -m pytest tests/chaos tests/e2e tests/integration -m chaos
 
 compat: $(READY) ## MirrorMaker 2 and a Connect worker as oracles: take-over, positions, REST
 	$(PY) -m pytest tests/compat

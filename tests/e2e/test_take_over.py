@@ -50,6 +50,7 @@ def await_copies(ends: Ends, more: int) -> None:
 
 
 @pytest.mark.proves("R2", "R10")
+@pytest.mark.chaos
 def test_of_two_engines_started_together_one_mirrors_and_the_other_ends(make_ends: MakeEnds, tmp_path: Path) -> None:
     ends = make_ends(tasks_max="2")
     name = ends.create("orders", 4)

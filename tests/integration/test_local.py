@@ -128,6 +128,7 @@ def test_a_secure_cluster_lets_in_who_has_the_password_and_the_right(make_cluste
         assert cluster.password(user) not in written
 
 
+@pytest.mark.chaos
 def test_three_brokers_go_on_without_any_one_of_them(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(brokers=3)
     assert len(AdminClient(_client(cluster)).list_topics(timeout=30).brokers) == 3
