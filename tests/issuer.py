@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
+from tests.json_answers import JsonHandler
 
 AUDIENCE = "twinlog"
 
@@ -46,29 +46,18 @@ class Issuer(ThreadingHTTPServer):
         return jwt.encode(shown, key, algorithm="ES256", headers={"kid": name})
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(JsonHandler):
     server: Issuer
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  its name in the standard library
         issuer = self.server
         issuer.asked.append(self.path.rpartition("/")[2])
         if not issuer.open:
-            self._answer(503, {"error": "temporarily_unavailable"})
+            self.answer(503, {"error": "temporarily_unavailable"})
         elif self.path.endswith("/.well-known/openid-configuration"):
-            self._answer(200, {"issuer": issuer.says_it_is or issuer.url, "jwks_uri": f"{issuer.url}/keys"})
+            self.answer(200, {"issuer": issuer.says_it_is or issuer.url, "jwks_uri": f"{issuer.url}/keys"})
         else:
-            self._answer(200, {"keys": [_public(name, key) for name, key in issuer.keys.items()]})
-
-    def _answer(self, code: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name in the standard library
-        del format, args
+            self.answer(200, {"keys": [_public(name, key) for name, key in issuer.keys.items()]})
 
 
 def _public(name: str, key: ec.EllipticCurvePrivateKey) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import ThreadingHTTPServer
 from urllib.parse import parse_qs
+
+from tests.json_answers import JsonHandler
 
 from twinlog.local.cluster import LocalCluster
 from twinlog.local.security import HOST
@@ -32,35 +32,24 @@ class TokenEndpoint(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}/token"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(JsonHandler):
     server: TokenEndpoint
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802  its name in the standard library
         form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         kind, _, login = self.headers.get("Authorization", "").partition(" ")
         user, _, secret = base64.b64decode(login).decode().partition(":")
         cluster = self.server.cluster
         if not self.server.open:
-            self._answer(503, {"error": "temporarily_unavailable"})
+            self.answer(503, {"error": "temporarily_unavailable"})
         elif kind != "Basic" or form.get("grant_type") != ["client_credentials"]:
-            self._answer(400, {"error": "invalid_request"})
+            self.answer(400, {"error": "invalid_request"})
         elif user not in {"admin", "twinlog"} or secret != cluster.password(user):
-            self._answer(401, {"error": "invalid_client", "error_description": "no such client"})
+            self.answer(401, {"error": "invalid_client", "error_description": "no such client"})
         else:
             self.server.handed_out += 1
             token = sign_token(cluster.files, user, self.server.life_s)
-            self._answer(200, {"access_token": token, "token_type": "Bearer", "expires_in": self.server.life_s})
-
-    def _answer(self, code: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(code)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name in the standard library
-        del format, args
+            self.answer(200, {"access_token": token, "token_type": "Bearer", "expires_in": self.server.life_s})
 
 
 @contextmanager
