@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from dataclasses import replace
 from typing import Final
@@ -24,6 +25,8 @@ from twinlog.sync.acls import CHORE as ACLS
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.internal_topics import InternalLog
 from twinlog.wire.groups import GroupCoordinators
+
+log = logging.getLogger("twinlog.recovery")
 
 _ASK_WITHIN_S: Final = 8.0
 
@@ -127,8 +130,8 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
         committed = ctx.link.fetch.isolation == "read_committed"
         try:
             answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
-        except ClusterError:
-            pass  # what is remembered counts
+        except ClusterError as trouble:
+            log.warning("%s: its ends are told by memory: %s", ctx.link.source, trouble)
         else:
             ends = {p: int(end) for p, end in answers.items() if not isinstance(end, ClusterError)}
             at_ms = now if len(ends) == len(wanted) else None
