@@ -54,6 +54,7 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docs)
 
 test: $(READY) ## unit tests, then real brokers and real Spark
+	@$(MAKE) --no-print-directory promtool >/dev/null 2>&1 || echo "promtool cannot be had here: Prometheus' own judgement of the alerts is left out"
 	$(PY) -m pytest tests/unit -n 2
 	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist loadfile --durations=10
 
