@@ -8,6 +8,7 @@ from tests.paper_rooms import PaperRooms
 
 from twinlog.flow.lookout import Eyes, Lookout, Sight
 from twinlog.model.movement import ENOUGH
+from twinlog.model.readiness import reasons_against
 from twinlog.surface.rest.rooms import Rooms
 
 
@@ -86,3 +87,24 @@ def test_a_group_that_nobody_is_in_stops_and_one_with_members_stalls() -> None:
         "fraud": "STALL",
         "warehouse": "STOP",
     }
+
+
+def test_a_new_link_is_not_ready_because_it_knew_no_topic_when_it_began() -> None:
+    rooms = PaperRooms()
+    link = rooms.links()[0]
+
+    async def reasons() -> list[list[str]]:
+        sight = Sight(link, rooms.observer(link))
+        copying = await sight.looks.look()
+        assert copying.engine is not None
+        waiting = dataclasses.replace(copying, problems=())
+        blank = dataclasses.replace(
+            waiting, partitions=(), engine=copying.engine.model_copy(update={"phase": "starting"})
+        )
+        told = []
+        for status in (blank, waiting, await sight.looks.look()):
+            sight.take(status)
+            told.append(list(reasons_against(sight.status, None, tuple(sight.last_looks))))
+        return told
+
+    assert asyncio.run(reasons()) == [["the engine is starting"], ["records wait and no partition moves"], []]

@@ -23,7 +23,7 @@ from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus
 from twinlog.model.history import EVENTS, SAMPLES, Event, Latencies, Sample, events_between, sample_of
 from twinlog.model.movement import WINDOW, Movement, Seen, movement, worst
 from twinlog.model.names import TopicPartition
-from twinlog.model.readiness import LOOKS, seen_of
+from twinlog.model.readiness import LOOKS, proves, seen_of
 from twinlog.model.switch import StateEntry, Switch
 from twinlog.wire.connection import ConnectionTrouble
 
@@ -116,7 +116,7 @@ class Sight:
     looked_ms: int = 0
     took_s: float = 0.0
     failures: int = 0  # in a row
-    last_looks: deque[Seen] = field(default_factory=lambda: deque(maxlen=LOOKS))  # since one failed
+    last_looks: deque[Seen] = field(default_factory=lambda: deque(maxlen=LOOKS))  # since one failed, or a start
     samples: deque[Sample] = field(default_factory=lambda: deque(maxlen=SAMPLES))
     latencies: Latencies = field(default_factory=Latencies)
     groups: Groups | None = None
@@ -139,7 +139,10 @@ class Sight:
         events = list(events_between(self.status, status))
         self.status, self.trouble, self.remedy, self.failures = status, None, "", 0
         self.samples.append(sample_of(status))
-        self.last_looks.append(seen_of(status))
+        if proves(status):
+            self.last_looks.append(seen_of(status))
+        else:
+            self.last_looks.clear()
         self.latencies.hear(status.chores)
         if time.monotonic() - self._moved_at >= _MOVEMENT_SECONDS:
             self._moved_at = time.monotonic()

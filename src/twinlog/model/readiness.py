@@ -23,6 +23,11 @@ def seen_of(status: LinkStatus) -> Seen:
     )
 
 
+def proves(status: LinkStatus) -> bool:
+    """Whether a look may count as proof. Before its engine copies, a link may know no topic yet: nothing seems left."""
+    return status.engine is not None and status.engine.phase == "running"
+
+
 def reasons_against(status: LinkStatus | None, trouble: str | None, looks: Sequence[Seen]) -> Iterator[str]:
     """Why a link is not ready; nothing when it is. `looks` are the last good ones, oldest first, without a failed one.
 

@@ -71,7 +71,7 @@ class Durations:
                 if place == len(BOUNDS_S):
                     return BOUNDS_S[-1] * 1000
                 low = BOUNDS_S[place - 1] if place else 0.0
-                return (low + (BOUNDS_S[place] - low) * (rank - so_far) / count) * 1000
+                return round((low + (BOUNDS_S[place] - low) * (rank - so_far) / count) * 1000, 3)
             so_far += count
         return None
 

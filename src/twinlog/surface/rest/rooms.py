@@ -96,7 +96,9 @@ class LiveRooms:
     reports: Path = field(default_factory=lambda: state_folder() / "drills.jsonl")
 
     def links(self) -> Sequence[LinkSettings]:
-        return [engine.link for engine in self.service.engines] or self.of_file
+        # By name: the order of engines changes with every one that is begun anew, and lists must not jump.
+        running = [engine.link for engine in self.service.engines]
+        return sorted(running, key=lambda link: link.name) or self.of_file
 
     def observer(self, link: LinkSettings) -> Looks:
         return observer(link)
