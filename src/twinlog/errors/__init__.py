@@ -26,6 +26,7 @@
     │   ├── TopicNotKnownYet       a broker has not heard of a topic that was just created (retriable)
     │   └── BrokerRefused          an error code of the protocol
     │       ├── TopicUnknown
+    │       ├── LeaderMissing      just created, or an election is under way (retriable)
     │       ├── TopicNameInvalid
     │       ├── TopicExists
     │       ├── PartitionsExist
@@ -75,6 +76,7 @@ from twinlog.errors.clusters import (
     ClusterRightMissing,
     ClusterUnreachable,
     ConfigRefused,
+    LeaderMissing,
     LinkToItself,
     LoginUnavailable,
     MirrorMakerRuns,
@@ -185,6 +187,7 @@ __all__ = [
     "GroupUnknown",
     "JarsUnavailable",
     "JavaMissing",
+    "LeaderMissing",
     "LedgerDisagrees",
     "LedgerMissing",
     "LinkToItself",

@@ -126,6 +126,16 @@ class TopicUnknown(BrokerRefused):
 
 
 @dataclass(eq=False)
+class LeaderMissing(BrokerRefused):
+    """A partition has no leader just now, or another one than we asked: so after its creation, or an election."""
+
+    code = "LEADER_MISSING"
+    says = "{cluster}: a partition has no leader just now: {problem}"
+    remedy = "Ask again in a few seconds; if it stays so, look at the brokers that hold its replicas."
+    retriable = True
+
+
+@dataclass(eq=False)
 class TopicNameInvalid(BrokerRefused):
     """No topic can have that name: too long, or a character that Kafka does not allow."""
 

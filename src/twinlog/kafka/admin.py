@@ -48,6 +48,8 @@ _PARTITIONS_PER_REQUEST = 10_000
 _GLANCE_S = 0.1
 # A client that had no token tries again by itself; a call after that gives it this long.
 _TOKEN_PATIENCE_S = 2.0
+# All brokers may be away for a moment, as in a restart; whoever waits longer wants to know.
+_AWAY_S = 10.0
 # The client's own timer answers first; this only keeps a bug in it from hanging a loop for ever.
 _GRACE_S = 5.0
 
@@ -79,6 +81,7 @@ class ClusterAdmin:
         self._timeout_s = settings.request_timeout_ms / 1000
         self._complaint: KafkaError | None = None
         self._no_token: KafkaError | None = None
+        self._all_away: KafkaError | None = None
         self._greeted = False
         options: dict[str, Any] = {**client_options(settings), "error_cb": self._note_complaint}
         try:
@@ -101,8 +104,8 @@ class ClusterAdmin:
 
     def list_topics(self) -> list[str]:
         """List the names of all topics we may describe, Kafka's own ones included, sorted."""
-        if not self._greeted:
-            # The listing below blocks until its time-out when the cluster refuses our password; this call does not.
+        if not self._greeted or self._all_away is not None:
+            # The listing below blocks until its time-out when the cluster is away or refuses us; this call does not.
             self.fetch_cluster_id()
         self._forget_complaints()
         try:
@@ -250,13 +253,15 @@ class ClusterAdmin:
                 raise translated(self.cluster, self._complaint)
             if self._no_token is not None and time.monotonic() > began + _TOKEN_PATIENCE_S:
                 raise translated(self.cluster, self._no_token)
+            if self._all_away is not None and time.monotonic() > began + _AWAY_S:
+                raise translated(self.cluster, self._all_away)
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(self.cluster, f"no answer within {self._timeout_s + _GRACE_S:.0f} s")
         answers: dict[K, Any] = {}
         for key, future in futures.items():
             try:
                 answers[key] = future.result()
-                self._no_token = None
+                self._no_token = self._all_away = None
             except KafkaException as error:
                 answer = self._ours(error)
                 if isinstance(answer, ClusterUnreachable):
@@ -272,6 +277,9 @@ class ClusterAdmin:
         # "All brokers are down" follows every real reason and would cover it.
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 (its own codes are spelled like this)
             self._complaint = error
+        else:
+            # Said once for an outage, and nothing is said of its end: it holds until something is answered.
+            self._all_away = self._complaint or error
         if lacks_token(error):
             # Said only once for as long as the reason is the same: it holds until something is answered.
             self._no_token = error

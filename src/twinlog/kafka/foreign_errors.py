@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from confluent_kafka import KafkaError
 
 from twinlog.errors import (
@@ -11,6 +13,7 @@ from twinlog.errors import (
     ClusterError,
     ClusterUnreachable,
     ConfigRefused,
+    LeaderMissing,
     PartitionsExist,
     TokenUnavailable,
     TopicExists,
@@ -20,6 +23,8 @@ from twinlog.errors import (
 
 # librdkafka has no code of its own for this.
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: "  # noqa: S105
+# "HOST:PORT/bootstrap: Connect to ipv4#ADDRESS failed: REASON (after 0ms in state CONNECT)"
+_CONNECT_FAILED = re.compile(r"(?:\w+://)?([^/]+)/\w+: Connect to \S+ failed: (.+?)(?: \(after .*)?")
 _MEANS: dict[int, type[ClusterError]] = {
     # Nobody answers, or the answer did not arrive in time.
     KafkaError._TRANSPORT: ClusterUnreachable,  # noqa: SLF001 (librdkafka's own codes are spelled with an underscore)
@@ -46,6 +51,11 @@ _MEANS: dict[int, type[ClusterError]] = {
     KafkaError._UNKNOWN_TOPIC: TopicUnknown,  # noqa: SLF001
     KafkaError._UNKNOWN_PARTITION: TopicUnknown,  # noqa: SLF001
     KafkaError.UNKNOWN_TOPIC_ID: TopicUnknown,
+    KafkaError.LEADER_NOT_AVAILABLE: LeaderMissing,
+    KafkaError.NOT_LEADER_FOR_PARTITION: LeaderMissing,
+    KafkaError.FENCED_LEADER_EPOCH: LeaderMissing,
+    KafkaError.UNKNOWN_LEADER_EPOCH: LeaderMissing,
+    KafkaError.OFFSET_NOT_AVAILABLE: LeaderMissing,
     KafkaError.TOPIC_EXCEPTION: TopicNameInvalid,
     KafkaError.TOPIC_ALREADY_EXISTS: TopicExists,
     KafkaError.INVALID_PARTITIONS: PartitionsExist,
@@ -62,10 +72,10 @@ def translated(cluster: str, error: KafkaError, cause: KafkaError | None = None)
     """
     meaning = _meaning(error, BrokerRefused)
     if meaning is ClusterUnreachable and cause is not None:
-        return _meaning(cause, ClusterUnreachable)(cluster, cause.str().removeprefix(_NO_TOKEN))
+        return _meaning(cause, ClusterUnreachable)(cluster, _plain(cause))
     if meaning is BrokerRefused:
         return BrokerRefused(cluster, f"{error.name()}: {error.str()}")
-    return meaning(cluster, error.str().removeprefix(_NO_TOKEN))
+    return meaning(cluster, _plain(error))
 
 
 def denies_access(error: KafkaError) -> bool:
@@ -80,3 +90,10 @@ def lacks_token(error: KafkaError) -> bool:
 
 def _meaning(error: KafkaError, otherwise: type[ClusterError]) -> type[ClusterError]:
     return TokenUnavailable if lacks_token(error) else _MEANS.get(error.code(), otherwise)
+
+
+def _plain(error: KafkaError) -> str:
+    """Say it as the wire room says it, without the library's own state."""
+    text = error.str().removeprefix(_NO_TOKEN)
+    failed = _CONNECT_FAILED.fullmatch(text)
+    return f"{failed[1]}: {failed[2].lower()}" if failed else text

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as ForeignPartition
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import ClusterError, ClusterUnreachable, TopicUnknown
+from twinlog.errors import ClusterError, ClusterUnreachable, LeaderMissing, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.clients import LogRecord
@@ -37,13 +37,26 @@ def read_topic(
     admin: ClusterAdmin, settings: ClientSettings, topic: str, *, within_s: float, committed: bool = False
 ) -> dict[TopicPartition, list[LogRecord]]:
     """Read all that a topic holds now. Raises TopicUnknown when there is none of that name."""
-    facts = admin.describe_topics([topic])[topic]
-    if not isinstance(facts, TopicFacts):
-        raise facts
-    partitions = [TopicPartition(topic, number) for number in range(facts.partitions)]
+    deadline = time.monotonic() + within_s
+    while True:
+        facts = admin.describe_topics([topic])[topic]
+        if not isinstance(facts, TopicFacts):
+            raise facts
+        try:
+            spans = _spans_of(admin, topic, facts.partitions, committed=committed)
+            break
+        except (LeaderMissing, TopicUnknown):
+            # The topic is there, so this is a moment's truth: it was just created, or its leader is being elected.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PATIENCE_S)
+    return read_spans(settings, spans, committed=committed, within_s=max(deadline - time.monotonic(), _PATIENCE_S))
+
+
+def _spans_of(admin: ClusterAdmin, topic: str, count: int, *, committed: bool) -> dict[TopicPartition, Span]:
+    partitions = [TopicPartition(topic, number) for number in range(count)]
     starts, ends = admin.fetch_start_offsets(partitions), admin.fetch_end_offsets(partitions, committed=committed)
-    spans = {p: Span(_known(starts[p]), _known(ends[p])) for p in partitions}
-    return read_spans(settings, spans, committed=committed, within_s=within_s)
+    return {p: Span(_known(starts[p]), _known(ends[p])) for p in partitions}
 
 
 def _known(answer: int | ClusterError) -> int:
@@ -101,9 +114,10 @@ def _take(message: Message, span: Span, records: list[LogRecord], cluster: str) 
             return offset
         if error.code() in {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION}:  # noqa: SLF001
             raise TopicUnknown(cluster, f"{message.topic()}-{message.partition()}")
-        if error.retriable() or error.code() in {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN}:  # noqa: SLF001
+        trouble = translated(cluster, error)
+        if trouble.retriable or error.retriable():
             return None
-        raise translated(cluster, error)
+        raise trouble
     if offset is None:
         return None
     if span.first <= offset < span.next:

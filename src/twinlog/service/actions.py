@@ -15,7 +15,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.drill.canary import Canary
 from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills
-from twinlog.errors import UsageError
+from twinlog.errors import TopicUnknown, UsageError
 from twinlog.flow.forget import forget
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.topics import TopicFacts
@@ -67,6 +67,8 @@ async def check_forgettable(link: LinkSettings, topic: str) -> str:
     there = (await asyncio.to_thread(admin.describe_topics, [remote]))[remote]
     if isinstance(there, TopicFacts):
         raise UsageError(f"{remote}: still exists on {link.target}; delete it first, or its records would be doubled")
+    if not isinstance(there, TopicUnknown):
+        raise there  # whoever may not see a topic does not know that it is gone
     return remote
 
 

@@ -31,6 +31,9 @@ from twinlog.wire.tokens import TokenProvider, TokenTrouble
 _REQUEST = struct.Struct(">hhi")
 _METADATA, _METADATA_VERSION = 3, 12
 _METADATA_SECONDS = 5.0
+_CONNECT_SECONDS = 10.0
+"""All that the addresses of the file have together, so that a cluster behind a dead line is told of soon."""
+_LEAST_CONNECT_SECONDS = 4.0
 
 ConnectionTrouble = (OSError, EOFError, TimeoutError, KafkaConnectionError, BrokerTimeout)
 """What a broken, slow or closed connection raises. Never a fault of a partition: wait, reconnect, go on (R9)."""
@@ -185,11 +188,11 @@ class Cluster:
                 return known
             if node not in self.nodes:
                 raise KafkaConnectionError(f"{self.alias}: broker {node} is not known")
-            fresh = await self._connect(*self.nodes[node])
+            fresh = await self._connect(*self.nodes[node], within_s=_CONNECT_SECONDS)
             self._connections[key] = fresh
             return fresh
 
-    async def _connect(self, host: str, port: int) -> BrokerConnection:
+    async def _connect(self, host: str, port: int, *, within_s: float) -> BrokerConnection:
         security = self.settings.security
         if self._ssl is None and security.protocol in {"SSL", "SASL_SSL"}:
             self._ssl = ssl_context(security)
@@ -209,7 +212,8 @@ class Cluster:
             **(kerberos_options(self.alias, security.kerberos) if security.kerberos else {}),
         )
         try:
-            await connection.connect()
+            async with asyncio.timeout(min(within_s, self.timeout_s)):
+                await connection.connect()
         except TokenTrouble:
             connection.close()
             raise
@@ -250,7 +254,8 @@ class Cluster:
         async with self._locks.setdefault(key, asyncio.Lock()):
             known = self._connections.get(key)
             if known is None or not known.connected():
-                known = self._connections[key] = await self._connect(host, port)
+                within_s = max(_CONNECT_SECONDS / len(self.settings.bootstrap_servers), _LEAST_CONNECT_SECONDS)
+                known = self._connections[key] = await self._connect(host, port, within_s=within_s)
             return known
 
     async def refresh(self, names: Iterable[str] | None, node: int | None = None) -> dict[str, TopicMetadata]:
