@@ -35,6 +35,7 @@ from twinlog.model.verify_report import VerifyReport
 from twinlog.recovery.report import Report, report_of
 from twinlog.recovery.switching import Standing
 from twinlog.surface.rest.rooms import Say
+from twinlog.surface.rest.switch_steps import announced
 from twinlog.sync.group_report import Answer, GroupReport
 
 FILE = b"""
@@ -264,6 +265,8 @@ class PaperRooms:
         claim = claim.model_copy(update={"operator": "ada", "host": "desk-7"})
         run = Switch(claim.switch, claim, "r", now, now)
         self.runs.append(run)
+        for line in announced({step.id: step.title for step in plan.steps}):
+            say(line)
         for number, step in enumerate(plan.steps, 1):
             say(f"step {number} of {len(plan.steps)}: {step.id}")
             began = int(time.time() * 1000)
@@ -277,7 +280,9 @@ class PaperRooms:
         end = End(pair="east<->west", switch=run.id, runner="r", outcome="done")
         self.runs[-1] = dataclasses.replace(run, end=end, ended_ms=int(time.time() * 1000))
         self.active = facts.new_active
-        return report_of(self.runs[-1], (await self.standing(link)).state)
+        state = (await self.standing(link)).state
+        self.runs[-1] = dataclasses.replace(self.runs[-1], state=state)
+        return report_of(self.runs[-1])
 
     async def resume(self, link: LinkSettings, say: Say) -> Report:  # noqa: ARG002
         raise SwitchRefused(link.name, "no switch is open", "There is nothing to go on with.")

@@ -7,6 +7,7 @@ from tests.unit.test_settings_file import errors, findings, link
 
 from twinlog.model.exposure import link_exposure
 from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.ledger import Engine
 from twinlog.model.names import TopicPartition
 from twinlog.model.objectives import Objective, Objectives, kept
 from twinlog.model.selection import Patterns
@@ -52,6 +53,16 @@ def test_nothing_known_is_not_nothing_lost() -> None:
 
 
 @pytest.mark.proves("R7")
+@pytest.mark.proves("R7")
+@pytest.mark.parametrize(("phase", "lag"), [(None, None), ("starting", None), ("running", 0)])
+def test_a_link_of_which_no_engine_told_yet_has_an_unknown_lag_and_risk(phase: str | None, lag: int | None) -> None:
+    told = {"kind": "engine", "engine_id": "e", "host": "h", "pid": 1, "phase": phase, "at_ms": NOW}
+    engine = None if phase is None else Engine.model_validate(told)
+    seen = LinkStatus("A->B", engine, (), now_ms=NOW)
+    total = link_exposure(seen, {}, Objectives(), live=True).total
+    assert (seen.lag, total.records, total.seconds) == (lag, lag, lag)
+
+
 def test_one_unknown_partition_leaves_the_age_of_the_link_unknown_and_the_known_records_told() -> None:
     places = {TopicPartition("orders", 0): known(3)}
     found = link_exposure(status(part("orders", None), part("new", None)), places, Objectives(), live=False)

@@ -16,8 +16,9 @@ from twinlog.model.switch import StateEntry
 from twinlog.recovery.switching import Standing
 from twinlog.surface.page.needs import needs_of
 from twinlog.surface.page.picture import picture_of
-from twinlog.surface.page.progress import progress_of
 from twinlog.surface.page.words import moment, prose, tone, zone
+from twinlog.surface.rest.operations import Operation
+from twinlog.surface.rest.switch_steps import announced, steps_said
 from twinlog.surface.rest.v1.answers import summary_of
 
 NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{1,30}", fullmatch=True), min_size=2, max_size=14, unique=True)
@@ -64,21 +65,43 @@ def test_a_moment_says_its_day_and_zone(monkeypatch: pytest.MonkeyPatch) -> None
     assert moment(0) == "never"
 
 
+PLAN = [*announced({"freeze": "Let it rest", "drain": "Copy: the rest", "redirect": "Send clients"})]
+
+
 @pytest.mark.parametrize(
-    ("lines", "done", "total", "last"),
+    ("lines", "steps", "before"),
     [
-        ([], 0, 0, None),
-        (["waiting to see whether the process is gone"], 0, 0, None),
-        (["step 1 of 3: freeze"], 0, 3, ("freeze", "", False)),
-        (["step 1 of 3: freeze", "    chores rest", "step 2 of 3: drain", "40 offsets left"], 1, 3, None),
-        (["step 3 of 3: redirect", "    no hook"], 3, 3, ("redirect", "no hook", True)),
+        ([], "", 0),
+        (["waiting to see whether the process is gone"], "", 1),
+        (PLAN, "freeze to come , drain to come , redirect to come ", 0),
+        ([*PLAN, "step 1 of 3: freeze"], "freeze running , drain to come , redirect to come ", 0),
+        (
+            [*PLAN, "step 1 of 3: freeze", "    chores rest", "step 2 of 3: drain", "40 offsets left"],
+            "freeze done chores rest, drain running 40 offsets left, redirect to come ",
+            0,
+        ),
+        # One that goes on where another stopped, and one whose steps nobody announced.
+        ([*PLAN, "step 3 of 3: redirect", "    no hook"], "freeze done , drain done , redirect done no hook", 0),
+        (["step 2 of 3: drain"], " done , drain running ,  to come ", 0),
     ],
 )
-def test_how_far_a_switch_is(lines: list[str], done: int, total: int, last: tuple[str, str, bool] | None) -> None:
-    found = progress_of(lines)
-    assert (found.done, found.total) == (done, total)
-    if last is not None:
-        assert (found.steps[-1].name, found.steps[-1].says, found.steps[-1].over) == last
+def test_how_far_a_switch_is(lines: list[str], steps: str, before: int) -> None:
+    found = steps_said(lines)
+    assert ", ".join(f"{step.name} {step.status} {step.says}" for step in found.steps) == steps
+    assert len(found.before) == before
+    assert found.done == steps.count("done")
+    if lines[:3] == PLAN:
+        assert [step.title for step in found.steps] == ["Let it rest", "Copy: the rest", "Send clients"]
+
+
+def test_a_long_switch_forgets_lines_but_no_step() -> None:
+    operation = Operation("switch", "A->B", {})
+    for line in (*PLAN, "step 1 of 3: freeze", "    chores rest", "step 2 of 3: drain"):
+        operation.say(line)
+    for left in range(1000):
+        operation.say(f"{left} offsets left")
+    assert len(operation.lines) < 1000
+    assert [step.status for step in operation.told.steps] == ["done", "running", "to come"]
 
 
 def sights(rooms: PaperRooms) -> list[Sight]:
@@ -116,12 +139,12 @@ def test_a_link_that_was_switched_away_tells_the_decision_that_holds() -> None:
     (sight, *_) = sights(PaperRooms(faulted=False))
     assert sight.status is not None
     assert sight.status.engine is not None
-    said = {"phase": "switched", "trouble": "east is the active side since generation 1: east is left"}
+    said = {"phase": "switched", "trouble": "east is the active side (east is left)"}
     sight.status = dataclasses.replace(sight.status, engine=sight.status.engine.model_copy(update=said))
     held = {"east->west": "held"}
     state = StateEntry(pair="east<->west", generation=4, active="west", why="east is lost", at_ms=1, links=held)
     sight.switches = Standing(state, None, ())
-    reason = "west is the active side since generation 4: east is lost; this link does not copy"
+    reason = "west is the active side (east is lost); this link does not copy"
     assert summary_of(sight).reason == reason
 
 

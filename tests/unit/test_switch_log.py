@@ -18,12 +18,14 @@ from twinlog.model.switch import (
     SwitchEntry,
     SwitchLog,
     Written,
+    decision_after,
     held_because,
     may_copy,
     newest,
     pair_of,
     read_switch_entry,
 )
+from twinlog.recovery.report import report_of
 
 PAIR = pair_of(LinkName("A", "B"))
 
@@ -111,8 +113,47 @@ def test_the_highest_generation_holds_and_says_what_a_link_may_do() -> None:
     assert newest(newer, None, older) is newer
     assert may_copy(newer, "A->B") == "held"
     assert may_copy(newer, "B->A") == may_copy(None, "A->B") == "copying"
-    assert "B is the active side since generation 4" in held_because(newer, "A->B")
+    assert "B is the active side" in held_because(newer, "A->B")
     assert fold((0, newer), (1, older)).state == newer
+
+
+def test_a_decision_changes_what_it_names_and_the_active_side_is_so_since_it_became_so() -> None:
+    link = LinkName("A", "B")
+    held = decision_after(None, link, why="A is left", at_ms=10, links={"A->B": "held"})
+    assert (held.generation, held.active, held.since_ms) == (1, "A", 0)
+    moved = decision_after(held, link, why="failover", at_ms=20, active="B", fence_on_return={"A": "acl"})
+    assert (moved.generation, moved.active, moved.since_ms, moved.links) == (2, "B", 20, {"A->B": "held"})
+    later = decision_after(moved, link, why="B->A copies back", at_ms=30, active="B", links={"B->A": "copying"})
+    assert (later.generation, later.at_ms, later.since_ms) == (3, 30, 20)
+    assert later.links == {"A->B": "held", "B->A": "copying"}
+    assert later.fence_on_return == {"A": "acl"}
+    assert decision_after(later, link, why="", at_ms=40, fence_on_return={}).fence_on_return == {}
+
+
+def test_the_report_of_a_switch_tells_its_own_end_whatever_was_decided_later() -> None:
+    planned = claim("s1", "r1").model_copy(update={"options": {"steps": ["x"], "titles": {"x": "Do it"}}})
+    there, back = state(3, "r1"), state(5, "r2").model_copy(update={"active": "A"})
+    given_up, done = (
+        End(pair=PAIR, switch="s0", runner="r0", outcome="aborted"),
+        End(pair=PAIR, switch="s1", runner="r1", outcome="done"),
+    )
+    log = fold(
+        (1, claim("s0", "r0")),
+        (2, given_up),
+        (3, planned),
+        (4, StepEntry(pair=PAIR, switch="s1", runner="r1", step="x", event="done")),
+        (5, there),
+        (6, done),
+        (7, claim("s2", "r2")),
+        (8, back),
+    )
+    reports = [report_of(one) for one in (*log.ended, log.open) if one is not None]
+    assert [(one.switch, one.active, one.generation) for one in reports] == [
+        ("s0", "A", 0),
+        ("s1", "B", 3),
+        ("s2", "A", 5),
+    ]
+    assert [step["title"] for step in reports[1].steps] == ["Do it"]
 
 
 def test_a_foreign_record_is_nothing() -> None:

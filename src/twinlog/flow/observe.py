@@ -128,7 +128,8 @@ class Observer:
         nexts = {part.partition: part.source_next for part in parts}
         ids = {name: topic.source_id for name, topic in view.roster.items()}
         known = known_ends(view.memos.get(CHORE, {}), nexts, ids)
-        return replace(status, exposure=link_exposure(status, known, self.link.objectives, live=trouble is None))
+        exposure = link_exposure(status, known, self.link.objectives, live=trouble is None)
+        return replace(status, exposure=exposure, lag_seconds=None if status.untold else status.lag_seconds)
 
     def _partition(
         self,

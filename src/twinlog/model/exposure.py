@@ -11,7 +11,7 @@ what may have come since, and the seconds grow. What nobody knows is None, never
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from twinlog.model.health import LinkStatus, PartitionStatus
@@ -93,6 +93,8 @@ def link_exposure(
         topics.append(_sum(name, objective.name, objective.rpo_seconds, parts))
     everything = [part for parts in by_topic.values() for part in parts]
     total = _sum(status.link, objectives.otherwise.name, None, everything)
+    if status.untold:
+        total = replace(total, records=None, bytes=None, seconds=None)
     arriving = sum(known[part.partition].rate for part in status.partitions if part.partition in known)
     copying = status.records_per_second
     behind = (total.seconds or 0.0) > IN_STEP_S and bool(total.records)

@@ -69,11 +69,17 @@ class LinkStatus:
         """Everything that is faulted, partitions first."""
         return tuple(p.fault for p in self.partitions if p.fault is not None) + self.problems
 
+    @property
+    def untold(self) -> bool:
+        """No engine has told yet what there is to copy: that nothing is seen to wait proves nothing."""
+        return not self.partitions and (self.engine is None or self.engine.phase == "starting")
+
     @cached_property
     def lag(self) -> int | None:
         """Offsets not yet copied over all partitions; None when any of them is unknown."""
         lags = [p.lag for p in self.partitions]
-        return None if any(lag is None for lag in lags) else sum(lag for lag in lags if lag is not None)
+        unknown = self.untold or any(lag is None for lag in lags)
+        return None if unknown else sum(lag for lag in lags if lag is not None)
 
     @cached_property
     def state(self) -> LinkState:

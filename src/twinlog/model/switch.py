@@ -100,7 +100,11 @@ class End(_Entry):
 
 
 class StateEntry(_Entry):
-    """A decision: who is active and what each link may do. It replaces every decision of a lower generation."""
+    """A decision: who is active and what each link may do. It replaces every decision of a lower generation.
+
+    A switch makes several: it stops links, then makes a side active, then lets links go on. Only one of them changes
+    who is active, so `since_ms` stays through the others; 0 is since ever.
+    """
 
     kind: Literal["state"] = "state"
     generation: int
@@ -112,6 +116,7 @@ class StateEntry(_Entry):
     runner: str = ""
     why: str = ""
     at_ms: int = 0
+    since_ms: int = 0
 
 
 class Fenced(_Entry):
@@ -183,6 +188,13 @@ class Switch:
     steps: Mapping[str, StepRecord] = field(default_factory=dict)
     end: End | None = None
     ended_ms: int = 0
+    state: StateEntry | None = None  # the decision that held at its end, or holds while it runs
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """Every step of its plan, in order, in the words in which it was confirmed."""
+        words = self.claim.options.get("titles", {})
+        return {step: words.get(step, "") for step in self.claim.options.get("steps", ())}
 
     def facts(self, step: str) -> Mapping[str, Any]:
         """What a step left for others; empty when it never ran."""
@@ -252,7 +264,8 @@ def _take_state(log: SwitchLog, entry: StateEntry) -> SwitchLog:
     by_stranger = bool(entry.runner) and (log.open is None or entry.runner != log.open.runner)
     if by_stranger or (log.state is not None and entry.generation <= log.state.generation):
         return log
-    return replace(log, state=entry)
+    running = None if log.open is None else replace(log.open, state=entry)
+    return replace(log, state=entry, open=running)
 
 
 def _take_claim(log: SwitchLog, claim: Claim, at_ms: int) -> SwitchLog:
@@ -261,7 +274,7 @@ def _take_claim(log: SwitchLog, claim: Claim, at_ms: int) -> SwitchLog:
         known = any(one.id == claim.switch for one in log.ended)
         if known:
             return log  # it is over; its runner reads that
-        return replace(log, open=Switch(claim.switch, claim, claim.runner, at_ms, at_ms))
+        return replace(log, open=Switch(claim.switch, claim, claim.runner, at_ms, at_ms, state=log.state))
     silent = at_ms - switch.seen_ms >= SILENT_MS
     if claim.switch != switch.id or not (silent or claim.runner == switch.runner):
         return log
@@ -288,6 +301,30 @@ def newest(*states: StateEntry | None) -> StateEntry | None:
     return max((state for state in states if state is not None), key=lambda state: state.generation, default=None)
 
 
+def decision_after(
+    before: StateEntry | None,
+    link: LinkName,
+    *,
+    why: str,
+    at_ms: int,
+    active: str | None = None,
+    links: Mapping[str, Copying] | None = None,
+    fence_on_return: Mapping[str, str] | None = None,
+) -> StateEntry:
+    """The next decision: what is not named stays as it was. While there never was one, the source is active."""
+    known = before or StateEntry(pair=pair_of(link), generation=0, active=link.source)
+    changed = {
+        "generation": known.generation + 1,
+        "active": active or known.active,
+        "links": {**known.links, **(links or {})},
+        "fence_on_return": dict(known.fence_on_return if fence_on_return is None else fence_on_return),
+        "why": why,
+        "at_ms": at_ms,
+        "since_ms": known.since_ms if active in {None, known.active} else at_ms,
+    }
+    return known.model_copy(update=changed)
+
+
 def may_copy(state: StateEntry | None, link: str) -> Copying:
     """What an engine may do with a link; everything while there never was a switch."""
     return "copying" if state is None else state.links.get(link, "copying")
@@ -300,5 +337,5 @@ def held_because(state: StateEntry, link: str) -> str:
             doing = "the switch copies with an engine of its own"
         case _:
             doing = "this link does not copy"
-    reason = f": {state.why}" if state.why else ""
-    return f"{state.active} is the active side since generation {state.generation}{reason}; {doing}"
+    reason = f" ({state.why})" if state.why else ""
+    return f"{state.active} is the active side{reason}; {doing}"

@@ -128,7 +128,7 @@ def refusal_of(facts: Facts) -> Refusal | None:
         return Refusal("the link never ran", "Start it with `twinlog run` and let it catch up.")
     if failover and facts.active == link.target:
         return Refusal(
-            f"{link.target} is the active side already (generation {facts.state.generation if facts.state else 0})",
+            f"{link.target} is the active side already",
             f"`twinlog failback {link} --delta` leads back to {link.source}.",
         )
     if not failover and facts.active == link.source:
@@ -229,7 +229,7 @@ def _planned(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep("drain", "Copy everything that is left", risk="waits until the copy has caught up")
     yield PlannedStep("stop-link", f"Hold {facts.link} and note the cut", f"{facts.link} does not copy any more")
     yield PlannedStep("positions", "Set the final positions of all groups", f"offsets of groups on {target}")
-    yield PlannedStep("promote", f"Make {target} the active side", "the generation, on both clusters")
+    yield PlannedStep("promote", f"Make {target} the active side", "who is active, on both clusters")
     yield _release(facts)
     yield _redirect(facts, target)
     if copies_back_at_once(facts):
@@ -251,7 +251,7 @@ def _unplanned(facts: Facts) -> Iterator[PlannedStep]:
     )
     yield PlannedStep("loss", "Name what was not copied", risk="records that only the lost cluster has")
     yield PlannedStep("positions-known", "Set positions of groups from ledger and checkpoints", f"groups on {target}")
-    yield PlannedStep("promote", f"Make {target} the active side", "the generation, on every cluster that answers")
+    yield PlannedStep("promote", f"Make {target} the active side", "who is active, on every cluster that answers")
     yield _release(facts)
     yield _redirect(facts, target)
 
@@ -297,7 +297,7 @@ def _swap_back(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep("drain-back", "Copy everything that is left")
     yield PlannedStep("stop-back", "Stop copying and note the cut")
     yield PlannedStep("positions-back", "Set positions of all groups", f"offsets of groups on {source}")
-    yield PlannedStep("promote", f"Make {source} the active side", "the generation, on both clusters")
+    yield PlannedStep("promote", f"Make {source} the active side", "who is active, on both clusters")
     yield PlannedStep("open-source", f"Let producers write to {source}", f"the fence on {source}", opens="source")
     yield _redirect(facts, source)
     yield PlannedStep("resume", f"Let {facts.link} copy again", f"the fence on {target} as far as the link needs it")

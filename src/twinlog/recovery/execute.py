@@ -112,7 +112,7 @@ async def _run(ctx: SwitchContext, hook: Hook) -> Report:
         says=f"{ctx.journal.state.active if ctx.journal.state else ctx.link.source} is active",
     )
     await ctx.journal.end(end)
-    report = report_of(ctx.journal.switch, ctx.journal.state)
+    report = report_of(ctx.journal.switch)
     write_report(report, ctx.folder)
     return report
 
@@ -153,7 +153,7 @@ async def abort(ctx: SwitchContext) -> Report:
         says="given up by the operator",
     )
     await ctx.journal.end(end)
-    report = report_of(ctx.journal.switch, ctx.journal.state)
+    report = report_of(ctx.journal.switch)
     write_report(report, ctx.folder)
     return report
 

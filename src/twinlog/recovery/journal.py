@@ -34,6 +34,7 @@ from twinlog.model.switch import (
     Switch,
     SwitchEntry,
     SwitchLog,
+    decision_after,
     newest,
     pair_of,
 )
@@ -154,20 +155,15 @@ class Journal:
         fence_on_return: dict[str, str] | None = None,
     ) -> StateEntry:
         """Make a decision: what is not named stays as it was. Written at home first, then copied."""
-        before = self.state
-        entry = StateEntry(
-            pair=self.pair,
-            generation=(before.generation if before else 0) + 1,
-            active=active or (before.active if before else self.home.link.source),
-            links={**(before.links if before else {}), **(links or {})},
-            fence_on_return=fence_on_return
-            if fence_on_return is not None
-            else dict(before.fence_on_return if before else {}),
-            switch=self.switch_id,
-            runner=self.runner,
+        entry = decision_after(
+            self.state,
+            self.home.link,
             why=why,
             at_ms=int(time.time() * 1000),
-        )
+            active=active,
+            links=links or {},
+            fence_on_return=fence_on_return,
+        ).model_copy(update={"switch": self.switch_id, "runner": self.runner})
         await self._own(entry)
         await self.copy_state()
         return entry

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from twinlog.model.switch import StateEntry, Switch
+from twinlog.model.names import LinkName
+from twinlog.model.switch import Switch
 
 _RTO_ENDS_WITH: Final = "redirect"
 
@@ -37,11 +38,13 @@ class Report:
         return {name: value if not isinstance(value, tuple) else list(value) for name, value in vars(self).items()}
 
 
-def report_of(switch: Switch, state: StateEntry | None) -> Report:
-    """Read the journal of one switch."""
+def report_of(switch: Switch) -> Report:
+    """Read the journal of one switch. Who is active is told as of its end, whatever was decided later."""
+    state = switch.state
     steps = tuple(
         {
             "step": one.step,
+            "title": switch.titles.get(one.step, ""),
             "status": one.status,
             "says": one.says,
             "took_ms": one.took_ms,
@@ -59,7 +62,7 @@ def report_of(switch: Switch, state: StateEntry | None) -> Report:
         switch=switch.id,
         outcome=switch.end.outcome if switch.end else "open",
         operator=f"{switch.claim.operator}@{switch.claim.host}",
-        active=state.active if state else "",
+        active=state.active if state else LinkName.parse(switch.claim.link).source,
         generation=state.generation if state else 0,
         began_ms=switch.since_ms,
         ended_ms=switch.ended_ms,
@@ -87,7 +90,7 @@ def report_paths(switch: str, folder: Path) -> tuple[Path, Path]:
 def _lines(report: Report) -> Iterator[str]:
     yield f"# {report.command} of {report.link}"
     yield ""
-    yield f"- outcome: **{report.outcome}**; active side: **{report.active}**, generation {report.generation}"
+    yield f"- outcome: **{report.outcome}**; active side: **{report.active}**"
     yield f"- begun {_clock(report.began_ms)} by {report.operator}, ended {_clock(report.ended_ms)}"
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
     yield f"- recovery time (claim to redirected clients): **{rto}**"

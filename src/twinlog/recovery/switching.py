@@ -78,7 +78,8 @@ class Switching:
         ctx = self._context()
         try:
             await ctx.journal.read()
-            await execute.begin(ctx, plan.command, [step.id for step in plan.steps], options or {})
+            titles = {step.id: step.title for step in plan.steps}
+            await execute.begin(ctx, plan.command, [*titles], {"titles": titles, **(options or {})})
             return await execute.run(ctx, self.hook)
         finally:
             await ctx.close()
@@ -125,4 +126,4 @@ class Switching:
 def reports(standing: Standing) -> list[Report]:
     """All switches, the open one last."""
     found = [*standing.ended, *([standing.open] if standing.open else [])]
-    return [report_of(one, standing.state) for one in found]
+    return [report_of(one) for one in found]

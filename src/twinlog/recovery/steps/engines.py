@@ -91,7 +91,7 @@ async def promote(ctx: SwitchContext) -> StepResult:
     active = ctx.link.target if command.startswith("failover") else ctx.link.source
     state = ctx.journal.state
     if state is None or state.active != active:
-        state = await ctx.journal.decide(command.replace("-", " "), active=active)
+        await ctx.journal.decide(command.replace("-", " "), active=active)
     told = await ctx.journal.copy_state()
     other = "on both clusters" if told else f"on {ctx.link.target}; {ctx.link.source} hears of it when it answers"
-    return StepResult(f"{active} is the active side, generation {state.generation}, {other}", {"active": active})
+    return StepResult(f"{active} is the active side, {other}", {"active": active})

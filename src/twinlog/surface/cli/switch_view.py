@@ -80,7 +80,7 @@ def print_report(report: Report, output: Output, files: str) -> None:
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
     console.print(
         Text(f"{report.command} {report.switch}: {report.outcome}; ", "bold").append(
-            f"{report.active} is active (generation {report.generation}), recovery time {rto}"
+            f"{report.active} is active, recovery time {rto}"
         )
     )
     table = Table()
@@ -112,7 +112,7 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
     if state is None:
         console.print(f"{link}: there never was a switch; the source is active", soft_wrap=True)
     else:
-        console.print(f"{link}: {state.active} is active, generation {state.generation} ({state.why})", soft_wrap=True)
+        console.print(f"{link}: {state.active} is active ({state.why})", soft_wrap=True)
         for name, mode in state.links.items():
             console.print(f"  {name}: {mode}", soft_wrap=True)
         for cluster, means in state.fence_on_return.items():

@@ -18,9 +18,9 @@ from twinlog.doctor.answers import WORST_FIRST
 from twinlog.recovery.switching import reports
 from twinlog.surface.page.needs import needs_of
 from twinlog.surface.page.picture import picture_of
-from twinlog.surface.page.progress import progress_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
 from twinlog.surface.rest.desk import Desk
+from twinlog.surface.rest.operations import MOVES
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.actions import SwitchCommand, plan_answer
 from twinlog.surface.rest.v1.links import EventWish, group_part, list_events, partition_part, topic_part
@@ -30,7 +30,6 @@ _FOLDER: Final = Path(__file__).parent
 _SHOWN: Final = 100
 """Lists without pages of their own are cut here: a page stays small whatever went wrong."""
 _REPORTS_SHOWN: Final = 20
-_MOVES: Final = frozenset({"switch", "resume", "abort"})
 
 router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 
@@ -172,7 +171,7 @@ def faults_page(link: str, visit: TheVisit) -> HTMLResponse:
 @router.get("/links/{link}/switch")
 def switch_page(link: str, visit: TheVisit) -> HTMLResponse:
     """The wizard. It asks no cluster, so that it opens at once on the day when one does not answer."""
-    here = [one for one in visit.desk.operations.all(link=link) if one.kind in _MOVES and one.status == "running"]
+    here = [one for one in visit.desk.operations.all(link=link) if one.kind in MOVES and one.status == "running"]
     return visit.page("switch.html", **_link(visit.desk, link, "switch"), running=here[0] if here else None)
 
 
@@ -207,9 +206,9 @@ def checks_part(link: str, visit: TheVisit) -> HTMLResponse:
 
 
 def _checks(desk: Desk, link: str) -> dict[str, Any]:
-    found = [one for one in desk.operations.all(link=link) if one.kind not in _MOVES]
+    found = [one for one in desk.operations.all(link=link) if one.kind not in MOVES]
     told = list_events(desk, EventWish(link=link, limit=1000))
-    checks = [event for event in told if event.kind == "operation" and event.ended and event.thing not in _MOVES]
+    checks = [event for event in told if event.kind == "operation" and event.ended and event.thing not in MOVES]
     return {"operations": [answers.operation_of(one) for one in found], "events": checks[:_SHOWN]}
 
 
@@ -231,8 +230,8 @@ def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
         return visit.page("gone.html", 404, here="operation")
     values: dict[str, Any] = {
         "operation": answers.operation_of(found),
-        "moves": found.kind in _MOVES,
-        "progress": progress_of(found.lines),
+        "moves": found.kind in MOVES,
+        "told": found.told,
         "order": {verdict: place for place, verdict in enumerate(WORST_FIRST)},
         "here": "operation",
         "most": _SHOWN,

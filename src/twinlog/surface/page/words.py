@@ -27,6 +27,7 @@ _TONES: Final = {
     "SWITCHED": "idle",
     "unknown": "idle",
     "LOOKING": "idle",
+    "to come": "idle",
 }
 _QUOTED: Final = re.compile(r"`([^`]+)`")
 

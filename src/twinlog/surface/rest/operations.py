@@ -15,11 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from twinlog.errors import TwinlogError
+from twinlog.surface.rest.switch_steps import StepsSaid
 
 log = logging.getLogger("twinlog.operations")
 
 Kind: TypeAlias = Literal["verification", "examination", "switch", "resume", "abort", "drill"]
 Status: TypeAlias = Literal["running", "done", "failed"]
+MOVES: Final[frozenset[Kind]] = frozenset({"switch", "resume", "abort"})
+"""What changes which side is active, or begins to."""
 _KEPT: Final = 200
 _LINES: Final = 200
 
@@ -49,6 +52,7 @@ class Operation:
     began_ms: int = field(default_factory=lambda: int(time.time() * 1000))
     ended_ms: int | None = None
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
+    told: StepsSaid = field(default_factory=StepsSaid)  # of a switch; lines are forgotten, its steps are not
     result: dict[str, Any] | None = None
     error: dict[str, str] | None = None
 
@@ -60,6 +64,8 @@ class Operation:
         """Add a line."""
         self.what = line
         self.lines.append(line)
+        if self.kind in MOVES:
+            self.told.take(line)
 
 
 Work = Callable[[Operation], Awaitable[dict[str, Any]]]

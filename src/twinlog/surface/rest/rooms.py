@@ -31,6 +31,7 @@ from twinlog.model.verify_report import VerifyReport
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Standing, Switching
 from twinlog.service import Service, examine_link, group_report, observer, translate_position
+from twinlog.surface.rest.switch_steps import announced
 from twinlog.sync.group_report import Answer, GroupReport
 
 Say = Callable[[str], None]
@@ -119,10 +120,14 @@ class LiveRooms:
     async def switch(self, link: LinkSettings, command: Command, say: Say) -> Report:
         switching = await self._switching(link, say)
         _, plan = await switching.plan(command)
+        _announce(say, {step.id: step.title for step in plan.steps})
         return await switching.execute(plan)
 
     async def resume(self, link: LinkSettings, say: Say) -> Report:
-        return await (await self._switching(link, say)).resume()
+        switching = await self._switching(link, say)
+        begun = (await switching.standing()).open
+        _announce(say, begun.titles if begun else {})
+        return await switching.resume()
 
     async def abort(self, link: LinkSettings, say: Say) -> Report:
         return await (await self._switching(link, say)).abort()
@@ -155,3 +160,8 @@ class LiveRooms:
 
     def settings(self, link: LinkSettings) -> Mapping[str, Origin]:
         return {} if self.config is None else load_file(self.config).origins.get(link.name, {})
+
+
+def _announce(say: Say, titles: Mapping[str, str]) -> None:
+    for line in announced(titles):
+        say(line)

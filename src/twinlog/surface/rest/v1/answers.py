@@ -200,6 +200,16 @@ class EventLine(BaseModel):
     ended: bool
 
 
+class StepLine(BaseModel):
+    """One step of a switch."""
+
+    number: int
+    name: str
+    title: str
+    status: str = Field(description="to come, running or done")
+    says: str
+
+
 class OperationAnswer(BaseModel):
     """A long action."""
 
@@ -215,6 +225,7 @@ class OperationAnswer(BaseModel):
     began_ms: int
     ended_ms: int | None
     lines: list[str]
+    steps: list[StepLine] = Field(description="Of a switch: all of them, those to come too.")
     result: dict[str, Any] | None
     error: dict[str, str] | None
 
@@ -437,4 +448,5 @@ def line(event: Event) -> EventLine:
 def operation_of(operation: Operation) -> OperationAnswer:
     """One operation."""
     known = {name: value for name, value in vars(operation).items() if name in OperationAnswer.model_fields}
-    return OperationAnswer(**{**known, "lines": list(operation.lines)})
+    steps = [StepLine(**vars(step)) for step in operation.told.steps]
+    return OperationAnswer(**{**known, "lines": list(operation.lines), "steps": steps})
