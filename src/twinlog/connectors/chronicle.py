@@ -5,11 +5,12 @@ service's loop, its reading in a thread.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from twinlog.model.event_log import dump_event, read_event
+from twinlog.model.event_log import dump_event, event_id, interrupted, read_event
 from twinlog.model.history import EVENTS, Event
 
 
@@ -32,17 +33,34 @@ class Chronicle:
 
     log: Log
     leads: Callable[[], bool]
+    _own: set[str] = field(default_factory=set)  # operations that this process told of
+    _led: bool = False
 
     async def past(self) -> list[Event]:
         """What happened before. Raises ClusterError."""
         found = await asyncio.to_thread(self.log.read, EVENTS)
         return [event for event in map(read_event, found) if event is not None]
 
+    async def left_open(self) -> list[Event]:
+        """The ends of operations that the leader before us began and did not end. Raises ClusterError.
+
+        To be asked again and again: it reads when this service begins to lead, and has nothing to tell otherwise.
+        """
+        if not self.leads():
+            self._led = False
+        if self._led or not self.leads():
+            return []
+        past = await self.past()
+        self._led = True
+        return interrupted((event for event in past if event_id(event) not in self._own), int(time.time() * 1000))
+
     def keep(self, events: Iterable[Event]) -> None:
         """Write down what happened now."""
         if self.leads():
             for event in events:
                 self.log.append(dump_event(event))
+                if event.kind == "operation":
+                    self._own.add(event_id(event))
 
     async def close(self) -> None:
         """Let the last ones arrive."""

@@ -100,6 +100,9 @@ class Memory(Protocol):
     async def past(self) -> Sequence[Event]:
         """All of it, oldest first. Raises ClusterError."""
 
+    async def left_open(self) -> Sequence[Event]:
+        """The ends of what a former leader left unfinished, told once. Raises ClusterError."""
+
     def keep(self, events: Iterable[Event]) -> None:
         """Write down what happened now."""
 
@@ -217,6 +220,7 @@ class Lookout:
     async def run(self) -> None:
         """Until cancelled: one watch per link, also for links that come and go."""
         recalling = asyncio.create_task(self._recall())
+        settling = asyncio.create_task(self._settle(recalling))
         try:
             # Whoever remembers tells nothing twice. A store that is away must not keep us from looking.
             await asyncio.wait({recalling}, timeout=_RECALL_SECONDS)
@@ -225,6 +229,7 @@ class Lookout:
                 await asyncio.sleep(min(1.0, self._look_seconds))
         finally:
             recalling.cancel()
+            settling.cancel()
             for name in list(self._tasks):
                 self._forget(name)
 
@@ -243,6 +248,21 @@ class Lookout:
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 2, 60.0)
+
+    async def _settle(self, recalling: asyncio.Task[None]) -> None:
+        """Whenever this service begins to lead, tell what the one before it left unfinished."""
+        await asyncio.wait({recalling})
+        while self._memory is not None:
+            pause = min(1.0, self._look_seconds)
+            try:
+                self.tell(await self._memory.left_open())
+            except _ODDITIES as error:
+                log.warning("what was left unfinished cannot be read yet: %s", error)
+                pause = _RECALL_SECONDS
+            except Exception:
+                log.exception("what was left unfinished")
+                pause = _RECALL_SECONDS
+            await asyncio.sleep(pause)
 
     def _meet(self, links: Iterable[LinkSettings]) -> None:
         wanted = {link.name: link for link in links}

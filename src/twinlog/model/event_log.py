@@ -18,6 +18,7 @@ from twinlog.model.history import Event, Kind, Level
 _LASTING: Final = frozenset({"fault", "source", "chore"})
 """Kinds of which a look shows everything that is so at that moment: what it does not show is over."""
 _OVER: Final = "it was over when this service looked again"
+INTERRUPTED: Final = "interrupted: the service that ran it ended first"
 
 
 def event_id(event: Event) -> str:
@@ -61,6 +62,23 @@ def _repeats(before: Event | None, now: Event) -> bool:
         return False
     # A state is told with the one before it; a first look knows none.
     return before.says == now.says or (now.kind == "state" and before.says.partition(",")[0] == now.says)
+
+
+def interrupted(past: Iterable[Event], at_ms: int) -> list[Event]:
+    """The ends of operations that nobody ended: whoever ran them is gone."""
+    last = {(event.link, event.thing): event for event in past if event.kind == "operation"}
+    return [
+        replace(event, at_ms=at_ms, level="bad", says=f"{thing} {INTERRUPTED}", remedy=way_out_of(thing), ended=True)
+        for (_, thing), event in last.items()
+        if not event.ended
+    ]
+
+
+def way_out_of(operation: str) -> str:
+    """What to do about an operation that was interrupted."""
+    if operation in {"switch", "resume", "abort"}:
+        return "`twinlog switch status` tells how far it came; `twinlog switch resume` goes on from there."
+    return "Begin it again."
 
 
 def before_id(events: Iterable[Event], before: str) -> list[Event]:

@@ -14,8 +14,10 @@ from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
+from twinlog.connectors.reports import ReportFolder
 from twinlog.connectors.steward import Steward
 from twinlog.errors import ExtraMissing
+from twinlog.local.folders import state_folder
 from twinlog.service import Service, chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
 from twinlog.surface.rest.desk import Desk
@@ -64,7 +66,8 @@ class Door:
         await keeper.use_file(self.file)
         rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links)
         past = chronicle(self.file, lambda: keeper.active)
-        desk = Desk.of(rooms, keeper.audit, memory=past)
+        reports = ReportFolder(state_folder() / "operations")
+        desk = Desk.of(rooms, keeper.audit, memory=past, keeper=reports)
         app = build_app(
             service,
             keeper,

@@ -16,7 +16,7 @@ from twinlog.connectors.audit import Audit
 from twinlog.errors import LinkUnknown
 from twinlog.flow.lookout import Eyes, Lookout, Memory, Sight
 from twinlog.model.history import Event, Level
-from twinlog.surface.rest.operations import Operation, Operations
+from twinlog.surface.rest.operations import Keeper, Operation, Operations
 from twinlog.surface.rest.rooms import Rooms
 from twinlog.surface.rest.shelf import Shelf
 
@@ -28,6 +28,7 @@ class Desk:
     rooms: Rooms
     lookout: Lookout
     audit: Audit | None = None  # where actions are written down
+    keeper: Keeper | None = None  # where reports outlive the process
     operations: Operations = field(init=False)
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
     ended: bool = False  # the server is about to stop: whoever reads a stream is let go
@@ -35,24 +36,32 @@ class Desk:
     shelf: Shelf = field(init=False)
 
     def __post_init__(self) -> None:
-        self.operations = Operations(self._note)
+        self.operations = Operations(self._note, self.keeper)
         self.shelf = Shelf(lambda: self.lookout.turn)
 
     @classmethod
     def of(
-        cls, rooms: Rooms, audit: Audit | None = None, *, look_seconds: float = 2.0, memory: Memory | None = None
+        cls,
+        rooms: Rooms,
+        audit: Audit | None = None,
+        *,
+        look_seconds: float = 2.0,
+        memory: Memory | None = None,
+        keeper: Keeper | None = None,
     ) -> Desk:
-        """A desk over these rooms; without a memory it knows only what happened in its own time."""
+        """A desk over these rooms; without memory and keeper it knows only what happened in its own time."""
         eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing)
-        return cls(rooms, Lookout(eyes, look_seconds=look_seconds, memory=memory), audit)
+        return cls(rooms, Lookout(eyes, look_seconds=look_seconds, memory=memory), audit, keeper)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Look at the links while the block lasts."""
+        await self.operations.recall()
         watch = asyncio.create_task(self.lookout.run())
         try:
             yield
         finally:
+            self.ended = True
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             await self.operations.close()
@@ -101,7 +110,7 @@ class Desk:
             ended=operation.status != "running",
         )
         self.lookout.tell([event])
-        sight = self.lookout.sights.get(operation.link)
+        sight = None if self.ended else self.lookout.sights.get(operation.link)
         if sight is not None and operation.kind in {"switch", "resume", "abort"} and operation.status != "running":
             # Who is active now is what everybody wants to see next.
             look = asyncio.create_task(self.lookout.look_at_switches(sight))

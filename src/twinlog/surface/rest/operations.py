@@ -1,20 +1,23 @@
-"""Long actions: begun by a request, done beside it, asked about later. Kept in memory; runs in the service's loop.
+"""Long actions: begun by a request, done beside it, asked about later. Runs in the service's loop.
 
-An action that must survive the process keeps its own journal (a switch does); an operation only tells how it goes.
+An action that must survive the process keeps its own journal (a switch does); an operation only tells how it goes. What
+came of it is kept on this machine: reports are read long after the service that made them has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 import uuid
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from twinlog.errors import TwinlogError
+from twinlog.model.event_log import INTERRUPTED, way_out_of
 from twinlog.surface.rest.switch_steps import StepsSaid
 
 log = logging.getLogger("twinlog.operations")
@@ -55,6 +58,7 @@ class Operation:
     told: StepsSaid = field(default_factory=StepsSaid)  # of a switch; lines are forgotten, its steps are not
     result: dict[str, Any] | None = None
     error: dict[str, str] | None = None
+    pid: int = field(default_factory=os.getpid)  # who runs it
 
     def progress(self, what: str, done: int = 0, total: int = 0) -> None:
         """Tell how far it is."""
@@ -67,17 +71,59 @@ class Operation:
         if self.kind in MOVES:
             self.told.take(line)
 
+    def interrupt(self) -> None:
+        """Its service ended before it did."""
+        self.status = "failed"
+        self.error = {"code": "INTERRUPTED", "message": INTERRUPTED, "remedy": way_out_of(self.kind)}
+
+    def kept(self) -> dict[str, Any]:
+        """For a file. How far the steps of a switch came is in the switch's own journal."""
+        return {name: value for name, value in vars(self).items() if name != "told"} | {"lines": list(self.lines)}
+
+
+def operation_from(kept: Mapping[str, Any]) -> Operation | None:
+    """Read what was kept; None for what a later version, or nobody, understands."""
+    try:
+        found = Operation(**{**kept, "lines": deque(kept["lines"], maxlen=_LINES)})
+    except (KeyError, TypeError):
+        return None
+    known = found.kind in get_args(Kind) and found.status in get_args(Status)
+    return found if known and isinstance(found.began_ms, int) and isinstance(found.pid, int) else None
+
+
+class Keeper(Protocol):
+    """Where operations outlive the process (connectors.reports). All of it blocks."""
+
+    def keep(self, name: str, report: Mapping[str, Any]) -> None:
+        """Write one down."""
+
+    def read(self) -> list[dict[str, Any]]:
+        """All that is kept, oldest first."""
+
 
 Work = Callable[[Operation], Awaitable[dict[str, Any]]]
 
 
 class Operations:
-    """The operations of this process, newest last."""
+    """The operations of this machine, newest last; those of former processes are over."""
 
-    def __init__(self, on_change: Callable[[Operation], None] = lambda _: None) -> None:
+    def __init__(self, on_change: Callable[[Operation], None] = lambda _: None, keeper: Keeper | None = None) -> None:
         self._all: OrderedDict[str, Operation] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._on_change = on_change
+        self._keeper = keeper
+
+    async def recall(self) -> None:
+        """Read what former processes did. What none of them ended was interrupted."""
+        if self._keeper is None:
+            return
+        for operation in filter(None, map(operation_from, await asyncio.to_thread(self._keeper.read))):
+            if operation.status == "running":
+                if operation.pid != os.getpid() and _lives(operation.pid):
+                    continue  # of a service beside us, which will tell
+                operation.interrupt()
+                await asyncio.to_thread(self._keeper.keep, operation.id, operation.kept())
+            self._all.setdefault(operation.id, operation)
 
     def find(self, operation_id: str) -> Operation | None:
         """One by its id."""
@@ -111,7 +157,13 @@ class Operations:
 
     async def _run(self, operation: Operation, work: Work) -> None:
         try:
+            if self._keeper is not None:
+                await asyncio.to_thread(self._keeper.keep, operation.id, operation.kept())
             operation.result = await work(operation)
+        except asyncio.CancelledError:  # the service stops
+            operation.interrupt()
+            self._end(operation)
+            raise
         except TwinlogError as error:
             operation.status = "failed"
             operation.error = {"code": error.code, "message": str(error), "remedy": error.way_out()}
@@ -121,7 +173,13 @@ class Operations:
             operation.error = {"code": "UNEXPECTED", "message": f"unexpected: {error!r}", "remedy": "see the log"}
         else:
             operation.status = "done"
+        self._end(operation)
+
+    def _end(self, operation: Operation) -> None:
         operation.ended_ms = int(time.time() * 1000)
+        if self._keeper is not None:
+            # Before anybody hears of the end: whoever asks then may ask another process already.
+            self._keeper.keep(operation.id, operation.kept())
         self._on_change(operation)
 
     async def close(self) -> None:
@@ -129,3 +187,13 @@ class Operations:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it lives, and belongs to another user
+    return True

@@ -105,6 +105,12 @@ async def verify(link: str, wish: VerifyRequest, desk: TheDesk, request: Request
     return _begin(desk, request, ("verification", link, wish), key, work)
 
 
+@router.get("/links/{link}/verifications")
+def list_verifications(link: str, desk: TheDesk) -> list[OperationAnswer]:
+    """The verifications of this link with their reports, newest first."""
+    return [operation_of(one) for one in desk.operations.all("verification", desk.link(link).name)]
+
+
 def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
     """What was asked for, as the auditors take it. Raises UsageError."""
     if not topics:
@@ -125,6 +131,12 @@ async def examine(link: str, desk: TheDesk, request: Request, key: Key) -> Respo
         return {"checks": [asdict(one) for one in await desk.rooms.examine(settings)]}
 
     return _begin(desk, request, ("examination", link, _Wish()), key, work)
+
+
+@router.get("/links/{link}/examinations")
+def list_examinations(link: str, desk: TheDesk) -> list[OperationAnswer]:
+    """What the doctor found at this link, newest first."""
+    return [operation_of(one) for one in desk.operations.all("examination", desk.link(link).name)]
 
 
 @router.get("/links/{link}/switches")
@@ -213,7 +225,7 @@ async def drill(link: str, wish: DrillRequest, desk: TheDesk, request: Request, 
 
 @router.get("/operations")
 def list_operations(desk: TheDesk, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
-    """The actions of this process, newest first."""
+    """The actions of this machine's services, newest first."""
     return [operation_of(one) for one in desk.operations.all(kind, link)]
 
 
@@ -222,7 +234,9 @@ def show_operation(operation_id: str, desk: TheDesk) -> Any:
     """How far an action is, and what came of it."""
     found = desk.operations.find(operation_id)
     if found is None:
-        way = "Operations are kept by the process that runs them; a switch is found under /v1/links/{link}/switches."
+        way = (
+            "The last hundred are kept on the machine that ran them; a switch is found under /v1/links/{link}/switches."
+        )
         return problem(404, "OPERATION_UNKNOWN", f"{operation_id}: no such operation", way)
     return operation_of(found)
 
@@ -253,6 +267,9 @@ def _audited(desk: Desk, who: Who, work: Work) -> Work:
             outcome = "done"
         except TwinlogError as error:
             outcome = f"failed: {error.code}"
+            raise
+        except asyncio.CancelledError:
+            outcome = "interrupted"
             raise
         finally:
             if desk.audit is not None:
