@@ -31,7 +31,7 @@ from twinlog.flow.switch_watch import SwitchWatch
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.ledger.writers import await_known_everywhere
-from twinlog.model.ledger import Engine, RosterTopic
+from twinlog.model.ledger import Engine, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import TOPIC
 from twinlog.model.provenance import ClusterIds
@@ -44,6 +44,8 @@ log = logging.getLogger("twinlog.engine")
 
 HEARTBEAT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 6.0
+_IDLE_STOP_SECONDS: Final = 1.0
+"""Before the first query there is nothing to bring to an end: only a request or two that are under way."""
 _TELL_SECONDS: Final = 2.0
 _TICK_S: Final = 0.25
 _OWN_ERROR: Final = re.compile(r"twinlog\.errors\.(\w+\.)?")
@@ -108,6 +110,8 @@ class LinkEngine:
     _following: asyncio.Task[None] | None = None
     _chores: asyncio.Task[None] | None = None
     _heeded: int = 0
+    _copied: bool = False  # a query was begun …
+    _noted: bool = False  # … and a task of it noted a partition
     _out_of_time: bool = False  # the end was asked for and did not come
 
     async def run(self) -> None:
@@ -116,15 +120,18 @@ class LinkEngine:
         asked = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({life, asked}, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
-        await asyncio.wait({life}, timeout=STOP_SECONDS + 1)
+        await asyncio.wait({life}, timeout=STOP_SECONDS + 1 if self._copied else _IDLE_STOP_SECONDS)
         if not life.done():  # a cluster that is away would hold us for ever; stopping is safe at any moment
             self._out_of_time = True
             life.cancel()
             await asyncio.wait({life})
-            log.warning("%s: stopped hard: %s", self.link.name, self.trouble or "the epoch did not end in time")
+            if self._copied:
+                log.warning("%s: stopped hard: %s", self.link.name, self.trouble or "the epoch did not end in time")
             self._enter("stopped", self.trouble)
         elif not life.cancelled():
             life.result()
+            if self.phase in {"starting", "waiting"}:
+                self._enter("stopped", self.trouble)
 
     async def _live(self) -> None:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
@@ -305,6 +312,7 @@ class LinkEngine:
         )
 
     def _hear(self, entry: Any) -> None:
+        self._noted |= isinstance(entry, PartitionState)
         if isinstance(entry, Engine) and (entry.generation or 0) > self.generation >= 0:
             self.phase, self.trouble = "superseded", f"engine {entry.engine_id} on {entry.host} took over"
             log.warning("%s: superseded: %s", self.link.name, self.trouble)
@@ -363,6 +371,7 @@ class LinkEngine:
             if await self._heed_draining(writer, view, watch):
                 next_beat = 0.0
             if self._query is None:
+                self._copied = True
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
                 self._enter("running")
             now = time.monotonic()
@@ -462,7 +471,10 @@ class LinkEngine:
     async def _finish_epoch(self, writer: LedgerWriter, query: Any) -> None:
         before = await asyncio.to_thread(_last_batch, query)
         await writer.write([self._record("stopping", self.generation)])
+        idle_until = time.monotonic() + _IDLE_STOP_SECONDS
         while await asyncio.to_thread(_last_batch, query) == before and await asyncio.to_thread(_is_active, query):
+            if not self._noted and time.monotonic() > idle_until:
+                return  # Spark is still starting its tasks, and nobody has opened a partition that wants closing
             await asyncio.sleep(0.05)
 
 

@@ -13,7 +13,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from twinlog.audit.verify import OnProgress, Verification
 from twinlog.audit.verify_plan import Planner, VerifyWish
@@ -44,6 +44,9 @@ from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.settings_file import SettingsFile
 
+_SPARK_STOP_SECONDS: Final = 3.0
+"""How long whoever stops us while Spark starts waits for it, so that it is stopped in order."""
+
 
 class Service:
     """All links of one process."""
@@ -65,6 +68,7 @@ class Service:
         self._spark = spark
         self._state = state
         self._session: Any = None
+        self._asked = asyncio.Event()
         self._cores = os.cpu_count() or 1
         self._slots = sum(link.tasks_max or self._cores for link in links) + SPARE_SLOTS
         self._fleet = Fleet(self._engine, stays=stays)
@@ -96,7 +100,15 @@ class Service:
         """Run all links until each has ended. One link's end does not end another's (R8)."""
         # Before Spark, which is slow: settings that cannot work on this machine are told at once.
         engines = [] if self._stays else [self._engine(link) for link in self._links]
-        await asyncio.to_thread(self._start_spark)
+        starting = asyncio.create_task(asyncio.to_thread(self._start_spark))
+        asked = asyncio.create_task(self._asked.wait())
+        await asyncio.wait({starting, asked}, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if not starting.done():
+            await asyncio.wait({starting}, timeout=_SPARK_STOP_SECONDS)
+        if not starting.done():
+            return  # nothing was begun; a JVM that is still starting ends with the process that started it
+        starting.result()
         try:
             await self._heartbeat_pairs.become(self._heartbeats)
             await self._fleet.run(engines)
@@ -106,6 +118,7 @@ class Service:
 
     def stop(self) -> None:
         """Ask every engine for a clean end."""
+        self._asked.set()
         self._fleet.stop()
 
     async def apply(
