@@ -12,14 +12,12 @@ from twinlog.config.contexts import CONFIG_VARIABLE, Contexts, as_json, contexts
 from twinlog.errors import UsageError
 from twinlog.surface.cli.completion import COMPLETING, complete_contexts
 from twinlog.surface.cli.effects import DryRun, would
-from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_error, print_facts
 from twinlog.surface.cli.service_client import SERVICE_VARIABLE, Ca, Certificate, TokenFile, address_of
 
-app = typer.Typer(
-    cls=Noun,
-    help="Files and services by name, so that no --config is needed. TWINLOG_CONFIG and TWINLOG_CONTEXT are stronger.",
-    no_args_is_help=True,
+app = Commands(
+    "Files and services by name, so that no --config is needed. TWINLOG_CONFIG and TWINLOG_CONTEXT are stronger."
 )
 
 _OWN_CHOICE: Final = ("--config", "--service", "--help")

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from twinlog.errors import ClusterError
 from twinlog.surface.cli.chosen_link import chosen_link
-from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, GroupArgument, LinkOption, TopicArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from twinlog.model.topic_configs import ConfigVerdict
     from twinlog.sync.explain import GroupExplanation, TopicExplanation
 
-app = typer.Typer(cls=Noun, help="Whether and why a topic or a group is mirrored.", no_args_is_help=True)
+app = Commands("Whether and why a topic or a group is mirrored.")
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import typer
 
 from twinlog.errors import SwitchRefused, SwitchRunning, UsageError
 from twinlog.surface.cli.effects import DryRun, Yes, would
-from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output
 from twinlog.surface.cli.switch_view import print_plan, print_report, print_standing
@@ -29,7 +29,7 @@ Folder = Annotated[Path, typer.Option(help="Where the local journal, exports and
 Master = Annotated[str | None, typer.Option(help="Spark master for copying back. Default: here.")]
 FOLDER = Path("twinlog-switch")
 
-app = typer.Typer(cls=Noun, help="How a switch stands; resume or give up an interrupted one.", no_args_is_help=True)
+app = Commands("How a switch stands; resume or give up an interrupted one.")
 
 
 def failover(

@@ -10,14 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.surface.cli.chosen_link import chosen_link
-from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
     from twinlog.sync.takeover_preview import TakeoverRow
 
-app = typer.Typer(cls=Noun, help="Take links over from other mirrors.", no_args_is_help=True)
+app = Commands("Take links over from other mirrors.")
 _COLOURS = {"compared": "green", "mirrored": "dim", "begins": "", "not compared": "yellow"}
 
 

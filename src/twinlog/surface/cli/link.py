@@ -12,16 +12,14 @@ from twinlog.errors import UsageError
 from twinlog.surface.cli import link_orders
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.effects import DryRun, Yes, would
-from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument, OptionalConfigFile, TopicArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 from twinlog.surface.cli.service_client import Ca, Certificate, Service, ServiceClient, TokenFile, address_of
 from twinlog.surface.cli.service_links import links_table, print_link, service_link, service_links
 
-app = typer.Typer(
-    cls=Noun,
-    help="Links one by one. With --service, or a context that has one, those of a running service; else of the file.",
-    no_args_is_help=True,
+app = Commands(
+    "Links one by one. With --service, or a context that has one, those of a running service; else of the file."
 )
 
 

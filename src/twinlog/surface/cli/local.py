@@ -14,7 +14,7 @@ from rich.table import Table
 from twinlog.errors import UsageError
 from twinlog.local.folders import state_folder
 from twinlog.surface.cli.effects import DryRun, would
-from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from twinlog.local.cluster import LocalCluster
     from twinlog.local.jars import JarProgress
 
-app = typer.Typer(cls=Noun, name="local", help="Run real Kafka clusters on this machine.", no_args_is_help=True)
+app = Commands("Run real Kafka clusters on this machine.")
 
 Folder = Annotated[Path | None, typer.Option("--dir", help="Where they live.", show_default="$TWINLOG_HOME/clusters")]
 

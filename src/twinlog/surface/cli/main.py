@@ -8,75 +8,61 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from typing import Annotated, Final
 
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # public, not marked as such
 from typer.exceptions import TyperException
 
 from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
-from twinlog.surface.cli import local
-from twinlog.surface.cli.bundle import bundle
 from twinlog.surface.cli.completion import COMPLETING
-from twinlog.surface.cli.completion_script import completion
-from twinlog.surface.cli.context import app as context_app
 from twinlog.surface.cli.context import choose_context
-from twinlog.surface.cli.demo import demo
-from twinlog.surface.cli.diff import diff
-from twinlog.surface.cli.doctor import doctor
-from twinlog.surface.cli.drill import drill
-from twinlog.surface.cli.explain import app as explain_app
-from twinlog.surface.cli.failover import app as switch_app
-from twinlog.surface.cli.failover import failback, failover
-from twinlog.surface.cli.groups import groups
-from twinlog.surface.cli.imports import app as import_app
-from twinlog.surface.cli.init import init
-from twinlog.surface.cli.link import app as link_app
+from twinlog.surface.cli.grammar import Book, Commands, Page, Root
 from twinlog.surface.cli.misuse import print_abort, print_misuse
-from twinlog.surface.cli.noun import Noun
 from twinlog.surface.cli.output import print_error, print_findings, print_way_out
-from twinlog.surface.cli.reset_offsets import reset_offsets
-from twinlog.surface.cli.rpo import rpo
-from twinlog.surface.cli.run import run
-from twinlog.surface.cli.status import status
-from twinlog.surface.cli.top import top
-from twinlog.surface.cli.translate import translate
-from twinlog.surface.cli.user import app as user_app
-from twinlog.surface.cli.validate import validate
-from twinlog.surface.cli.verify import verify
+from twinlog.surface.cli.version import print_version
 
-app = typer.Typer(
-    cls=Noun,
-    name="twinlog",
-    help="Mirror Apache Kafka clusters across datacenters, exactly once, on Spark.",
-    no_args_is_help=True,
-    add_completion=False,  # `twinlog completion` does it; typer's options would slow every start down
-    pretty_exceptions_enable=False,
+_STEER: Final = "Steer a running service"
+
+Root.book = Book(
+    (
+        Page("Begin", "init", "write a settings file to begin with", "init", "init"),
+        Page("Begin", "validate", "check the file; say where each value comes from", "validate", "validate"),
+        Page("Begin", "run", "mirror until told to stop", "run", "run"),
+        Page("Begin", "context", "files and services by name", "context", "app"),
+        Page("Watch", "status", "how each link stands: state, lag, faults", "status", "status"),
+        Page("Watch", "top", "the same, live", "top", "top"),
+        Page("Watch", "groups", "where consumer groups would go on", "groups", "groups"),
+        Page("Watch", "rpo", "what would be lost if a source vanished now", "rpo", "rpo"),
+        Page("Watch", "diff", "what differs between both ends, and why", "diff", "diff"),
+        Page("Watch", "explain", "whether and why a topic or a group is mirrored", "explain", "app"),
+        Page("Prove", "doctor", "would a switch work today?", "doctor", "doctor"),
+        Page("Prove", "verify", "compare every copied record with its original", "verify", "verify"),
+        Page("Prove", "drill", "rehearse a disaster without touching production", "drill", "drill"),
+        Page("Switch", "failover", "make the target the active side", "failover", "failover"),
+        Page("Switch", "failback", "make the source the active side again", "failover", "failback"),
+        Page("Switch", "switch", "how a switch stands; resume it, or give it up", "failover", "app"),
+        Page("Switch", "translate", "an offset on the other side", "translate", "translate"),
+        Page("Switch", "reset-offsets", "give consumer groups other positions", "reset_offsets", "reset_offsets"),
+        Page(_STEER, "link", "list, show, create, pause, resume, stop, restart, delete, reset", "link", "app"),
+        Page(_STEER, "user", "who may ask it", "user", "app"),
+        Page("More", "import", "take links over from MirrorMaker 2", "imports", "app"),
+        Page("More", "bundle", "a support archive without secrets", "bundle", "bundle"),
+        Page("More", "local", "real Kafka clusters on this machine", "local", "app"),
+        Page("More", "demo", "the whole story on two of them", "demo", "demo"),
+        Page("More", "completion", "let bash, zsh or fish complete", "completion_script", "completion"),
+    )
 )
-app.command()(init)
-app.command()(run)
-app.command()(validate)
-app.command()(status)
-app.command()(top)
-app.command()(diff)
-app.command()(rpo)
-app.command()(doctor)
-app.command()(drill)
-app.command()(groups)
-app.command()(translate)
-app.command()(verify)
-app.command("reset-offsets")(reset_offsets)
-app.command()(bundle)
-app.command()(demo)
-app.add_typer(link_app, name="link")
-app.add_typer(import_app, name="import")
-app.add_typer(explain_app, name="explain")
-app.command()(failover)
-app.command()(failback)
-app.add_typer(switch_app, name="switch")
-app.add_typer(user_app, name="user")
-app.add_typer(context_app, name="context")
-app.add_typer(local.app, name="local")
-app.command()(completion)
+app = Commands("Mirror Apache Kafka clusters across datacenters, exactly once, on Spark.", Root)
+
+
+@app.callback()
+def twinlog(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="Say which one this is.")
+    ] = False,
+) -> None:
+    """Mirror Apache Kafka clusters across datacenters, exactly once, on Spark."""
 
 
 def main() -> None:

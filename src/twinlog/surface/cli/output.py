@@ -9,12 +9,14 @@ import json
 import os
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
 from twinlog.errors import Finding, TwinlogError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _COLOURS: Final = {"info": "cyan", "warning": "yellow", "error": "red"}
 _UNBOUNDED: Final = 1000
@@ -59,6 +61,8 @@ def as_yaml(facts: object) -> str:
 
 def screen(output: Output = Output.TABLE) -> Console:
     """Where tables are drawn: as wide as the terminal, in a pipe as wide as `wide` needs."""
+    from rich.console import Console
+
     console = Console(highlight=False)
     if output is Output.WIDE and not console.is_terminal:
         console.width = _UNBOUNDED

@@ -9,16 +9,16 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
 import typer.main
 
 from twinlog.config.generated import keep
+from twinlog.surface.cli.examples import EXAMPLES
+from twinlog.surface.cli.grammar import usage, value_of, word_of
 from twinlog.surface.cli.main import app
 
-_WORDS: Final[dict[Any, str]] = {int: "N", float: "N", Path: "PATH"}
 PAGE: Final = Path("docs/reference/cli.md")
 
 _HEAD = """\
@@ -63,39 +63,26 @@ def _command(path: str, command: Any) -> Iterator[str]:
     children = getattr(command, "commands", {})
     yield f"\n## {path}\n\n"
     if not children:
-        yield f"`{' '.join([path, *_usage(command)])}`\n\n"
+        yield f"`{' '.join([path, *usage(command)])}`\n\n"
     yield _prose(command.help or "") + "\n"
     shown = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
     if shown and not children:
         yield "\n| | meaning | default |\n|---|---|---|\n"
         yield from map(_row, shown)
+    examples = EXAMPLES.get(path.partition(" ")[2], ())
+    if examples:
+        yield "\n```sh\n" + "".join(f"{line}   # {why}\n" for why, line in examples) + "```\n"
     for name, child in children.items():
         yield from _command(f"{path} {name}", child)
 
 
-def _usage(command: Any) -> Iterator[str]:
-    for one in command.params:
-        if one.param_type_name == "argument":
-            word = one.name.upper() + ("…" if one.nargs == -1 else "")
-            yield word if one.required else f"[{word}]"
-    if any(one.param_type_name == "option" and one.name != "help" for one in command.params):
-        yield "[OPTIONS]"
-
-
 def _row(one: Any) -> str:
     if one.param_type_name == "argument":
-        name = f"`{one.name.upper()}`"
+        name = f"`{word_of(one)}`"
     else:
-        name = ", ".join(f"`{spelling}`" for spelling in one.opts) + ("" if one.is_flag else f" `{_values(one)}`")
+        name = ", ".join(f"`{spelling}`" for spelling in one.opts) + ("" if one.is_flag else f" `{value_of(one)}`")
     cells = (name, one.help or "", _default(one))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-
-
-def _values(one: Any) -> str:
-    kind = one.type_descriptor.annotation
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return " | ".join(str(member.value) for member in kind)
-    return str(one.metavar or _WORDS.get(kind, "TEXT"))
 
 
 def _default(one: Any) -> str:

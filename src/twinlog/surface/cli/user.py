@@ -11,10 +11,10 @@ import typer
 
 from twinlog.errors import UsageError
 from twinlog.surface.cli.effects import DryRun, would
-from twinlog.surface.cli.noun import Noun
+from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_facts
 
-app = typer.Typer(cls=Noun, help="Who may ask a service over HTTP (`twinlog run --listen`).", no_args_is_help=True)
+app = Commands("Who may ask a service over HTTP (`twinlog run --listen`).")
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The file that http.users.file names.")]
 

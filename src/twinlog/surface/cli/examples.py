@@ -1,0 +1,124 @@
+"""What `--help` and the reference show to begin with: of each command, lines that can be typed as they are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREPARED: Final = (
+    "Commands that need a settings file take it from --config, TWINLOG_CONFIG or `twinlog context`. Links are quoted "
+    "('east->west'): a shell would write to a file. Answers come as -o table, wide, json or yaml."
+)
+
+EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "init": (
+        ("be asked for clusters and topics", "twinlog init links.properties"),
+        ("one cluster that stands by for another", "twinlog init links.properties --template active-passive"),
+    ),
+    "validate": (
+        ("what each link resolves to, and from which line", "twinlog validate -c links.properties"),
+        ("why one setting has its value", "twinlog validate --explain start.from"),
+    ),
+    "run": (
+        ("mirror, with page, metrics and REST on this machine", "twinlog run --listen 127.0.0.1:8083"),
+        ("only say what would be mirrored", "twinlog run --dry-run"),
+        ("on a Spark cluster", "twinlog run --master spark://host:7077"),
+    ),
+    "status": (
+        ("all links, once", "twinlog status"),
+        ("how far each partition is", "twinlog status --partitions"),
+        ("for a script: which links have faults", "twinlog status -o json | jq '.[] | select(.faults != []) | .link'"),
+    ),
+    "top": (("all links, live; Ctrl-C ends it", "twinlog top --every 1"),),
+    "groups": (
+        ("where every group would go on", "twinlog groups 'east->west'"),
+        ("only some", "twinlog groups 'east->west' --group 'billing-.*' -o wide"),
+    ),
+    "rpo": (("what would be lost if the source vanished now", "twinlog rpo 'east->west'"),),
+    "diff": (
+        ("what differs, and why", "twinlog diff 'east->west'"),
+        ("only these topics", "twinlog diff 'east->west' --topic 'orders.*'"),
+    ),
+    "explain topic": (("is it mirrored, and by which pattern", "twinlog explain topic orders"),),
+    "explain group": (("are its positions translated", "twinlog explain group billing --link 'east->west'"),),
+    "doctor": (("would a switch work today", "twinlog doctor 'east->west'"),),
+    "verify": (
+        ("compare every record", "twinlog verify 'east->west' --report verify.md"),
+        ("a quick look", "twinlog verify 'east->west' --sample 1% --topics 'orders.*'"),
+    ),
+    "drill": (
+        ("the plan of a switch, nothing is touched", "twinlog drill 'east->west' --paper"),
+        ("would groups go on where they stopped", "twinlog drill 'east->west' --shadow"),
+        ("are the reports as they were written", "twinlog drill --check"),
+    ),
+    "failover": (
+        ("what would be done, and what is at risk", "twinlog failover 'east->west' --planned --dry-run"),
+        ("move on purpose, losing nothing", "twinlog failover 'east->west' --planned"),
+        ("the source is gone", "twinlog failover 'east->west' --unplanned"),
+    ),
+    "failback": (
+        ("the old primary kept its data", "twinlog failback 'east->west' --delta --dry-run"),
+        ("it came back empty", "twinlog failback 'east->west' --full"),
+    ),
+    "switch status": (("which side is active", "twinlog switch status 'east->west'"),),
+    "switch resume": (("go on where it stopped", "twinlog switch resume 'east->west'"),),
+    "switch abort": (("let the source write again", "twinlog switch abort 'east->west' --dry-run"),),
+    "translate": (
+        (
+            "where a reader of the copy goes on",
+            "twinlog translate 'east->west' --topic orders --partition 0 --offset 4711",
+        ),
+        (
+            "the way home",
+            "twinlog translate 'east->west' --topic east.orders --partition 0 --offset 4700 --reverse",
+        ),
+    ),
+    "reset-offsets": (
+        (
+            "what would change",
+            "twinlog reset-offsets --cluster west --group billing --topic orders --to-datetime 2026-11-15T04:00",
+        ),
+        (
+            "write it",
+            "twinlog reset-offsets --cluster west --group billing --all-topics --shift-by -100 --execute",
+        ),
+        (
+            "note the positions of today",
+            "twinlog reset-offsets --cluster west --group billing --all-topics --to-current --export > before.csv",
+        ),
+    ),
+    "link list": (
+        ("of a running service, with how they stand", "twinlog link list --service http://127.0.0.1:8083"),
+        ("of a file", "twinlog link list -c links.properties"),
+    ),
+    "link show": (("all about one", "twinlog link show 'east->west' -o wide"),),
+    "link create": (
+        ("only check it", "twinlog link create -f orders.json --dry-run"),
+        ("make it, and start it later", "twinlog link create -f orders.json --state paused"),
+    ),
+    "link pause": (("copy nothing for a while", "twinlog link pause 'east->west'"),),
+    "link resume": (("go on", "twinlog link resume 'east->west'"),),
+    "link stop": (("as pause, for changing positions", "twinlog link stop 'east->west'"),),
+    "link restart": (("begin its engine anew", "twinlog link restart 'east->west'"),),
+    "link delete": (("how it stands, before it ends", "twinlog link delete 'east->west' --dry-run"),),
+    "link reset": (("copy one topic again from its first record", "twinlog link reset 'east->west' orders"),),
+    "import mm2": (("where MirrorMaker 2 stopped", "twinlog import mm2 'east->west' --dry-run"),),
+    "user add": (
+        ("somebody who may look", "twinlog user add ann --file users"),
+        ("a program that may pause and switch", "twinlog user add ci --file users --role operator --token"),
+    ),
+    "user remove": (("end their access", "twinlog user remove ann --file users"),),
+    "user list": (("who may do what", "twinlog user list --file users"),),
+    "context add": (
+        ("a file by name", "twinlog context add prod --config /etc/twinlog/links.properties"),
+        ("a service by name", "twinlog context add prod --service https://mirror:8083 --user ann"),
+    ),
+    "context use": (("from now on", "twinlog context use prod"),),
+    "context remove": (("forget the name", "twinlog context remove prod"),),
+    "context list": (("all of them", "twinlog context list"),),
+    "bundle": (("settings, status and a log for somebody who helps", "twinlog bundle --log twinlog.log"),),
+    "local up": (("two clusters and a file that links them", "twinlog local up east west > links.properties"),),
+    "local status": (("what runs here", "twinlog local status"),),
+    "local down": (("stop all and delete their data", "twinlog local down --wipe"),),
+    "demo": (("the whole story in a minute", "twinlog demo"),),
+    "completion": (("for this user, from the next shell on", "twinlog completion zsh > ~/.zfunc/_twinlog"),),
+}
