@@ -15,6 +15,7 @@ from twinlog.audit.verify_plan import VerifyWish
 from twinlog.config.lookup import Origin
 from twinlog.config.resolve import Resolved, resolve
 from twinlog.config.settings import LinkSettings
+from twinlog.connectors.states import ConnectorStatus
 from twinlog.doctor.answers import Diagnosis
 from twinlog.drill.outcome import Kind as DrillKind
 from twinlog.errors import ClusterUnreachable, PositionUnknown, SwitchRefused
@@ -330,6 +331,10 @@ class PaperRooms:
         }
         self.kept.append(report)
         return report
+
+    def connectors(self) -> Mapping[str, ConnectorStatus]:
+        running = ConnectorStatus("RUNNING", None, 1, "RUNNING")
+        return {f"{link.name}.MirrorSourceConnector": running for link in self.links()}
 
     def drills(self, link: LinkSettings) -> list[dict[str, Any]]:
         return [one for one in self.kept if one["link"] == link.name]

@@ -17,6 +17,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from tests.paper_rooms import PaperRooms
 
+from twinlog.connectors.states import ConnectorStatus
 from twinlog.model.stage_times import STAGES
 from twinlog.surface.rest import metrics
 from twinlog.surface.rest.desk import Desk
@@ -118,29 +119,83 @@ def test_mirrormakers_names_have_its_labels(desk: Desk) -> None:
     by_partition = samples(desk, partitions=True)
     where = {"source": "east", "target": "west", "topic": "east.payments", "partition": "3"}
     assert value(by_partition, f"{prefix}_record_count", **where) > 0
-    lag = [number for have, number in by_partition["kafka_consumer_fetch_manager_records_lag"]
-           if "replication-consumer" in have["clientid"] and have["topic"] == "east.payments" and have["partition"] == "3"]  # fmt: skip  # noqa: E501
-    assert 151 in lag
+    lag = "kafka_consumer_fetch_manager_records_lag"
+    client = '"east->west|east->west.MirrorSourceConnector-0|replication-consumer"'
+    assert value(by_partition, lag, clientid=client, topic="payments", partition="3") == 151
     assert not any(name.startswith("kafka_") for name in samples(desk, mirrormaker=False))
 
 
-def test_the_dashboards_of_strimzi_find_all_that_has_a_meaning_here(desk: Desk) -> None:
-    """Every expression of its dashboard for MirrorMaker 2 that is not about the JVM or Java's own buffers."""
+OF_STRIMZI = {
+    "by JMX": [
+        "kafka_connect_worker_connector_count",
+        "kafka_connect_worker_task_count",
+        "kafka_connect_worker_rebalance_rebalancing",
+        "kafka_connect_coordinator_assigned_connectors",
+        "kafka_connect_coordinator_assigned_tasks",
+        ("kafka_consumer_fetch_manager_records_lag", "clientid", r'.*replication-consumer"'),
+        "kafka_consumer_incoming_byte_total",
+        "kafka_producer_outgoing_byte_total",
+        ("kafka_connect_connector_status", "connector", r'".*SourceConnector"'),
+        "kafka_connect_worker_connector_failed_task_count",
+    ],
+    "by its reporter": [
+        "kafka_connect_connect_worker_metrics_connector_count",
+        "kafka_connect_connect_worker_metrics_task_count",
+        "kafka_connect_connect_worker_rebalance_metrics_rebalancing",
+        "kafka_connect_connect_coordinator_metrics_assigned_connectors",
+        "kafka_connect_connect_coordinator_metrics_assigned_tasks",
+        ("kafka_consumer_consumer_fetch_manager_metrics_records_lag", "client_id", r".*replication-consumer"),
+        "kafka_consumer_consumer_metrics_incoming_byte",
+        "kafka_producer_producer_metrics_outgoing_byte",
+    ],
+}
+"""What the expressions of its dashboards and alerts choose, apart from the JVM, Java's buffers and offset commits."""
+
+
+@pytest.mark.parametrize("dialect", OF_STRIMZI)
+def test_the_dashboards_of_strimzi_find_all_that_has_a_meaning_here(desk: Desk, dialect: str) -> None:
     found = samples(desk)
+    for wanted in OF_STRIMZI[dialect]:
+        name, label, pattern = (wanted, "", "") if isinstance(wanted, str) else wanted
+        chosen = [have for have, _ in found[name] if not label or re.fullmatch(pattern, have[label])]
+        assert chosen, (name, found[name])
     for prefix in ("record_age_ms", "replication_latency_ms"):
         for part in ("", "_avg", "_min", "_max"):
             assert found[f"kafka_connect_mirror_mirrorsourceconnector_{prefix}{part}"]
+
+
+def test_mirrormakers_numbers_are_ours(desk: Desk) -> None:
+    found = samples(desk)
     for part in ("", "_avg", "_min", "_max"):
         name = f"kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms{part}"
         assert value(found, name, source="east", target="west") == 120  # a round is counted once, not once a group
-    assert value(found, "kafka_connect_worker_connector_count") == 3
-    assert value(found, "kafka_connect_worker_task_count") == 3
-    for name in ("kafka_consumer_incoming_byte_total", "kafka_producer_outgoing_byte_total"):
-        copied = {have["clientid"].split("|")[0]: number for have, number in found[name]}
-        assert copied["east->west"] == value(found, "twinlog_bytes_total", link="east->west")
-    assert value(found, "kafka_connect_connector_status", connector="east->west", task="0", status="running") == 1
-    lags = [have for have, _ in found["kafka_consumer_fetch_manager_records_lag"]]
-    assert not any(have["clientid"].startswith("consumer-mirrormaker2-") for have in lags)
+    copied = value(found, "twinlog_bytes_total", link="east->west")
+    client = "east->west|east->west.MirrorSourceConnector-0|replication-"
+    for end, byte in (("consumer", "incoming"), ("producer", "outgoing")):
+        assert value(found, f"kafka_{end}_{byte}_byte_total", clientid=f'"{client}{end}"') == copied
+        assert value(found, f"kafka_{end}_{end}_metrics_{byte}_byte", client_id=f"{client}{end}") == copied
+
+
+def test_connectors_are_counted_as_they_are_listed() -> None:
+    rooms = PaperRooms()
+    rooms.connectors = lambda: {  # type: ignore[method-assign]
+        "east->west.MirrorSourceConnector": ConnectorStatus("RUNNING", None, 2, "RUNNING"),
+        "plain": ConnectorStatus("PAUSED", None, 1, "PAUSED"),
+        "stopped": ConnectorStatus("STOPPED"),
+        "broken": ConnectorStatus("FAILED", "no such file", 0),
+    }
+    found = samples(desk_of(rooms))
+    assert value(found, "kafka_connect_worker_connector_count") == 4
+    assert value(found, "kafka_connect_coordinator_assigned_tasks") == 4
+    states = {(have["connector"], have["task"], have["status"]) for have, _ in found["kafka_connect_connector_status"]}
+    assert states == {
+        ('"east->west.MirrorSourceConnector"', "0", "running"),
+        ('"east->west.MirrorSourceConnector"', "1", "running"),
+        ("plain", "0", "paused"),
+        ("broken", "0", "failed"),
+    }
+    failed = "kafka_connect_worker_connector_failed_task_count"
+    assert {have["connector"]: number for have, number in found[failed] if number} == {"broken": 1}
 
 
 def test_ten_thousand_partitions_have_no_more_series_than_their_topics() -> None:
@@ -152,7 +207,7 @@ def test_ten_thousand_partitions_have_no_more_series_than_their_topics() -> None
 def test_series_per_partition_are_there_when_asked_for(desk: Desk) -> None:
     partitions = 8 * 6 * 3
     grown = series(desk, partitions=True) - series(desk)
-    assert grown == 13 * (partitions - 8 * 3)  # records, bytes, rates, ages, latencies and lag, less those per topic
+    assert grown == 14 * (partitions - 8 * 3)  # records, bytes, rates, ages, latencies and lag, less those per topic
 
 
 def test_stages_are_histograms_of_records(desk: Desk) -> None:

@@ -64,7 +64,7 @@ class Door:
         settings = self.file.service.http
         keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], self.address)
         await keeper.use_file(self.file)
-        rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links)
+        rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links, keeper)
         past = chronicle(self.file, lambda: keeper.active)
         reports = ReportFolder(state_folder() / "operations")
         desk = Desk.of(rooms, keeper.audit, memory=past, keeper=reports)

@@ -98,7 +98,9 @@ def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
     if wish.topics:
         yield from topic_families(sights)
     if wish.mirrormaker:
-        yield from mirrormaker_families(sights, by_partition=wish.partitions, most_topics=MOST_TOPICS)
+        yield from mirrormaker_families(
+            sights, desk.rooms.connectors(), by_partition=wish.partitions, most_topics=MOST_TOPICS
+        )
     yield from _PROCESS.collect()
 
 

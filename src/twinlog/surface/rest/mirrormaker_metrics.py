@@ -1,5 +1,9 @@
 """MirrorMaker 2's metrics under the names that Strimzi's dashboards and alerts use, so that they go on working.
 
+Strimzi ships two sets of dashboards, for two ways to export: by JMX (`clientid`, and quotes within the label where a
+name has signs such as `>`) and by its own reporter (`client_id`, no quotes, other names for what is Kafka's own). Both
+are served.
+
 What is the same: names, labels, units. What is honest to know: ages and latencies are those of the newest record of a
 partition when its position was noted (each second), so minimum, average and maximum are of the partitions of a topic;
 bytes are whole batches, where MirrorMaker 2 counts values only, and what comes in goes out; a round of checkpoints is
@@ -9,11 +13,13 @@ left out, not shown as 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from twinlog.connectors.states import ConnectorStatus
 from twinlog.flow.lookout import Sight
 from twinlog.model.health import PartitionStatus
 
@@ -22,21 +28,28 @@ _CHECKPOINT: Final = "kafka_connect_mirror_mirrorcheckpointconnector"
 _ALL: Final = "all"
 OTHERS: Final = "(others)"
 """What is beyond the number of series that a family may have, together."""
-_WORDS: Final = {
-    "RUNNING": "running",
-    "CATCHING_UP": "running",
-    "DEGRADED": "running",
-    "STOPPED": "stopped",
-    "SWITCHED": "paused",
-}
+_PLAIN: Final = re.compile(r"[\w\-%. \t]*")
 
 
-def mirrormaker_families(sights: Sequence[Sight], *, by_partition: bool, most_topics: int) -> Iterator[Metric]:
-    """All of them."""
+def mirrormaker_families(
+    sights: Sequence[Sight], connectors: Mapping[str, ConnectorStatus], *, by_partition: bool, most_topics: int
+) -> Iterator[Metric]:
+    """All of them. `connectors` are those that this service runs."""
     yield from _source(sights, None if by_partition else most_topics)
+    yield from _lags(sights, None if by_partition else most_topics)
     yield from _bytes(sights)
     yield from _checkpoints(sights)
-    yield from _connect(sights)
+    yield from _worker(connectors)
+
+
+def _quoted(name: str) -> str:
+    """A name as JMX shows it: in quotes, unless it is plain."""
+    return name if _PLAIN.fullmatch(name) else f'"{name}"'
+
+
+def _client(sight: Sight, role: str) -> str:
+    """What MirrorMaker 2 would call the client of its first task."""
+    return f"{sight.link.name}|{sight.link.name}.MirrorSourceConnector-0|{role}"
 
 
 def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric]:
@@ -48,13 +61,10 @@ def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric
         for name in ("record_age_ms", "replication_latency_ms")
         for part in ("", "_min", "_max", "_avg")
     }
-    lag_labels = ["clientid", "topic", "partition"]
-    lag = GaugeMetricFamily("kafka_consumer_fetch_manager_records_lag", "Offsets not copied yet.", labels=lag_labels)
     for sight in sights:
         if sight.status is None:
             continue
         ends = [sight.link.source, sight.link.target]
-        client = f"{sight.link.name}|replication-consumer"
         for topic, number, parts in _grouped(sight.status.partitions, most_topics):
             where = [*ends, topic, number]
             sums["record_count"].add_metric(where, sum(part.records for part in parts))
@@ -70,39 +80,60 @@ def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric
                 for name in ("record_age_ms", "replication_latency_ms"):
                     for part, value in figures.items():
                         times[f"{name}{part}"].add_metric(where, value)
-            lags = [part.lag for part in parts]
-            if None not in lags:
-                lag.add_metric([client, topic, number], sum(one for one in lags if one is not None))
     yield from sums.values()
     yield from times.values()
-    yield lag
+
+
+def _lags(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric]:
+    """Of the consumer, which reads the source: topics have their names there."""
+    text, where = "Offsets not copied yet.", ["topic", "partition"]
+    by_jmx = GaugeMetricFamily("kafka_consumer_fetch_manager_records_lag", text, labels=["clientid", *where])
+    reported = GaugeMetricFamily(
+        "kafka_consumer_consumer_fetch_manager_metrics_records_lag", text, labels=["client_id", *where]
+    )
+    for sight in sights:
+        if sight.status is None or sight.trouble:
+            continue
+        client = _client(sight, "replication-consumer")
+        for topic, number, parts in _grouped(sight.status.partitions, most_topics, of_source=True):
+            lags = [part.lag for part in parts if part.lag is not None]
+            if len(lags) == len(parts):
+                by_jmx.add_metric([_quoted(client), topic, number], sum(lags))
+                reported.add_metric([client, topic, number], sum(lags))
+    yield from (by_jmx, reported)
 
 
 def _grouped(
-    partitions: Iterable[PartitionStatus], most_topics: int | None
+    partitions: Iterable[PartitionStatus], most_topics: int | None, *, of_source: bool = False
 ) -> Iterator[tuple[str, str, list[PartitionStatus]]]:
     """Partitions by themselves (None), or by topic: so many, and the rest together."""
-    if most_topics is None:
-        for part in partitions:
-            yield part.remote, str(part.partition.partition), [part]
-        return
     topics: dict[str, list[PartitionStatus]] = {}
     for part in partitions:
-        name = part.remote if part.remote in topics or len(topics) < most_topics else OTHERS
-        topics.setdefault(name, []).append(part)
+        name = part.partition.topic if of_source else part.remote
+        if most_topics is None:
+            yield name, str(part.partition.partition), [part]
+        else:
+            topics.setdefault(name if name in topics or len(topics) < most_topics else OTHERS, []).append(part)
     for topic, parts in topics.items():
         yield topic, _ALL, parts
 
 
 def _bytes(sights: Iterable[Sight]) -> Iterator[Metric]:
-    incoming = CounterMetricFamily("kafka_consumer_incoming_byte", "Bytes copied.", labels=["clientid"])
-    outgoing = CounterMetricFamily("kafka_producer_outgoing_byte", "Bytes copied.", labels=["clientid"])
-    for sight in sights:
-        if sight.status is not None:
-            size = sum(part.bytes for part in sight.status.partitions)
-            incoming.add_metric([f"{sight.link.name}|replication-consumer"], size)
-            outgoing.add_metric([f"{sight.link.name}|replication-producer"], size)
-    yield from (incoming, outgoing)
+    text = "Bytes copied."
+    for way, role, by_jmx, reported in (
+        ("incoming", "consumer", "kafka_consumer_incoming_byte", "kafka_consumer_consumer_metrics_incoming_byte"),
+        ("outgoing", "producer", "kafka_producer_outgoing_byte", "kafka_producer_producer_metrics_outgoing_byte"),
+    ):
+        counter = CounterMetricFamily(by_jmx, text, labels=["clientid"])
+        # The reporter's dashboards ask for the name without `_total`, which a counter cannot have.
+        gauge = GaugeMetricFamily(reported, f"{text} Only rises: all that is {way}.", labels=["client_id"])
+        for sight in sights:
+            if sight.status is not None:
+                size = sum(part.bytes for part in sight.status.partitions)
+                client = _client(sight, f"replication-{role}")
+                counter.add_metric([_quoted(client)], size)
+                gauge.add_metric([client], size)
+        yield from (counter, gauge)
 
 
 def _checkpoints(sights: Iterable[Sight]) -> Iterator[Metric]:
@@ -121,18 +152,30 @@ def _checkpoints(sights: Iterable[Sight]) -> Iterator[Metric]:
     yield from families.values()
 
 
-def _connect(sights: Sequence[Sight]) -> Iterator[Metric]:
-    connectors = GaugeMetricFamily("kafka_connect_worker_connector_count", "Links.")
-    connectors.add_metric([], len(sights))
-    tasks = GaugeMetricFamily("kafka_connect_worker_task_count", "Links that are not stopped.")
-    rebalancing = GaugeMetricFamily("kafka_connect_worker_rebalance_rebalancing", "Never: links move one by one.")
-    rebalancing.add_metric([], 0)
-    labels = ["connector", "task", "status"]
-    status = GaugeMetricFamily("kafka_connect_connector_status", "1 for the state of a link.", labels=labels)
-    words = [
-        _WORDS.get(sight.status.state, "failed") if sight.status and not sight.trouble else "failed" for sight in sights
-    ]
-    tasks.add_metric([], sum(word != "stopped" for word in words))
-    for sight, word in zip(sights, words, strict=True):
-        status.add_metric([sight.link.name, "0", word], 1)
-    yield from (connectors, tasks, rebalancing, status)
+def _worker(connectors: Mapping[str, ConnectorStatus]) -> Iterator[Metric]:
+    """The connectors of `/connectors`, as a worker counts them; one that failed to start has one failed task."""
+    tasks = {
+        name: [one.task_state.lower()] * one.tasks or ["failed"] * (one.state == "FAILED")
+        for name, one in connectors.items()
+    }
+    total = sum(map(len, tasks.values()))
+    for by_jmx, reported, text, number in (
+        ("worker_connector_count", "connect_worker_metrics_connector_count", "Connectors.", len(connectors)),
+        ("worker_task_count", "connect_worker_metrics_task_count", "Tasks of connectors.", total),
+        ("coordinator_assigned_connectors", "connect_coordinator_metrics_assigned_connectors", "Run here.", len(tasks)),
+        ("coordinator_assigned_tasks", "connect_coordinator_metrics_assigned_tasks", "Run here.", total),
+        ("worker_rebalance_rebalancing", "connect_worker_rebalance_metrics_rebalancing", "Never: one by one.", 0),
+    ):
+        for name in (by_jmx, reported):
+            yield GaugeMetricFamily(f"kafka_connect_{name}", text, value=number)
+    status = GaugeMetricFamily(
+        "kafka_connect_connector_status", "1 for the state of a task.", labels=["connector", "task", "status"]
+    )
+    failed = GaugeMetricFamily(
+        "kafka_connect_worker_connector_failed_task_count", "Tasks that copy nothing.", labels=["connector"]
+    )
+    for name, states in tasks.items():
+        failed.add_metric([_quoted(name)], states.count("failed"))
+        for number, state in enumerate(states):
+            status.add_metric([_quoted(name), str(number), state], 1)
+    yield from (status, failed)

@@ -6,6 +6,7 @@ Routers and pages know only `Rooms`. They parse and render; everything that is d
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +19,12 @@ from twinlog.config.lookup import Origin
 from twinlog.config.pair import Pair, load_pair, stand_in_pair
 from twinlog.config.resolve import load_file
 from twinlog.config.settings import LinkSettings
+from twinlog.connectors.states import ConnectorStatus
+from twinlog.connectors.steward import Steward
 from twinlog.doctor.answers import Diagnosis
 from twinlog.drill.outcome import Kind as DrillKind
 from twinlog.drill.reports import Reports
-from twinlog.errors import UsageError
+from twinlog.errors import ConnectorUnknown, UsageError
 from twinlog.flow.lookout import Looks
 from twinlog.local.folders import state_folder
 from twinlog.model.names import TopicPartition
@@ -42,6 +45,9 @@ class Rooms(Protocol):
 
     def links(self) -> Sequence[LinkSettings]:
         """The links of this service."""
+
+    def connectors(self) -> Mapping[str, ConnectorStatus]:
+        """The connectors that this service runs; none while it stands by."""
 
     def observer(self, link: LinkSettings) -> Looks:
         """Eyes on a link."""
@@ -93,6 +99,7 @@ class LiveRooms:
     service: Service
     config: Path | None = None
     of_file: Sequence[LinkSettings] = ()
+    steward: Steward | None = None
     folder: Path = field(default_factory=lambda: state_folder() / "switch")
     reports: Path = field(default_factory=lambda: state_folder() / "drills.jsonl")
 
@@ -100,6 +107,13 @@ class LiveRooms:
         # By name: the order of engines changes with every one that is begun anew, and lists must not jump.
         running = [engine.link for engine in self.service.engines]
         return sorted(running, key=lambda link: link.name) or self.of_file
+
+    def connectors(self) -> Mapping[str, ConnectorStatus]:
+        found: dict[str, ConnectorStatus] = {}
+        for name in self.steward.names() if self.steward is not None and self.steward.active else ():
+            with contextlib.suppress(ConnectorUnknown):  # deleted this moment
+                found[name] = self.steward.status(name)
+        return found
 
     def observer(self, link: LinkSettings) -> Looks:
         return observer(link)
