@@ -156,7 +156,8 @@ def _started(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:
     rows = session.readStream.format(name).load()
     return (
         rows.writeStream.format(name)
-        .queryName(run.link.name)
+        # Not the link's name alone: a query that is still ending holds its name, and must not keep the next one away.
+        .queryName(f"{run.link.name} {run.generation}")
         .option("checkpointLocation", str(checkpoint))
         .option("asyncProgressTrackingEnabled", "false")
         .start()
