@@ -168,7 +168,7 @@ def check_commands(ends: Ends, folder: Path, name: str, group: str) -> None:
 
     def translated(topic: str, partition: int, offset: int, *more: str) -> Result:
         where = ["--topic", topic, "--partition", str(partition), "--offset", str(offset)]
-        return CliRunner().invoke(app, ["translate", "--link", link, *where, "-c", file, *more])
+        return CliRunner().invoke(app, ["translate", link, *where, "-c", file, *more])
 
     assert translated(name, 0, 17).stdout == f"{ends.remote(name)}-0 offset 17 on T (exact)\n"
     assert "offset 50 on T (at-or-before)" in translated(name, 0, 99).stdout

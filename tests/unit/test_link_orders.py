@@ -17,7 +17,7 @@ from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms
 
 from twinlog.config.service_settings import HttpSettings
-from twinlog.config.users import save_user, with_token
+from twinlog.config.users import save_user, with_password, with_token
 from twinlog.surface.cli import completion_facts
 from twinlog.surface.cli.main import main
 from twinlog.surface.rest.desk import Desk
@@ -166,6 +166,36 @@ def test_a_token_opens_the_service(ask: Ask, tmp_path: Path):
         assert ask("link", "list")[0] == 0
         code, _, err = ask("link", "pause", "east->west")
         assert (code, "refused (403)" in err, token in err) == (1, True, False)
+
+
+@pytest.mark.proves("R12")
+def test_a_name_and_its_password_open_the_service(ask: Ask, tmp_path: Path):
+    save_user(tmp_path / "users", with_password("ann", "viewer", "hush-8f3 ü"))
+    (tmp_path / "password").write_text("hush-8f3 ü\n")
+    guarded = PaperService(
+        PaperTopic(),
+        text=FILE,
+        http=HttpSettings(users_file=tmp_path / "users"),
+        desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit),
+    )
+    with served(guarded) as url:
+        code, _, err = ask("link", "list", "--service", url)
+        assert (code, "--user" in err) == (1, True)
+        assert ask("link", "list", "--service", url, "--user", "ann", "--password-file", "password")[0] == 0
+        assert ask("link", "list", "--service", url, "--user", "ann", TWINLOG_PASSWORD="hush-8f3 ü")[0] == 0
+        code, _, err = ask("link", "list", "--service", url, "--user", "ann", TWINLOG_PASSWORD="hush")
+        assert (code, "refused (401)" in err, "hush" in err) == (1, True, False)
+        code, _, err = ask("link", "list", "--service", url, "--user", "ann")
+        assert (code, "ann: no password" in err, "--password-file" in err) == (2, True, True)
+        code, _, err = ask("link", "list", "--service", url, "--user", "ann", "--token-file", "password")
+        assert (code, "not both" in err) == (2, True)
+        options = ("--service", url, "--user", "ann", "--password-file", "password")
+        code, _, err = ask("context", "add", "prod", *options)
+        assert (code, f"prod: {url} as ann (in use)\n") == (0, err)
+        assert ask("link", "list")[0] == 0
+        code, _, err = ask("link", "list", TWINLOG_TOKEN="hush")
+        assert (code, "refused (401)" in err) == (1, True), "a token that is given counts, not the context's name"
+        assert "hush" not in (tmp_path / "twinlog" / "contexts.json").read_text()
 
 
 def test_the_shell_is_offered_what_the_service_has(ask: Ask, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -28,6 +28,8 @@ class ServiceAddress:
     token_file: str | None = None
     ca: str | None = None
     certificate: str | None = None
+    user: str | None = None
+    password_file: str | None = None
 
 
 @dataclass(frozen=True)

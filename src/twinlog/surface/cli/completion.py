@@ -75,17 +75,12 @@ def _names(ctx: typer.Context, kind: Kind) -> list[str]:
 
 def _service(ctx: typer.Context) -> ServiceClient | None:
     from twinlog.surface.cli.completion_facts import WITHIN_S
-    from twinlog.surface.cli.service_client import SERVICE_VARIABLE, ServiceClient, address_of
+    from twinlog.surface.cli.service_client import opened
+    from twinlog.surface.cli.service_options import address_behind_tab
 
-    url = ctx.params.get("service") or os.environ.get(SERVICE_VARIABLE)
-    if not url:
-        return None
-    files = {
-        name: ctx.params.get(name) or os.environ.get(f"TWINLOG_{name.upper()}")
-        for name in ("token_file", "ca", "certificate")
-    }
     with suppress(TwinlogError):
-        return ServiceClient(address_of(url, **{k: Path(v) for k, v in files.items() if v}), WITHIN_S)
+        address = address_behind_tab(ctx.params)
+        return None if address is None else opened(address, WITHIN_S, ask=False)
     return None
 
 

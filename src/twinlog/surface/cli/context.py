@@ -8,13 +8,22 @@ from typing import Annotated, Final
 
 import typer
 
-from twinlog.config.contexts import CONFIG_VARIABLE, Contexts, as_json, contexts_path, load_contexts, save_contexts
+from twinlog.config.contexts import (
+    CONFIG_VARIABLE,
+    Contexts,
+    ServiceAddress,
+    as_json,
+    contexts_path,
+    load_contexts,
+    save_contexts,
+)
 from twinlog.errors import UsageError
 from twinlog.surface.cli.completion import COMPLETING, complete_contexts
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_error, print_facts
-from twinlog.surface.cli.service_client import SERVICE_VARIABLE, Ca, Certificate, TokenFile, address_of
+from twinlog.surface.cli.service_client import SERVICE_VARIABLE
+from twinlog.surface.cli.service_options import chosen_by, with_address
 
 app = Commands(
     "Files and services by name, so that no --config is needed. TWINLOG_CONFIG and TWINLOG_CONTEXT are stronger."
@@ -25,59 +34,43 @@ Name = Annotated[str, typer.Argument(help="How it is called here.", autocompleti
 
 
 @app.command()
+@with_address
 def add(
     name: Name,
     *,
+    address: ServiceAddress | None,
     config: Annotated[Path | None, typer.Option("--config", "-c", help="The file that `twinlog run` uses.")] = None,
-    service: Annotated[str | None, typer.Option("--service", "-s", help="URL of a running service.")] = None,
-    token_file: TokenFile = None,
-    ca: Ca = None,
-    certificate: Certificate = None,
     dry_run: DryRun = False,
 ) -> None:
     """Name a file, a running service, or both. A file must be valid; the first one named is in use at once.
 
-    Commands about a link take the file; `twinlog link` talks to the service where there is one.
+    Commands about a link take the file; `twinlog link` talks to the service where there is one. Of passwords and
+    tokens only the names of their files are kept.
     """
-    if config is None and service is None:
+    if config is None and address is None:
         raise UsageError(f"{name}: name a file with --config, a running service with --service, or both")
     if config is not None:
         from twinlog.config.resolve import load_file
 
         load_file(config)
-    address = None if service is None else address_of(service, token_file, ca, certificate)
-    path = contexts_path()
-    contexts = load_contexts(path).add(name, config, address)
+    contexts = load_contexts(contexts_path()).add(name, config, address)
     told = f"{_told(contexts, name)}{' (in use)' if contexts.used == name else ''}"
-    if dry_run:
-        would(f"{name}: would be {told}, noted in {path}")
-        return
-    save_contexts(path, contexts)
-    typer.echo(f"{name}: {told}", err=True)
+    _keep(contexts, f"{name}: {told}", f"{name}: would be {told}, noted in {contexts_path()}", dry_run=dry_run)
 
 
 @app.command()
 def use(name: Name, dry_run: DryRun = False) -> None:
     """Let commands without --config be about this one."""
-    path = contexts_path()
-    contexts = load_contexts(path).use(name)
-    if dry_run:
-        would(f"{name}: would be in use ({_told(contexts, name)})")
-        return
-    save_contexts(path, contexts)
-    typer.echo(f"{name}: in use ({_told(contexts, name)})", err=True)
+    contexts = load_contexts(contexts_path()).use(name)
+    told = f"in use ({_told(contexts, name)})"
+    _keep(contexts, f"{name}: {told}", f"{name}: would be {told}", dry_run=dry_run)
 
 
 @app.command()
 def remove(name: Name, dry_run: DryRun = False) -> None:
     """Forget a name. The file stays."""
-    path = contexts_path()
-    contexts = load_contexts(path).remove(name)
-    if dry_run:
-        would(f"{name}: would be forgotten")
-        return
-    save_contexts(path, contexts)
-    typer.echo(f"{name}: forgotten", err=True)
+    contexts = load_contexts(contexts_path()).remove(name)
+    _keep(contexts, f"{name}: forgotten", f"{name}: would be forgotten", dry_run=dry_run)
 
 
 @app.command("list")
@@ -95,9 +88,18 @@ def list_contexts(
         typer.echo("There are none; add one with `twinlog context add NAME --config FILE`.", err=True)
 
 
+def _keep(contexts: Contexts, done: str, undone: str, *, dry_run: bool) -> None:
+    if dry_run:
+        would(undone)
+        return
+    save_contexts(contexts_path(), contexts)
+    typer.echo(done, err=True)
+
+
 def _told(contexts: Contexts, name: str) -> str:
     service = contexts.services.get(name)
-    return ", ".join(filter(None, (contexts.files.get(name), service.url if service else None)))
+    at = None if service is None else service.url + (f" as {service.user}" if service.user else "")
+    return ", ".join(filter(None, (contexts.files.get(name), at)))
 
 
 def _chooses(argument: str) -> bool:
@@ -120,8 +122,5 @@ def choose_context(arguments: list[str]) -> None:
         if COMPLETING not in os.environ:
             print_error(error)
         return
-    told = {CONFIG_VARIABLE: file}
-    if service is not None:
-        told |= {SERVICE_VARIABLE: service.url, "TWINLOG_TOKEN_FILE": service.token_file}
-        told |= {"TWINLOG_CA": service.ca, "TWINLOG_CERTIFICATE": service.certificate}
+    told = {CONFIG_VARIABLE: file} | (chosen_by(os.environ, service) if service is not None else {})
     os.environ.update({name: value for name, value in told.items() if value is not None})

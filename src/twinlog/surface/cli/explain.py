@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 app = Commands("Whether and why a topic or a group is mirrored.")
 
 T = TypeVar("T")
+E = TypeVar("E", "TopicExplanation", "GroupExplanation")
 
 
 @app.command("topic")
@@ -44,15 +46,7 @@ def explain_topic(
     from twinlog.service import topic_explanation
 
     answers = asyncio.run(_ask(_links(link, config), lambda one: topic_explanation(one, topic)))
-    if output.for_programs:
-        print_facts([_as_json(name, answer) for name, answer in answers], output)
-    else:
-        console = screen(output)
-        for name, answer in answers:
-            if isinstance(answer, ClusterError):
-                _print_trouble(console, name, answer)
-            else:
-                _print_topic(console, answer, wide=output is Output.WIDE)
+    _tell(answers, output, partial(_print_topic, wide=output is Output.WIDE))
     if not any(not isinstance(answer, ClusterError) and answer.mirrored for _, answer in answers):
         raise typer.Exit(1)
 
@@ -71,15 +65,7 @@ def explain_group(
     from twinlog.service import group_explanation
 
     answers = asyncio.run(_ask(_links(link, config), lambda one: group_explanation(one, group)))
-    if output.for_programs:
-        print_facts([_as_json(name, answer) for name, answer in answers], output)
-    else:
-        console = screen(output)
-        for name, answer in answers:
-            if isinstance(answer, ClusterError):
-                _print_trouble(console, name, answer)
-            else:
-                _print_group(console, answer)
+    _tell(answers, output, _print_group)
     if not any(not isinstance(answer, ClusterError) and answer.translated for _, answer in answers):
         raise typer.Exit(1)
 
@@ -102,6 +88,18 @@ async def _ask(
             return link.name, error
 
     return list(await asyncio.gather(*(one(link) for link in links)))
+
+
+def _tell(answers: Sequence[tuple[str, E | ClusterError]], output: Output, draw: Callable[[Console, E], None]) -> None:
+    if output.for_programs:
+        print_facts([_as_json(name, answer) for name, answer in answers], output)
+        return
+    console = screen(output)
+    for name, answer in answers:
+        if isinstance(answer, ClusterError):
+            _print_trouble(console, name, answer)
+        else:
+            draw(console, answer)
 
 
 def _as_json(link: str, answer: TopicExplanation | GroupExplanation | ClusterError) -> dict[str, Any]:

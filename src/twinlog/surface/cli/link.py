@@ -15,8 +15,9 @@ from twinlog.surface.cli.effects import DryRun, Yes, would
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument, OptionalConfigFile, TopicArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
-from twinlog.surface.cli.service_client import Ca, Certificate, Service, ServiceClient, TokenFile, address_of
+from twinlog.surface.cli.service_client import ServiceClient
 from twinlog.surface.cli.service_links import links_table, print_link, service_link, service_links
+from twinlog.surface.cli.service_options import with_client
 
 app = Commands(
     "Links one by one. With --service, or a context that has one, those of a running service; else of the file."
@@ -24,20 +25,10 @@ app = Commands(
 
 
 @app.command("list")
-def list_links(
-    *,
-    config: OptionalConfigFile = None,
-    service: Service = None,
-    token_file: TokenFile = None,
-    ca: Ca = None,
-    certificate: Certificate = None,
-    output: Form = Output.TABLE,
-) -> None:
+@with_client
+def list_links(*, client: ServiceClient | None, config: OptionalConfigFile = None, output: Form = Output.TABLE) -> None:
     """List all links: of a service with how they stand, of a file with what they copy."""
-    if service is not None:
-        found = service_links(ServiceClient(address_of(service, token_file, ca, certificate)))
-    else:
-        found = _links_of_file(_file(config))
+    found = _links_of_file(_file(config)) if client is None else service_links(client)
     if output.for_programs:
         print_facts(found, output)
     elif found:
@@ -47,23 +38,21 @@ def list_links(
 
 
 @app.command()
+@with_client
 def show(
     link: LinkArgument,
     *,
+    client: ServiceClient | None,
     config: OptionalConfigFile = None,
-    service: Service = None,
-    token_file: TokenFile = None,
-    ca: Ca = None,
-    certificate: Certificate = None,
     output: Form = Output.TABLE,
 ) -> None:
     """Show all about one link: state and its cause, numbers, faults, config. Exit code 1 when it is not healthy."""
-    if service is None:
+    if client is None:
         from twinlog.surface.cli.status import show_status
 
         show_status((chosen_link(link, _file(config)),), output, partitions=output is Output.WIDE)
         return
-    found = service_link(ServiceClient(address_of(service, token_file, ca, certificate)), link)
+    found = service_link(client, link)
     if output.for_programs:
         print_facts(found, output)
     else:

@@ -15,8 +15,9 @@ import typer
 from twinlog.errors import UsageError
 from twinlog.surface.cli.effects import DryRun, Yes, would
 from twinlog.surface.cli.options import LinkArgument
-from twinlog.surface.cli.service_client import Ca, Certificate, Service, ServiceClient, TokenFile, address_of
+from twinlog.surface.cli.service_client import ServiceClient
 from twinlog.surface.cli.service_links import chosen_row, service_links
+from twinlog.surface.cli.service_options import with_client
 
 
 @dataclass(frozen=True)
@@ -56,65 +57,39 @@ class InitialState(StrEnum):
     STOPPED = "stopped"
 
 
+@with_client
 def create(
     *,
+    client: ServiceClient | None,
     file: Annotated[Path, typer.Option("--file", "-f", help="A connector as JSON, as for Connect; `-` reads stdin.")],
     state: Annotated[InitialState, typer.Option(help="How it begins.")] = InitialState.RUNNING,
     dry_run: DryRun = False,
-    service: Service = None,
-    token_file: TokenFile = None,
-    ca: Ca = None,
-    certificate: Certificate = None,
 ) -> None:
     """Make a link in a running service from a connector file: {"name": ..., "config": {...}}.
 
     MirrorSourceConnector and ReplicatorSourceConnector are links; the connectors for checkpoints and heartbeats switch
     on what belongs to the link of the same pair. With --dry-run the service only checks the settings.
     """
-    client = _client(service, token_file, ca, certificate)
+    service = _needed(client)
     name, config = _connector(file)
     if dry_run:
-        _check(client, name, config)
-        would(f"{name}: would be made at {client.address.url}, {state.value}")
+        _check(service, name, config)
+        would(f"{name}: would be made at {service.address.url}, {state.value}")
         return
-    client.send("POST", "connectors", body={"name": name, "config": config, "initial_state": state.value.upper()})
-    typer.echo(f"{name}: made at {client.address.url}, {state.value}")
+    service.send("POST", "connectors", body={"name": name, "config": config, "initial_state": state.value.upper()})
+    typer.echo(f"{name}: made at {service.address.url}, {state.value}")
 
 
 def command_of(order: Order) -> Callable[..., None]:
     """The command of a verb: all take the same options and differ in what they send."""
-    if order.asks:
 
-        def asking(
-            link: LinkArgument,
-            *,
-            dry_run: DryRun = False,
-            yes: Yes = False,
-            service: Service = None,
-            token_file: TokenFile = None,
-            ca: Ca = None,
-            certificate: Certificate = None,
-        ) -> None:
-            if not yes and not dry_run and not typer.confirm(f"{link}: {order.asks}", err=True):
-                raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
-            _give(order, link, _client(service, token_file, ca, certificate), dry_run=dry_run)
+    def give(link: LinkArgument, *, client: ServiceClient | None, dry_run: DryRun = False, yes: Yes = False) -> None:
+        if order.asks and not yes and not dry_run and not typer.confirm(f"{link}: {order.asks}", err=True):
+            raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
+        _give(order, link, _needed(client), dry_run=dry_run)
 
-        asking.__doc__ = order.teaches
-        return asking
-
-    def plain(
-        link: LinkArgument,
-        *,
-        dry_run: DryRun = False,
-        service: Service = None,
-        token_file: TokenFile = None,
-        ca: Ca = None,
-        certificate: Certificate = None,
-    ) -> None:
-        _give(order, link, _client(service, token_file, ca, certificate), dry_run=dry_run)
-
-    plain.__doc__ = order.teaches
-    return plain
+    give.__doc__ = order.teaches
+    return with_client(give)
 
 
 def _give(order: Order, link: str, client: ServiceClient, *, dry_run: bool) -> None:
@@ -126,13 +101,13 @@ def _give(order: Order, link: str, client: ServiceClient, *, dry_run: bool) -> N
     typer.echo(f"{row['link']}: {order.done}")
 
 
-def _client(service: str | None, token_file: Path | None, ca: Path | None, certificate: Path | None) -> ServiceClient:
-    if service is None:
+def _needed(client: ServiceClient | None) -> ServiceClient:
+    if client is None:
         raise UsageError(
             "link: this is done by a running service; name it with --service URL, TWINLOG_SERVICE or "
             "`twinlog context add NAME --service URL`; links of a file are changed in the file"
         )
-    return ServiceClient(address_of(service, token_file, ca, certificate))
+    return client
 
 
 def _connector(file: Path) -> tuple[str, dict[str, Any]]:

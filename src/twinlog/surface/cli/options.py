@@ -27,9 +27,6 @@ OptionalLink = Annotated[str | None, typer.Argument(help="The link, e.g. `east->
 LinkOption = Annotated[
     str | None, typer.Option("--link", "-l", help="Only this link, e.g. `east->west`.", autocompletion=complete_links)
 ]
-RequiredLinkOption = Annotated[
-    str, typer.Option("--link", "-l", help="The link, e.g. `east->west`.", autocompletion=complete_links)
-]
 TopicArgument = Annotated[
     str, typer.Argument(help="A topic, by its name on the source.", autocompletion=complete_topics)
 ]

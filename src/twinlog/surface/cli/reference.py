@@ -44,6 +44,8 @@ something has `--dry-run`.
 | `TWINLOG_CONTEXT` | the name of such a file or service, see [context](#twinlog-context) |
 | `TWINLOG_SERVICE` | the running service that `twinlog link` talks to |
 | `TWINLOG_TOKEN`, `TWINLOG_TOKEN_FILE` | the token for it, or the file that holds one |
+| `TWINLOG_USER` | in place of a token: who asks |
+| `TWINLOG_PASSWORD`, `TWINLOG_PASSWORD_FILE` | the password of that user, or the file that holds it |
 | `TWINLOG_CA`, `TWINLOG_CERTIFICATE` | with https: certificates to believe, and our own |
 | `NO_COLOR` | no colours, at terminals either |
 | `TWINLOG_LOG` | how much is logged to standard error: `DEBUG`, `INFO`, `WARNING` (the default), `ERROR` |

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
-from urllib.parse import quote, urlsplit
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import typer
 
@@ -21,27 +23,14 @@ if TYPE_CHECKING:
 
 SERVICE_VARIABLE: Final = "TWINLOG_SERVICE"
 TOKEN_VARIABLE: Final = "TWINLOG_TOKEN"  # noqa: S105  the name of a variable
+PASSWORD_VARIABLE: Final = "TWINLOG_PASSWORD"  # noqa: S105  the name of a variable
 _WITHIN_S: Final = 60.0
 _WAYS: Final = {
-    401: "Give a token: --token-file, or TWINLOG_TOKEN; `twinlog user add NAME --token` makes one.",
+    401: "Give a token (--token-file, or TWINLOG_TOKEN), or a name (--user); `twinlog user add` makes both.",
     403: "Change a link of the file in the file; for the rest ask as somebody who may (`twinlog user add --role`).",
     404: "`twinlog link list` shows what the service has.",
     409: "Ask again in a few seconds; `twinlog link list` shows how it stands.",
 }
-
-Service = Annotated[
-    str | None,
-    typer.Option("--service", "-s", envvar=SERVICE_VARIABLE, help="URL of a running service. Default: of the context."),
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option("--token-file", envvar="TWINLOG_TOKEN_FILE", help="Holds the token; or set TWINLOG_TOKEN."),
-]
-Ca = Annotated[Path | None, typer.Option("--ca", envvar="TWINLOG_CA", help="With https: certificates to believe, PEM.")]
-Certificate = Annotated[
-    Path | None,
-    typer.Option("--certificate", envvar="TWINLOG_CERTIFICATE", help="With https: our own, PEM with its key."),
-]
 
 
 @dataclass(frozen=True)
@@ -50,6 +39,8 @@ class ServiceClient:
 
     address: ServiceAddress
     within_s: float = _WITHIN_S
+    authorization: str | None = field(default=None, repr=False)
+    """What opens the door; it never shows (R12)."""
 
     def get(self, *path: str, query: str = "") -> Any:
         """Read something."""
@@ -84,8 +75,7 @@ class ServiceClient:
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        token = os.environ.get(TOKEN_VARIABLE) or _content(self.address.token_file)
-        return {**headers, "Authorization": f"Bearer {token}"} if token else headers
+        return {**headers, "Authorization": self.authorization} if self.authorization else headers
 
     def _tls(self) -> ssl.SSLContext:
         import ssl
@@ -111,21 +101,27 @@ class ServiceClient:
         return ServiceRefused(self.address.url, str(problem), error.code, str(way))
 
 
-def address_of(
-    service: str, token_file: Path | None = None, ca: Path | None = None, certificate: Path | None = None
-) -> ServiceAddress:
-    """What was given on the command line or in a context. Raises UsageError."""
-    parts = urlsplit(service)
-    if parts.scheme not in {"http", "https"} or not parts.netloc or parts.username or parts.password:
-        raise UsageError(f"{service}: it is no address of a service; write http://HOST:PORT or https://HOST:PORT")
-    files = (None if one is None else str(one.absolute()) for one in (token_file, ca, certificate))
-    return ServiceAddress(service, *files)
+def opened(address: ServiceAddress, within_s: float = _WITHIN_S, *, ask: bool = True) -> ServiceClient:
+    """Return a client that shows who asks: a name with its password, or a token. Raises UsageError.
+
+    A password that is nowhere written is asked for at a terminal, unless nobody is to be asked, as behind TAB.
+    """
+    if address.user is None:
+        token = os.environ.get(TOKEN_VARIABLE) or _content(address.token_file, "--token-file")
+        return ServiceClient(address, within_s, f"Bearer {token}" if token else None)
+    password = os.environ.get(PASSWORD_VARIABLE) or _content(address.password_file, "--password-file")
+    if password is None and ask and sys.stdin.isatty():
+        password = typer.prompt(f"Password of {address.user} at {address.url}", hide_input=True, err=True)
+    if password is None:
+        raise UsageError(f"{address.user}: no password; name a file with --password-file, or set {PASSWORD_VARIABLE}")
+    shown = base64.b64encode(f"{address.user}:{password}".encode()).decode()
+    return ServiceClient(address, within_s, f"Basic {shown}")
 
 
-def _content(file: str | None) -> str | None:
+def _content(file: str | None, option: str) -> str | None:
     if file is None:
         return None
     try:
         return Path(file).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise UsageError(f"{file}: the token cannot be read ({error.strerror}); name another --token-file") from None
+        raise UsageError(f"{file}: it cannot be read ({error.strerror}); name another {option}") from None

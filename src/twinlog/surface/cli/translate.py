@@ -11,13 +11,13 @@ from twinlog.errors import PositionUnknown
 from twinlog.model.names import TopicPartition
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.groups import kind_of
-from twinlog.surface.cli.options import ConfigFile, RequiredLinkOption, TopicOption
+from twinlog.surface.cli.options import ConfigFile, LinkArgument, TopicOption
 from twinlog.surface.cli.output import Form, Output, print_facts
 
 
 def translate(
+    link: LinkArgument,
     *,
-    link: RequiredLinkOption,
     topic: TopicOption,
     partition: Annotated[int, typer.Option(help="Its partition.", min=0)],
     offset: Annotated[int, typer.Option(help="The offset that would be read next.", min=0)],
