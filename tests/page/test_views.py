@@ -323,16 +323,35 @@ def test_a_cluster_that_goes_away_is_told_on_an_open_page(tab: Tab) -> None:
     rooms = PaperRooms(faulted=False)
     with served(everything(rooms)) as address:
         page = tab.open(f"{address}{LINK}")
-        expect(page.locator(".title .badge")).to_have_text("RUNNING")
+        expect(page.locator(".title [data-live=state]")).to_have_text("RUNNING")
         expect(page.locator("[data-reason]")).to_be_hidden()
         rooms.looks["east->west"].away = True
-        expect(page.locator(".title .badge")).to_have_text("UNKNOWN", timeout=15_000)
+        expect(page.locator(".title [data-live=state]")).to_have_text("UNKNOWN", timeout=15_000)
         expect(page.locator("[data-reason]")).to_contain_text("connection refused")
         expect(page.locator("[data-reason]")).to_contain_text("The numbers below are from")
         page.goto(f"{address}/ui/")
         expect(page.get_by_role("region", name="What needs you")).to_contain_text("it cannot be looked at: west")
         page.goto(f"{address}{LINK}/faults")
         expect(page.locator("main")).to_contain_text("Whether something is faulted is not known")
+
+
+@pytest.mark.proves("R7")
+def test_a_fault_is_told_everywhere_on_an_open_page(tab: Tab) -> None:
+    rooms = PaperRooms(faulted=False)
+    with served(everything(rooms)) as address:
+        page = tab.open(f"{address}{LINK}/faults")
+        expect(page.locator("#faults")).to_contain_text("Nothing is faulted")
+        expect(page.locator(".tabs .count")).to_be_hidden()
+        expect(page.locator("#live-words")).to_have_text("live")
+        rooms.looks["east->west"].faulted = True
+        expect(page.locator("#faults")).to_contain_text("4100..4250", timeout=15_000)
+        expect(page.locator(".tabs .count")).to_have_text("1")
+        page.goto(f"{address}/ui/")
+        expect(page.get_by_role("region", name="What needs you")).to_contain_text("4100..4250")
+        expect(page.locator("#live-words")).to_have_text("live")
+        rooms.looks["east->west"].faulted = False
+        expect(page.get_by_role("region", name="What needs you")).to_contain_text("Nothing.", timeout=15_000)
+        expect(page.locator(".on-arrow.bad")).to_have_count(0)
 
 
 def test_a_service_that_is_gone_is_said_to_be_gone(tab: Tab) -> None:

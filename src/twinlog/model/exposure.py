@@ -102,7 +102,7 @@ def link_exposure(
     catch_up = None
     if total.records is not None and not behind and live:
         catch_up = 0.0
-    elif total.records and copying is not None and copying > arriving and live:
+    elif total.records and copying is not None and copying > arriving and live and not status.faults:
         catch_up = total.records / (copying - arriving)
     return LinkExposure(status.link, live, status.now_ms, tuple(topics), total, catch_up, falling)
 

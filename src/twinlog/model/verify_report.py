@@ -122,6 +122,7 @@ class VerifyReport:
             "source_digest": f"{self.source_digest:016x}",
             "target_digest": f"{self.target_digest:016x}",
             "aside": {name: self.count(name) for name, _ in _ASIDE},
+            "set_aside": [{"records": count, "reason": meaning} for count, meaning in self.aside()],
             "differences": [
                 {"topic": partition.topic, "partition": partition.partition, **difference.as_json()}
                 for partition, difference in self.differences

@@ -57,7 +57,8 @@ def _of(sight: Sight) -> Iterator[Need]:
     if state == "STOPPED":
         found.append(Need(name, "it is stopped: nothing is copied", tone="warn"))
     elif not found and tone(state) == "bad":
-        found = [Need(name, "no engine has ever run it" if status.engine is None else f"it is {state}")]
+        never = Need(name, "no engine has ever run it", "`twinlog run` starts one; the first start takes a while.")
+        found = [never if status.engine is None else Need(name, f"it is {state}")]
     yield from found
     if status.exposure is not None and status.exposure.broken:
         broken = status.exposure.broken

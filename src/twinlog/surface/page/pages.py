@@ -168,6 +168,12 @@ def faults_page(link: str, visit: TheVisit) -> HTMLResponse:
     return visit.page("faults.html", **_link(visit.desk, link, "faults"), most=_SHOWN)
 
 
+@router.get("/links/{link}/parts/faults")
+def faults_part(link: str, visit: TheVisit) -> HTMLResponse:
+    """Faults and chores, again."""
+    return visit.page("faults_part.html", **_link(visit.desk, link, "faults"), most=_SHOWN)
+
+
 @router.get("/links/{link}/switch")
 def switch_page(link: str, visit: TheVisit) -> HTMLResponse:
     """The wizard. It asks no cluster, so that it opens at once on the day when one does not answer."""

@@ -16,6 +16,7 @@ _TONES: Final = {
     "OK": "good",
     "ok": "good",
     "done": "good",
+    "equal": "good",
     "passed": "good",
     "CATCHING_UP": "warn",
     "WARNING": "warn",
@@ -23,6 +24,8 @@ _TONES: Final = {
     "warn": "warn",
     "running": "warn",
     "passed with remarks": "warn",
+    "aborted": "warn",
+    "warnings": "warn",
     "STOPPED": "idle",
     "SWITCHED": "idle",
     "unknown": "idle",
@@ -95,7 +98,16 @@ def bytes_rate(value: float | None) -> str:
 
 def milliseconds(value: float | None) -> str:
     """A latency."""
-    return UNKNOWN if value is None else number(value, " ms") if value < 10 else f"{value:,.0f} ms"
+    if value is None:
+        return UNKNOWN
+    if value >= 1000:
+        return duration(value / 1000)
+    return number(value, " ms") if value < 10 else f"{value:,.0f} ms"
+
+
+def catch_up(seconds: float | None) -> str:
+    """When the lag will be gone, if that can be told."""
+    return f"caught up in {duration(seconds)}" if seconds else "records not copied yet"
 
 
 def segment(name: str) -> str:
@@ -114,5 +126,6 @@ FILTERS: Final = {
     "rate": rate,
     "bytes_rate": bytes_rate,
     "milliseconds": milliseconds,
+    "catch_up": catch_up,
     "segment": segment,
 }

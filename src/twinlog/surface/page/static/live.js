@@ -40,8 +40,16 @@ export class Live {
     if (this.gone) this.back();
     if (this.paused) return;
     show(links, this.seen);
+    this.follow(links);
     this.charts.push(links);
     this.say("live", "good");
+  }
+
+  // A state that changed is told everywhere at once: two answers on one page are worse than an old one.
+  follow(links) {
+    const now = JSON.stringify(links.map((link) => [link.link, link.state, link.reason, link.faults, link.active, link.switch_open]));
+    if (this.states && this.states !== now) for (const one of document.querySelectorAll("[data-follows]")) htmx.trigger(one, "refresh");
+    this.states = now;
   }
 
   say(text, tone) {
@@ -109,7 +117,16 @@ function show(links, seen) {
       write(element, state);
       element.className = `badge ${tones[state] ?? "bad"}`;
     } else write(element, shown(element.dataset.as, at(link, element.dataset.live)));
-    if (element.dataset.live === "faults") element.closest(".number")?.classList.toggle("bad", link.faults > 0);
+    if (element.dataset.live === "faults") {
+      element.closest(".number")?.classList.toggle("bad", link.faults > 0);
+      if (element.matches(".count")) element.hidden = !link.faults;
+    }
+  }
+  for (const element of document.querySelectorAll("[data-open]")) element.hidden = !byName.get(element.dataset.open)?.switch_open;
+  for (const element of document.querySelectorAll("[data-kept]")) {
+    const kept = byName.get(element.dataset.kept)?.rpo?.kept;
+    element.classList.toggle("good", kept === "kept");
+    element.classList.toggle("bad", kept === "broken");
   }
   for (const element of document.querySelectorAll("[data-reason]")) reason(element, byName.get(element.dataset.reason), seen);
   totals(links);

@@ -38,6 +38,12 @@ function title(within) {
 
 export function beginSwaps(live) {
   let kept = null;
+  let opened = [];
+  document.body.addEventListener("htmx:oobBeforeSwap", () => { opened = [...document.querySelectorAll("details[id]")].map((one) => [one.id, one.open]); });
+  document.body.addEventListener("htmx:oobAfterSwap", () => {
+    for (const [id, open] of opened) { const one = document.getElementById(id); if (one) one.open = open; }
+    title(document);
+  });
   title(document);
   document.body.addEventListener("htmx:beforeRequest", (event) => {
     if (polls(event.detail.elt) && (live.paused || document.hidden)) event.preventDefault();
@@ -62,7 +68,8 @@ export function beginSwaps(live) {
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     const marked = getSelection();
     const reading = polls(event.detail.elt) && marked && !marked.isCollapsed && event.detail.target.contains(marked.anchorNode);
-    if (reading) event.detail.shouldSwap = false;
+    const typing = polls(event.detail.elt) && document.activeElement?.matches("input") && event.detail.target.contains(document.activeElement);
+    if (reading || typing) event.detail.shouldSwap = false;
     kept = keep(event.detail.target);
   });
   document.body.addEventListener("htmx:afterSwap", (event) => {

@@ -17,14 +17,16 @@ const duration = (seconds) => {
   return seconds < 172800 ? `${whole.format(seconds / 3600)} h` : `${whole.format(seconds / 86400)} days`;
 };
 const rate = (value) => `${whole.format(value)}/s`;
-const forms = { count, size, duration, rate, bytes_rate: (v) => `${size(v)}/s`, ms: (v) => `${(v < 10 ? fine : whole).format(v)} ms` };
+const ms = (value) => (value >= 1000 ? duration(value / 1000) : `${(value < 10 ? fine : whole).format(value)} ms`);
+const waits = "records not copied yet";
+const forms = { count, size, duration, rate, bytes_rate: (v) => `${size(v)}/s`, ms, catch_up: (v) => (v ? `caught up in ${duration(v)}` : waits) };
 
 const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
 // For the side of a chart, where there is little room.
 export const brief = (as, value) => (as === "count" ? compact.format(value) : as === "rate" ? `${compact.format(value)}/s` : shown(as, value));
 export const known = (value) => value !== null && value !== undefined;
-export const shown = (as, value) => (known(value) ? (forms[as] ?? String)(value) : "unknown");
+export const shown = (as, value) => (known(value) ? (forms[as] ?? String)(value) : as === "catch_up" ? waits : "unknown");
 // The server's zone, as everywhere on the page, whatever the browser's is.
 export const clock = (ms, seconds = true) => new Date(ms + offset).toISOString().slice(11, seconds ? 19 : 16);
 export const ago = (ms) => `${duration(Math.max(0, Math.round((Date.now() - ms) / 1000)))} ago`;

@@ -59,6 +59,7 @@ class LinkSummary(BaseModel):
     lag_records: int | None
     lag_seconds: float | None
     rpo: AtRisk | None
+    catch_up_seconds: float | None
     records_per_second: float | None
     bytes_per_second: float | None
     latency_ms: int | None
@@ -100,7 +101,6 @@ class LinkDetail(LinkSummary):
     engine: dict[str, Any] | None
     chores: list[Chore]
     fault_list: list[Fault]
-    catch_up_seconds: float | None
     objectives_not_kept: list[str]
     stages: dict[str, StageLine] = Field(
         description="fetch, parcel, queue, produce, note; copied and whole are the way from the record's own time."
@@ -266,6 +266,7 @@ def _summary(sight: Sight) -> dict[str, Any]:
         "lag_records": status.lag if status else None,
         "lag_seconds": status.lag_seconds if status else None,
         "rpo": at_risk(status.exposure.total) if status and status.exposure else None,
+        "catch_up_seconds": status.exposure.catch_up_s if status and status.exposure else None,
         "records_per_second": status.records_per_second if status else None,
         "bytes_per_second": status.bytes_per_second if status else None,
         "latency_ms": sample.latency_ms if sample else None,
@@ -307,7 +308,6 @@ def detail_of(sight: Sight) -> LinkDetail:
         engine=status.engine.model_dump(exclude_none=True) if status and status.engine else None,
         chores=[Chore(**note.model_dump()) for note in (status.chores if status else ())],
         fault_list=faults_of(status) if status else [],
-        catch_up_seconds=exposure.catch_up_s if exposure else None,
         objectives_not_kept=[topic.topic for topic in exposure.broken] if exposure else [],
         stages={stage: StageLine(**one._asdict()) for stage, one in figures(status.stages if status else {}).items()},
     )
