@@ -51,6 +51,16 @@ def ended(client: TestClient, operation_id: str) -> dict[str, Any]:
     )
 
 
+def again_later(client: TestClient) -> None:
+    """Let the service look some more times."""
+
+    def looked_ms() -> int:
+        return int(client.get("/v1/links/east-%3Ewest").json()["looked_ms"])
+
+    before = looked_ms()
+    wait_until(looked_ms, lambda now: now > before + 100, within_s=20, what="some more looks")
+
+
 def told(log: PaperLog) -> list[dict[str, Any]]:
     """Of operations, oldest first."""
     return [event for event in map(json.loads, log.kept) if event["kind"] == "operation"]
@@ -90,13 +100,7 @@ def test_what_ran_when_the_service_was_killed_is_told_by_the_next_one_once(tmp_p
         with asked(service_over(tmp_path, PaperRooms(), log)) as client:
             wait_until(lambda: len(told(log)), lambda found: found > 1, within_s=20, what="the end of it")
             assert client.get(f"/v1/operations/{killed.id}").json()["error"]["code"] == "INTERRUPTED"
-            looks = client.get("/v1/links/east-%3Ewest").json()["looked_ms"]
-            wait_until(
-                lambda: client.get("/v1/links/east-%3Ewest").json()["looked_ms"],
-                lambda now, then=looks: now > then + 100,
-                within_s=20,
-                what="some more looks",
-            )
+            again_later(client)
     end = told(log)[1:]
     assert [event["says"] for event in end] == ["verification interrupted: the service that ran it ended first"]
     assert end[0]["ended"]

@@ -19,7 +19,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
-from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
@@ -32,6 +32,7 @@ from twinlog.model.stage_times import STAGES
 from twinlog.model.translation import AtOrBefore, Exact
 from twinlog.surface.rest.desk import Desk, TheDesk
 from twinlog.surface.rest.mirrormaker_metrics import OTHERS, mirrormaker_families
+from twinlog.surface.rest.process_metrics import process_families
 from twinlog.surface.rest.v1.answers import state_of, topics_of
 
 router = APIRouter(tags=["metrics"])
@@ -39,9 +40,6 @@ router = APIRouter(tags=["metrics"])
 STATES: Final = ("RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SWITCHED", "STOPPED", "UNKNOWN")
 MOST_TOPICS: Final = 2000
 """Series per family and link; what is more goes into one named `(others)`."""
-_PROCESS = CollectorRegistry()
-ProcessCollector(registry=_PROCESS)
-PlatformCollector(registry=_PROCESS)
 
 
 class MetricsWish(BaseModel):
@@ -101,7 +99,7 @@ def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
         yield from mirrormaker_families(
             sights, desk.rooms.connectors(), by_partition=wish.partitions, most_topics=MOST_TOPICS
         )
-    yield from _PROCESS.collect()
+    yield from process_families()
 
 
 Value = float | int | bool | None

@@ -110,7 +110,9 @@ class LiveRooms:
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         found: dict[str, ConnectorStatus] = {}
-        for name in self.steward.names() if self.steward is not None and self.steward.active else ():
+        if self.steward is None or not self.steward.active:
+            return found
+        for name in self.steward.names():
             with contextlib.suppress(ConnectorUnknown):  # deleted this moment
                 found[name] = self.steward.status(name)
         return found
