@@ -19,6 +19,9 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 	wheel = next(f["url"] for f in json.load(web.urlopen(index))["urls"] if f["url"].endswith(".whl")); \
 	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
 
+# Where Python is told not to keep compiled modules, each of the hundred processes of the tests compiles them all anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup check test demo chaos compat fuzz bench page package chart promtool proofs reference docs clean
 
@@ -56,7 +59,7 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 test: $(READY) ## unit tests, then real brokers and real Spark
 	@$(MAKE) --no-print-directory promtool >/dev/null 2>&1 || echo "promtool cannot be had here: Prometheus' own judgement of the alerts is left out"
 	$(PY) -m pytest tests/unit -n 2
-	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist loadfile --durations=10
+	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist worksteal --durations=10
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo

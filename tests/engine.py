@@ -191,10 +191,11 @@ def twinlog(*arguments: str, scratch: Path | None = None) -> subprocess.Complete
 
 
 def _environment(scratch: Path) -> dict[str, str]:
-    # Every engine is a dozen Python processes: compiled modules are kept between them, whatever the machine's habit.
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    compiled = str(Path(env["TWINLOG_HOME"], "compiled"))
-    return env | {"TMPDIR": str(scratch), "TWINLOG_LOG": "INFO", "PYTHONPYCACHEPREFIX": compiled}
+    env = {**os.environ, "TMPDIR": str(scratch), "TWINLOG_LOG": "INFO"}
+    if env.pop("PYTHONDONTWRITEBYTECODE", ""):
+        # Every engine is a dozen Python processes: compiled modules are kept between them, if only for these tests.
+        env["PYTHONPYCACHEPREFIX"] = str(Path(env["TWINLOG_HOME"], "compiled"))
+    return env
 
 
 def _kill_first(found: Sequence[psutil.Process]) -> bool:
