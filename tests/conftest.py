@@ -17,6 +17,8 @@ from twinlog.local.cluster import LocalCluster
 from twinlog.model.mirrormaker import Heartbeat
 from twinlog.model.naming import HEARTBEATS
 
+PATIENCE_S = 150.0
+"""For a broker to start on a machine that has much else to do."""
 _HEARTBEATS = 120
 
 
@@ -36,13 +38,15 @@ def _state_of_this_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def session_clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalCluster, LocalCluster]]:
     """Source and target, one broker each, started side by side once per session."""
     folder = tmp_path_factory.mktemp("clusters")
-    source, target = LocalCluster("source", folder / "source"), LocalCluster("target", folder / "target")
+    # Topics of the source are compacted within seconds of the wish, for the tests that wait for it.
+    source = LocalCluster("source", folder / "source", settings={"log.cleaner.backoff.ms": "500"})
+    target = LocalCluster("target", folder / "target")
     with ExitStack() as stack:
         for cluster in (source, target):
             stack.callback(cluster.stop)
             cluster.launch()
-        source.await_ready()
-        target.await_ready()
+        source.await_ready(PATIENCE_S)
+        target.await_ready(PATIENCE_S)
         for cluster in (source, target):
             _leave_heartbeats(cluster)
         yield source, target
@@ -89,13 +93,13 @@ def third_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalClu
 
 @pytest.fixture
 def make_cluster(tmp_path: Path) -> Iterator[Callable[..., LocalCluster]]:
-    """Start a cluster of one test's own, for tests that break things; its brokers are stopped when the test ends."""
+    """Start a cluster of one test's own, for tests that break things; its brokers are killed when the test ends."""
     with ExitStack() as stack:
 
         def make(name: str = "own", **wishes: Any) -> LocalCluster:
             cluster = LocalCluster(name, tmp_path / name, **wishes)
-            stack.callback(cluster.stop)
-            return cluster.start()
+            stack.callback(cluster.kill)
+            return cluster.start(PATIENCE_S)
 
         yield make
 

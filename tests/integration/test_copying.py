@@ -14,10 +14,7 @@ from tests.load.records import Shape
 from tests.load.waiting import wait_until
 from tests.threads import engine_running
 
-from twinlog.local.cluster import LocalCluster
-
 MakeEnds = Callable[..., Ends]
-MakeCluster = Callable[..., LocalCluster]
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -79,24 +76,21 @@ def test_aborted_transactions_never_arrive_and_an_open_one_is_named_as_the_brake
     with engine_running(ends.link, tmp_path):
         ends.await_copied()
         load.produce(100)  # lies behind the open transaction
-        status = ends.await_status(lambda s: bool(s.partitions[0].held_back), "a partition held back", 20)
+        status = ends.await_status(lambda s: bool(s.partitions[0].held_back), "a partition held back")
         assert "source offset 502 " in (status.partitions[0].held_back or "")
         assert not status.faults
         load.end_hanging(Ending.COMMITTED)
         load.transaction(30, Ending.HANGING)
         load.end_hanging(Ending.ABORTED)
         ends.await_copied()
-        ends.await_status(lambda s: not s.partitions[0].held_back, "nothing held back", 20)
+        ends.await_status(lambda s: not s.partitions[0].held_back, "nothing held back")
     assert ends.check().source_records == load.count
 
 
 @pytest.mark.proves("R1", "R4")
-def test_a_compacted_topic_with_holes_and_tombstones_arrives_as_it_is(
-    make_cluster: MakeCluster, target_cluster: LocalCluster, tmp_path: Path
-) -> None:
-    source = make_cluster("compacting", settings={"log.cleaner.backoff.ms": "100"})
+def test_a_compacted_topic_with_holes_and_tombstones_arrives_as_it_is(make_ends: MakeEnds, tmp_path: Path) -> None:
     # The copy keeps every record it gets, so that both sides can be compared whenever the target's cleaner runs.
-    ends = Ends(source, target_cluster, config_properties_exclude="cleanup.policy,segment.*,min.cleanable.*")
+    ends = make_ends(config_properties_exclude="cleanup.policy,segment.*,min.cleanable.*")
     eager = {"min_cleanable_dirty_ratio": "0.01", "segment_ms": "50", "delete_retention_ms": "3600000"}
     name = ends.create("prices", 1, cleanup_policy="compact", **eager)
     load = ends.load(name, keys=50, batch_records=20, compression="zstd")

@@ -62,9 +62,9 @@ def test_faults_of_topics_are_found_where_they_are(make_ends: Callable[..., Ends
 
 @pytest.mark.proves("R12", "R14")
 def test_missing_rights_and_certificates_of_a_secure_target_are_told(
-    source_cluster: LocalCluster, make_cluster: Callable[..., LocalCluster]
+    source_cluster: LocalCluster, secure_cluster: LocalCluster
 ) -> None:
-    target = make_cluster("guarded", secure=True)
+    target = secure_cluster
     own = Ends(source_cluster, target)
     orders = own.create("orders")
     assert own.target.create_topics([TopicOrder(f"A.{orders}", 1, -1, {})]) == {f"A.{orders}": None}

@@ -6,7 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,21 @@ def _ended(pid: int) -> bool:
         return True
 
 
-def test_a_killed_broker_comes_back_on_its_port_with_its_data(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    """A broker for the tests that only frighten it."""
+    folder = tmp_path_factory.mktemp("shared")
+    with LocalCluster("shared", folder, settings={"log.retention.hours": "7"}, java_options=["-Dmark=1"]) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(shared: LocalCluster) -> LocalCluster:
+    """It runs, whatever the test before did to it."""
+    return shared.start()
+
+
+def test_a_killed_broker_comes_back_on_its_port_with_its_data(cluster: LocalCluster) -> None:
     (broker,) = cluster.brokers
     _create_topic(cluster, "orders")
     _produce(cluster, "orders", b"before")
@@ -87,8 +101,7 @@ def test_a_killed_broker_comes_back_on_its_port_with_its_data(make_cluster: Make
     assert _values(cluster, "orders", 2) == [b"before", b"after"]
 
 
-def test_a_frozen_broker_is_silent_until_it_thaws(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster()
+def test_a_frozen_broker_is_silent_until_it_thaws(cluster: LocalCluster) -> None:
     (broker,) = cluster.brokers
     broker.freeze()
     with pytest.raises(KafkaException):
@@ -98,8 +111,7 @@ def test_a_frozen_broker_is_silent_until_it_thaws(make_cluster: MakeCluster) -> 
     assert AdminClient(_client(cluster)).list_topics(timeout=30).cluster_id == cluster.cluster_id
 
 
-def test_a_cluster_is_found_again_by_its_folder(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster(settings={"log.retention.hours": "7"}, java_options=["-Dmark=1"])
+def test_a_cluster_is_found_again_by_its_folder(cluster: LocalCluster) -> None:
     found = LocalCluster.load(cluster.folder)
     assert found.running
     assert [broker.pid for broker in found.brokers] == [broker.pid for broker in cluster.brokers]
@@ -109,17 +121,17 @@ def test_a_cluster_is_found_again_by_its_folder(make_cluster: MakeCluster) -> No
 
 
 @pytest.mark.proves("R12")
-def test_a_secure_cluster_lets_in_who_has_the_password_and_the_right(make_cluster: MakeCluster) -> None:
-    cluster = make_cluster(secure=True)
-    _create_topic(cluster, "orders")
-    _produce(cluster, "orders", b"secret")
+def test_a_secure_cluster_lets_in_who_has_the_password_and_the_right(secure_cluster: LocalCluster) -> None:
+    cluster, topic = secure_cluster, f"closed-{uuid.uuid4().hex[:8]}"
+    _create_topic(cluster, topic)
+    _produce(cluster, topic, b"secret")
 
     # Known, but nobody granted anything.
-    assert "orders" not in AdminClient(_client(cluster, "twinlog")).list_topics(timeout=30).topics
+    assert topic not in AdminClient(_client(cluster, "twinlog")).list_topics(timeout=30).topics
     with pytest.raises(KafkaException):
-        AdminClient(_client(cluster, password="guessed")).list_topics(timeout=3)
+        AdminClient(_client(cluster, password="guessed")).list_topics(timeout=1)
     with pytest.raises(KafkaException):
-        AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}).list_topics(timeout=3)
+        AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}).list_topics(timeout=1)
 
     kept = [file for file in cluster.folder.glob("broker-*/*") if file.suffix in {".properties", ".log"}]
     written = "".join(file.read_text(errors="replace") for file in kept)
@@ -163,7 +175,7 @@ def test_brokers_do_not_outlive_a_killed_owner(tmp_path: Path) -> None:
         pid = int(owner.stdout.readline())
         assert not _ended(pid)
         owner.send_signal(signal.SIGKILL)
-    wait_until(lambda: _ended(pid), bool, within_s=20, what=f"the end of broker {pid}")
+    wait_until(lambda: _ended(pid), bool, within_s=60, what=f"the end of broker {pid}")
 
 
 def test_the_command_line_starts_shows_and_stops(tmp_path: Path) -> None:

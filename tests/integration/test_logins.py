@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,10 +22,9 @@ from twinlog.wire.connection import Cluster, ConnectionTrouble
 STORE_PASSWORD = "store-secret"
 
 
-@pytest.fixture(scope="module")
-def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with LocalCluster("secure", tmp_path_factory.mktemp("secure"), secure=True) as cluster:
-        yield cluster
+@pytest.fixture
+def secure(secure_cluster: LocalCluster) -> LocalCluster:
+    return secure_cluster
 
 
 def link_to(properties: dict[str, str]) -> LinkSettings:
