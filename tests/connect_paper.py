@@ -166,7 +166,7 @@ def asked(service: PaperService, *, active: bool = True) -> Iterator[TestClient]
             wait_until(
                 lambda: (service.steward.trouble, service.steward.active),
                 lambda seen: seen == (None, active),
-                within_s=10,
+                within_s=60,
                 what="the steward",
             )
             yield client
@@ -194,7 +194,7 @@ def served(service: PaperService, sock: socket.socket | None = None, *, active: 
         wait_until(
             lambda: (service.steward.trouble, service.steward.active, server.started),
             lambda seen: seen == (None, active, True),
-            within_s=20,
+            within_s=60,
             what="the server",
         )
         yield address_of(taken, service.http)

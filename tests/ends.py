@@ -172,7 +172,7 @@ class Ends:
         found = self.source.fetch_end_offsets(places, committed=True)
         return {place: int(end) for place, end in found.items() if not isinstance(end, ClusterError)}
 
-    def await_fault(self, code: str, topic: str, partition: int | None = None, within_s: float = 10) -> PartitionStatus:
+    def await_fault(self, code: str, topic: str, partition: int | None = None, within_s: float = 30) -> PartitionStatus:
         """Wait for a fault of one partition (or of the whole topic) by its code; return how the partition stands."""
 
         def guilty(status: LinkStatus) -> list[PartitionStatus]:

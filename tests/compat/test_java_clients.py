@@ -101,9 +101,9 @@ def test_java_reads_our_checkpoints_heartbeats_and_offset_syncs(
             within_s=30,
             what=f"checkpoints at {truth}",
         )
-        wait_until(client.upstream_clusters, lambda found: ends.alias in found, within_s=20, what="heartbeats")
+        wait_until(client.upstream_clusters, lambda found: ends.alias in found, within_s=60, what="heartbeats")
         ends.await_copied()
-        wait_until(lambda: own_syncs(ends), lambda found: len(found) >= 2, within_s=20, what="offset syncs")
+        wait_until(lambda: own_syncs(ends), lambda found: len(found) >= 2, within_s=60, what="offset syncs")
 
     # Java and we say the same, of the groups as of the topology.
     theirs = java.translate_all(properties, ends.alias, re.escape(ends.prefix) + ".*")

@@ -61,7 +61,7 @@ def living(folder: Path) -> list[str]:
 
 
 def await_silence(folder: Path) -> None:
-    wait_until(lambda: living(folder), lambda seen: not seen, within_s=20, what="processes of the demo")
+    wait_until(lambda: living(folder), lambda seen: not seen, within_s=60, what="processes of the demo")
 
 
 def left_in(folder: Path) -> list[Path]:
@@ -95,7 +95,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, number: signa
     with started(tmp_path, *SMALL) as demo:
         read_until(demo.stdout, "begin  start the link")
         wait_until(
-            lambda: living(tmp_path), lambda seen: any("twinlog run" in p for p in seen), within_s=20, what="engine"
+            lambda: living(tmp_path), lambda seen: any("twinlog run" in p for p in seen), within_s=60, what="engine"
         )
         demo.send_signal(number)
         said, _ = demo.communicate(timeout=60)

@@ -56,7 +56,7 @@ class Acls:
 
     def await_acls(self, accept) -> set[AclBinding]:
         """The broker answers from its own copy of the metadata, which follows the controller's."""
-        return wait_until(self.there, accept, within_s=15, what=f"the ACLs of {self.prefix}")
+        return wait_until(self.there, accept, within_s=60, what=f"the ACLs of {self.prefix}")
 
     def step(self, *, user: str = "admin", **settings: str) -> Outcome:
         """Run the chore once and remember what it wants remembered, as the service does."""

@@ -75,7 +75,7 @@ def test_a_link_from_a_cluster_to_itself_copies_nothing_and_says_so(
     engine = ThreadedEngine(mesh.links["A->B"], tmp_path)
     try:
         trouble = wait_until(
-            lambda: engine.engine.trouble, lambda said: said is not None, within_s=20, what="an engine that complains"
+            lambda: engine.engine.trouble, lambda said: said is not None, within_s=60, what="an engine that complains"
         )
         assert "source and target are the same cluster" in str(trouble)
         assert engine.engine.phase == "waiting"

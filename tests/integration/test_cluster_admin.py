@@ -61,7 +61,7 @@ def make_topic(admin: ClusterAdmin, name: str, partitions: int) -> None:
     wait_until(
         lambda: admin.describe_topics([name])[name],
         lambda answer: isinstance(answer, TopicFacts),
-        within_s=20,
+        within_s=60,
         what=name,
     )
 
@@ -104,7 +104,7 @@ def test_an_open_transaction_holds_back_the_committed_end(source_cluster: LocalC
     load.end_hanging(Ending.ABORTED)
     # The marker takes an offset of its own.
     wait_until(
-        lambda: admin.fetch_end_offsets([asked], committed=True), lambda seen: seen == {asked: 16}, within_s=20, what=""
+        lambda: admin.fetch_end_offsets([asked], committed=True), lambda seen: seen == {asked: 16}, within_s=60, what=""
     )
 
 
@@ -211,7 +211,7 @@ def test_what_a_target_forbids_is_told_per_topic(source_cluster: LocalCluster, c
     roster = wait_until(
         TopicSync(link, source, ClusterAdmin(link.target_admin)).step,
         lambda seen: seen.topics[new].can_carry(1) and seen.topics[growing].can_carry(0),
-        within_s=20,
+        within_s=60,
         what="the granted topics",
     )
 

@@ -33,7 +33,7 @@ def await_override(admin: ClusterAdmin, topic: str, config: str, value: str | No
     wait_until(
         lambda: overrides(admin, topic).get(config),
         lambda seen: seen == value,
-        within_s=20,
+        within_s=60,
         what=f"{config} of {topic}",
     )
 
@@ -42,7 +42,7 @@ def await_note(engine: ThreadedEngine, chore: str, accept: Callable[[ChoreNote],
     note = wait_until(
         lambda: engine.chores.notes.get(chore),
         lambda note: note is not None and accept(note),
-        within_s=20,
+        within_s=60,
         what=what,
     )
     assert note is not None

@@ -51,7 +51,7 @@ def on_target(ends: Ends, group: str, topic: str) -> int | None:
 
 
 def await_on_target(ends: Ends, group: str, topic: str, offset: int) -> None:
-    wait_until(lambda: on_target(ends, group, topic), lambda at: at == offset, within_s=20, what=f"{group} at {offset}")
+    wait_until(lambda: on_target(ends, group, topic), lambda at: at == offset, within_s=60, what=f"{group} at {offset}")
 
 
 def await_note(engine: ThreadedEngine, accept: Callable[[ChoreNote], bool], what: str) -> ChoreNote:
@@ -59,7 +59,7 @@ def await_note(engine: ThreadedEngine, accept: Callable[[ChoreNote], bool], what
     note = wait_until(
         lambda: engine.chores.notes.get("groups"),
         lambda note: note is not None and accept(note),
-        within_s=20,
+        within_s=60,
         what=what,
     )
     assert note is not None
@@ -88,7 +88,7 @@ def test_a_group_reads_exactly_its_unread_records_after_a_switch(make_ends: Make
         wait_until(
             lambda: [on_target(ends, ends.name(protocol), name) for protocol in done],
             lambda seen: None not in seen,
-            within_s=20,
+            within_s=60,
             what="a position of each group",
         )
     for protocol in get_args(Protocol):
@@ -123,7 +123,7 @@ def test_a_rewind_is_followed_and_a_group_with_members_on_the_target_is_left_alo
         set_positions(ends.source_logs, group, {(name, 0): 10})
         await_on_target(ends, group, name, 10)
         with member(ends.target_logs, group, ends.remote(name)) as consumer:
-            wait_until(lambda: consumer.poll(0.1), lambda message: message is not None, within_s=20, what="a record")
+            wait_until(lambda: consumer.poll(0.1), lambda message: message is not None, within_s=60, what="a record")
             set_positions(ends.source_logs, group, {(name, 0): 40})
             note = await_note(engine, lambda note: note.counts.get("active") == 1, "a group with members")
             assert on_target(ends, group, name) == 10

@@ -92,7 +92,7 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
         with pytest.raises(NotActive):
             first.topic.append([first.shelf.config_record("zombie", {})])
         wait_until(
-            lambda: first.shelf.leader, lambda seen: seen == Leader("two", None), within_s=10, what="the new leader"
+            lambda: first.shelf.leader, lambda seen: seen == Leader("two", None), within_s=60, what="the new leader"
         )
         assert "zombie" not in second.topic.append([second.shelf.config_record("c", None)]).configs
 
@@ -115,7 +115,7 @@ def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., En
         assert [seat.turn.is_set() for seat in others] == [False] * 4, "links would be moved whenever a standby begins"
         first.topic.close()
         wait_until(
-            lambda: [seat.turn.is_set() for seat in others], lambda turns: sum(turns) == 1, within_s=20, what="one heir"
+            lambda: [seat.turn.is_set() for seat in others], lambda turns: sum(turns) == 1, within_s=60, what="one heir"
         )
 
 

@@ -169,7 +169,7 @@ def test_a_service_tells_again_and_again_until_it_ends(receiver: Receiver) -> No
     async def serve() -> None:
         task = asyncio.create_task(Teller(desk, OtelSettings(endpoint=receiver.endpoint, interval_seconds=1)).run())
         await asyncio.to_thread(
-            wait_until, lambda: desk.otel_failures, lambda seen: seen == 0, within_s=20, what="the first telling"
+            wait_until, lambda: desk.otel_failures, lambda seen: seen == 0, within_s=60, what="the first telling"
         )
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -133,5 +133,5 @@ def test_noise_in_the_ledger_is_ignored(make_ends: MakeEnds, tmp_path: Path) -> 
     load.produce(400)
     with engine_running(ends.link, tmp_path) as engine:
         ends.await_copied(name)
-        wait_until(lambda: engine.engine.phase, lambda phase: phase == "running", within_s=10, what="a running engine")
+        wait_until(lambda: engine.engine.phase, lambda phase: phase == "running", within_s=60, what="a running engine")
     assert ends.check(name).target_records == 800

@@ -59,7 +59,7 @@ def test_a_source_that_is_gone_leaves_the_loss_by_name_and_its_age_grows(
             lambda s: any(t.records == 7 for t in s.exposure.topics) if s.exposure else False, "7 records at risk"
         )
         known = ends.status().now_ms
-        wait_until(lambda: noted_end(ends, bulky), lambda end: end == 27, within_s=20, what="a look at the source")
+        wait_until(lambda: noted_end(ends, bulky), lambda end: end == 27, within_s=60, what="a look at the source")
     source.kill()
 
     gone = exposure(ends)

@@ -60,7 +60,7 @@ def facts(admin: ClusterAdmin, name: str, partitions: int = 1) -> TopicFacts:
     found = wait_until(
         lambda: admin.describe_topics([name])[name],
         lambda answer: isinstance(answer, TopicFacts) and answer.partitions >= partitions,
-        within_s=20,
+        within_s=60,
         what=f"{name} on {admin.cluster}",
     )
     assert isinstance(found, TopicFacts)
@@ -136,7 +136,7 @@ def test_a_deleted_target_topic_is_created_again_and_known_as_another_one(ends: 
 
     assert ends.target.delete_topics([before.remote]) == {before.remote: None}
     wait_until(
-        lambda: before.remote in ends.target.list_topics(), lambda there: not there, within_s=20, what="deletion"
+        lambda: before.remote in ends.target.list_topics(), lambda there: not there, within_s=60, what="deletion"
     )
     after = sync.step().topics[name]
 
@@ -216,7 +216,7 @@ def test_a_target_topic_that_is_mended_works_again_by_itself(ends: Ends) -> None
     assert ends.target.apply_topic_configs({f"A.{name}": {"message.timestamp.type": None}}) == {f"A.{name}": None}
 
     mended = wait_until(
-        sync.step, lambda roster: roster.topics[name].can_carry(0), within_s=20, what="the timestamp type"
+        sync.step, lambda roster: roster.topics[name].can_carry(0), within_s=60, what="the timestamp type"
     )
     assert mended.topics[name].findings == ()
 
