@@ -113,6 +113,7 @@ def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperRooms) -> None:
     assert complaints(page) == []
     page.goto(f"{site}{LINK}/switch")  # whoever comes later sees it, too
     expect(page.locator("#progress")).to_contain_text("0 of 8 steps done")
+    expect(page.get_by_role("radio")).to_have_count(0)  # one switch at a time
     page.go_back()
     paper.held = False
     expect(page.locator("#progress")).to_contain_text("west takes writes", timeout=20_000)
@@ -144,6 +145,11 @@ def test_checks_and_drills_by_clicking(tab: Tab, site: str) -> None:
     expect(page.get_by_role("list", name="Events, newest first")).to_contain_text(
         "verification done: east->west: equal"
     )
+    # A check that ran to its end and found something bad did not go well.
+    failed = page.locator(".event").filter(has_text="examination done").locator(".badge")
+    expect(failed).to_have_class("badge bad")
+    expect(page.locator("#checked tr").filter(has_text="examination").locator(".badge")).to_have_text("failed")
+    expect(page.locator("#checked tr").filter(has_text="verification").locator(".badge")).to_have_text("equal")
     expect(page.locator("#live-words")).to_have_text("live")
     _shoot(page, "checks")
 

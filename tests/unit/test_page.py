@@ -149,6 +149,43 @@ def test_a_link_that_was_switched_away_tells_the_decision_that_holds() -> None:
 
 
 @pytest.mark.proves("R14")
+def test_a_source_that_is_gone_is_told_once_with_the_way_out() -> None:
+    (sight, *_) = sights(PaperRooms(faulted=False))
+    assert sight.status is not None
+    chores = tuple(
+        note.model_copy(update={"trouble": "east: no broker answers: broker 1: connection refused"})
+        for note in sight.status.chores
+    )
+    gone = "reading the topics: east: no broker answers: 127.0.0.1:9: connection refused"
+    sight.status = dataclasses.replace(sight.status, chores=chores, source_trouble=gone)
+    (need,) = needs_of([sight]).told
+    assert (need.says, need.tab) == (gone, "/switch")
+    assert "Move to west now" in need.remedy
+    sight.status = dataclasses.replace(sight.status, source_trouble=None)
+    assert [need.says for need in needs_of([sight]).told] == [
+        "acls, audit, configs, groups, heartbeats: east: no broker answers: broker 1: connection refused"
+    ]
+
+
+@pytest.mark.proves("R7")
+def test_after_a_failover_it_is_told_that_new_records_exist_once_until_the_way_back_copies() -> None:
+    found = sights(PaperRooms(faulted=False))
+    there = next(sight for sight in found if sight.link.name == "east->west")
+    back = next(sight for sight in found if sight.link.name == "west->east")
+    assert there.status is not None
+    assert there.status.engine is not None
+    engine = there.status.engine.model_copy(update={"phase": "switched"})
+    there.status = dataclasses.replace(there.status, engine=engine)
+    there.switches = Standing(StateEntry(pair="east<->west", generation=3, active="west"), None, ())
+    assert [need.says for need in needs_of([there]).told] == [
+        "west takes writes, and nothing copies them: what is new there exists once"
+    ]
+    assert needs_of([there, back]).told == ()
+    there.switches = Standing(StateEntry(pair="east<->west", generation=5, active="east"), None, ())
+    assert needs_of([there]).told == ()
+
+
+@pytest.mark.proves("R14")
 def test_a_silent_engine_is_named() -> None:
     found = sights(PaperRooms(faulted=False))[:1]
     status = found[0].status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -149,7 +150,7 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
     return replace(
         facts,
         lag_records=sum(behind.values()),
-        lag_bytes=int(sum(left * sizes.get(p, 0) for p, left in behind.items())),
+        lag_bytes=_bytes_of(behind, sizes),
         lag_seconds=None
         if len(oldest) < len(covered)
         else max((now - one) / 1000 for one in oldest)
@@ -157,3 +158,13 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
         else 0.0,
         known_at_ms=at_ms,
     )
+
+
+def _bytes_of(behind: Mapping[TopicPartition, int], sizes: Mapping[TopicPartition, float]) -> int | None:
+    """The size of what waits, by the mean record of its partition, else of the link; None where nothing was copied."""
+    if not any(behind.values()):
+        return 0
+    if not sizes:
+        return None
+    mean = sum(sizes.values()) / len(sizes)
+    return int(sum(left * sizes.get(place, mean) for place, left in behind.items()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from twinlog.surface.rest.v1.answers import faults_of, state_of
 _FAULTS_TOLD: Final = 2
 _CHORES_TOLD: Final = 2
 _TOLD: Final = 8
+_AWAY: Final = re.compile(r"([^\s:]+): no broker answers")
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,13 @@ class Needs:
 
 def needs_of(sights: Iterable[Sight]) -> Needs:
     """Collect them over all links: what is bad before what is only odd."""
-    found = sorted((need for sight in sights for need in _of(sight)), key=lambda need: need.tone != "bad")
+    sights = list(sights)
+    moving = {sight.link.name for sight in sights if state_of(sight) in {"RUNNING", "CATCHING_UP", "DEGRADED"}}
+    found = sorted((need for sight in sights for need in _of(sight, moving)), key=lambda need: need.tone != "bad")
     return Needs(tuple(found[:_TOLD]), len(found) - len(found[:_TOLD]))
 
 
-def _of(sight: Sight) -> Iterator[Need]:
+def _of(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
     name, status = sight.link.name, sight.status
     if sight.trouble:
         yield Need(name, f"it cannot be looked at: {sight.trouble}", sight.remedy)
@@ -52,6 +56,7 @@ def _of(sight: Sight) -> Iterator[Need]:
         return
     state = state_of(sight)
     if state == "SWITCHED":  # it rests on purpose, and what it says of the side that was left is old
+        yield from _one_copy(sight, moving)
         return
     found = [*_causes(sight, status)]
     if state == "STOPPED":
@@ -74,16 +79,36 @@ def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
         yield Need(name, says, "Is the service that runs it alive? `twinlog run` starts it; another one takes over.")
     trouble = status.source_trouble or (engine.trouble if engine else None)
     if trouble:
-        yield Need(name, trouble)
+        yield _away(sight, trouble) if sight.link.source in _AWAY.findall(trouble) else Need(name, trouble)
     faults = faults_of(status)
     for fault in faults[:_FAULTS_TOLD]:
         yield Need(name, fault.says, fault.remedy, "/faults")
     if len(faults) > _FAULTS_TOLD:
         yield Need(name, f"and {len(faults) - _FAULTS_TOLD:,} more faults", tab="/faults")
-    # A cluster that is gone troubles all chores in the same words.
+    # A cluster that is gone troubles everything, in more or less the same words.
+    gone = set(_AWAY.findall(trouble or ""))
     by_trouble: dict[str, list[str]] = {}
     for note in status.chores:
-        if note.trouble and note.trouble != trouble:
+        if note.trouble and note.trouble != trouble and not gone.intersection(_AWAY.findall(note.trouble)):
             by_trouble.setdefault(note.trouble, []).append(note.chore)
     for says, chores in [*by_trouble.items()][:_CHORES_TOLD]:
         yield Need(name, f"{', '.join(chores)}: {says}", tab="/faults", tone="bad" if not trouble else "warn")
+
+
+def _away(sight: Sight, trouble: str) -> Need:
+    """The source does not answer: whoever is woken by it wants to know whether to switch."""
+    source, target = sight.link.source, sight.link.target
+    way = f'Copying goes on by itself when it answers. If {source} is lost: Switch, then "Move to {target} now".'
+    return Need(sight.link.name, trouble, way, "/switch")
+
+
+def _one_copy(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
+    """After a failover nothing copies what is new, until the way back does."""
+    source, target = sight.link.source, sight.link.target
+    state = sight.switches.state if sight.switches else None
+    if state is None or state.active != target or f"{target}->{source}" in moving:
+        return
+    says = f"{target} takes writes, and nothing copies them: what is new there exists once"
+    yield Need(
+        sight.link.name, says, f'When {source} is well again: Switch, then "Back to {source}".', "/switch", "warn"
+    )

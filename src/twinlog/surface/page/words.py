@@ -23,6 +23,7 @@ _TONES: Final = {
     "REWIND": "warn",
     "warn": "warn",
     "running": "warn",
+    "begun": "warn",
     "passed with remarks": "warn",
     "aborted": "warn",
     "warnings": "warn",

@@ -94,7 +94,7 @@ class Desk:
                 level, says = "info", f"{operation.kind} begun"
             case "done":
                 found = _outcome(operation.result or {})
-                level, says = "info", f"{operation.kind} done" + (f": {found}" if found else "")
+                level, says = _level(operation.result or {}), f"{operation.kind} done" + (f": {found}" if found else "")
             case "failed":
                 level, says = "bad", f"{operation.kind} failed: {(operation.error or {}).get('message', '')}"
         remedy = (operation.error or {}).get("remedy", "")
@@ -124,6 +124,16 @@ def _outcome(result: Mapping[str, Any]) -> str:
     if checks is None:
         return str(result.get("verdict", ""))
     return f"{sum(check['verdict'] == 'fail' for check in checks)} of {len(checks)} checks failed"
+
+
+def _level(result: Mapping[str, Any]) -> Level:
+    """How good the news is: a check that ran to its end may have found something bad."""
+    if "checks" in result:
+        return "bad" if any(check["verdict"] == "fail" for check in result["checks"]) else "good"
+    if "equal" in result:
+        return "good" if result["equal"] else "bad"
+    verdicts: Mapping[str, Level] = {"passed": "good", "failed": "bad"}
+    return verdicts.get(str(result.get("verdict")), "info")
 
 
 def desk_of(request: Request) -> Desk:

@@ -6,6 +6,8 @@ const AGAIN_MS = 3_000;
 const tones = { RUNNING: "good", CATCHING_UP: "warn", STOPPED: "idle", SWITCHED: "idle", LOOKING: "idle" };
 const at = (link, path) => path.split(".").reduce((found, part) => found?.[part], link);
 const title = document.title;
+// A link that was switched away has nothing to lose and nothing to catch up with.
+const moot = new Set(["rpo.seconds", "rpo.records", "rpo.bytes", "lag_records"]);
 
 export class Live {
   constructor(charts) {
@@ -116,7 +118,7 @@ function show(links, seen) {
       const state = link.looked_ms ? link.state : "LOOKING";
       write(element, state);
       element.className = `badge ${tones[state] ?? "bad"}`;
-    } else write(element, shown(element.dataset.as, at(link, element.dataset.live)));
+    } else write(element, link.state === "SWITCHED" && moot.has(element.dataset.live) ? "–" : shown(element.dataset.as, at(link, element.dataset.live)));
     if (element.dataset.live === "faults") {
       element.closest(".number")?.classList.toggle("bad", link.faults > 0);
       if (element.matches(".count")) element.hidden = !link.faults;
@@ -140,9 +142,9 @@ function reason(element, link, seen) {
   element.className = tones[link.state] ? "note" : "alarm";
   write(element.querySelector(".why"), link.reason);
   if (!link.trouble) seen.set(link.link, link.looked_ms);
-  const from = link.trouble && seen.get(link.link);
+  const from = link.trouble && link.state !== "SWITCHED" && seen.get(link.link);
   // What the server wrote at first is better than nothing.
-  if (!link.trouble || from) write(element.querySelector(".remedy"), `${link.remedy}${from ? ` The numbers below are from ${clock(from)}.` : ""}`.replaceAll("`", ""));
+  if (!link.trouble || from || link.state === "SWITCHED") write(element.querySelector(".remedy"), `${link.remedy}${from ? ` The numbers below are from ${clock(from)}.` : ""}`.replaceAll("`", ""));
 }
 
 function totals(every) {
@@ -162,6 +164,7 @@ function totals(every) {
     faults: sum(every.map((link) => link.faults)),
   };
   for (const element of document.querySelectorAll("[data-live]:not([data-link])")) {
-    write(element, shown(element.dataset.as, found[element.dataset.live]));
+    const idle = !links.length && every.length && element.dataset.live !== "faults";
+    write(element, idle ? "–" : shown(element.dataset.as, found[element.dataset.live]));
   }
 }
