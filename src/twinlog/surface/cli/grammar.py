@@ -56,8 +56,15 @@ def first_sentence(text: str) -> str:
     return re.split(r"(?<=\.)\s", paragraph, maxsplit=1)[0].rstrip(".")
 
 
-class _Cheap:
-    """Help that costs nothing until somebody asks for it."""
+class _Taught:
+    """Help that costs nothing until somebody asks for it, and a sentence in lists that is not cut."""
+
+    help: str | None
+    short_help: str | None
+
+    def get_short_help_str(self, limit: int = 0) -> str:  # noqa: ARG002  typer gives it
+        """What a list of commands, and a shell behind TAB, say of it."""
+        return self.short_help or first_sentence(self.help or "")
 
     def get_help_option(self, ctx: Any) -> Any:
         """Let `--help` be False when not given: for a missing value typer loads pydantic, before every command."""
@@ -68,7 +75,7 @@ class _Cheap:
         return option
 
 
-class Verb(_Cheap, TyperCommand):
+class Verb(_Taught, TyperCommand):
     """A command that does something."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002  typer gives it
@@ -89,12 +96,12 @@ class Verb(_Cheap, TyperCommand):
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-class Noun(_Cheap, TyperGroup):
+class Noun(_Taught, TyperGroup):
     """A group of commands: `twinlog` itself, and each noun of it."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  typer gives it
         """Let every command have its first sentence."""
-        _section(formatter, "Commands", [(name, first_sentence(one.help or "")) for name, one in self.commands.items()])
+        _section(formatter, "Commands", [(name, one.get_short_help_str()) for name, one in self.commands.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Where to go from here."""
@@ -116,10 +123,11 @@ class Page(NamedTuple):
     def load(self) -> Any:
         """Import it, and build what typer runs."""
         found = getattr(import_module(f"twinlog.surface.cli.{self.module}"), self.does)
-        if isinstance(found, typer.Typer):
-            return typer.main.get_group(found)
         alone = Commands("")
-        alone.command(self.name)(found)
+        if isinstance(found, typer.Typer):
+            alone.add_typer(found, name=self.name, short_help=self.teaches)
+        else:
+            alone.command(self.name, short_help=self.teaches)(found)
         return typer.main.get_group(alone).commands[self.name]
 
 
