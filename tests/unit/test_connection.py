@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
-from types import SimpleNamespace
+from collections import deque
 from typing import Any
 
 import pytest
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import KafkaConnectionError
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterUnreachable
@@ -15,20 +18,120 @@ from twinlog.wire import connection as module
 from twinlog.wire.connection import BrokerConnection, Cluster, why
 
 
+class Wire:
+    """A connection whose broker is the test: enough of aiokafka's for `begin`."""
+
+    host, port, _client_id = "broker", 9092, "test"
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._requests: deque[tuple[None, None, Any]] = deque()
+        self._writer = io.BytesIO()
+        self.closed = False
+
+    def _next_correlation_id(self) -> int:
+        return 7
+
+    def ask(self, read: Any = bytes.hex, timeout_s: float = 60) -> asyncio.Future[Any]:
+        it: Any = self
+        return BrokerConnection.begin(
+            it, 0, 0, [b"?"], lambda reader: read(bytes(reader.data[reader.at :])), flexible=False, timeout_s=timeout_s
+        )
+
+    def hear(self, data: bytes) -> None:
+        AIOKafkaConnection._handle_frame(self, data)
+
+    def close(self) -> None:
+        self.closed = True
+        for _, _, awaited in self._requests:
+            if not awaited.done():
+                awaited.set_exception(KafkaConnectionError("closed"))
+
+
+ANSWER = b"\x00\x00\x00\x07"
+
+
+def test_an_answer_is_read_for_who_asked_and_in_the_order_of_asking() -> None:
+    async def ask() -> list[str]:
+        wire = Wire()
+        answers = [wire.ask(), wire.ask()]
+        wire.hear(ANSWER + b"\x01")
+        wire.hear(ANSWER + b"\x02")
+        return [await answer for answer in answers]
+
+    assert asyncio.run(ask()) == ["01", "02"]
+
+
 def test_a_cancellation_that_meets_the_answer_is_not_lost() -> None:
     """A reader that misses its cancellation reads on for ever, and its epoch never ends."""
 
     async def meet() -> None:
-        raw: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        connection: Any = SimpleNamespace()
-        waiting = asyncio.ensure_future(BrokerConnection._answer(connection, raw, 7, False, 5.0))
+        wire = Wire()
+
+        async def wait() -> None:
+            await wire.ask()
+
+        waiting = asyncio.ensure_future(wait())
         await asyncio.sleep(0)
-        raw.set_result(b"\x00\x00\x00\x07")
+        wire.hear(ANSWER)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
     asyncio.run(meet())
+
+
+def test_an_answer_for_somebody_who_is_gone_does_not_disturb_the_next() -> None:
+    async def ask() -> str:
+        wire = Wire()
+        wire.ask().cancel()
+        answer: asyncio.Future[str] = wire.ask()
+        wire.hear(ANSWER + b"\x01")
+        wire.hear(ANSWER + b"\x02")
+        return await answer
+
+    assert asyncio.run(ask()) == "02"
+
+
+@pytest.mark.proves("R9")
+def test_an_answer_that_does_not_come_ends_the_connection_and_all_behind_it() -> None:
+    async def ask() -> None:
+        wire = Wire()
+        first, second = wire.ask(timeout_s=0.01), wire.ask()
+        with pytest.raises(TimeoutError):
+            await first
+        with pytest.raises(KafkaConnectionError, match="closed"):
+            await second
+        assert wire.closed
+
+    asyncio.run(ask())
+
+
+def test_answers_out_of_step_end_the_connection() -> None:
+    async def ask() -> None:
+        wire = Wire()
+        answer = wire.ask()
+        wire.hear(b"\x00\x00\x00\x08")
+        with pytest.raises(KafkaConnectionError, match="out of step"):
+            await answer
+        await asyncio.sleep(0)
+        assert wire.closed
+
+    asyncio.run(ask())
+
+
+def test_an_answer_that_cannot_be_read_is_the_trouble_of_who_asked() -> None:
+    async def ask() -> None:
+        wire = Wire()
+        answers = wire.ask(read=lambda _: 1 / 0), wire.ask()
+        wire.hear(ANSWER)
+        wire.hear(ANSWER)
+        with pytest.raises(ZeroDivisionError):
+            await answers[0]
+        assert await answers[1] == ""
+        assert not wire.closed
+
+    asyncio.run(ask())
 
 
 def test_who_cannot_be_reached_is_told_in_words() -> None:

@@ -28,9 +28,9 @@ FLOWING: Final[dict[str, str]] = {
     # One row per Arrow batch: a parcel goes on when it is there, not when a batch is full.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
     # Buffers smaller than any row: nothing waits for a buffer to fill. Costs no throughput, because rows are large.
-    "spark.sql.execution.pandas.udf.buffer.size": "512",
-    "spark.sql.execution.python.udf.buffer.size": "512",
-    "spark.buffer.size": "512",
+    "spark.sql.execution.pandas.udf.buffer.size": "128",
+    "spark.sql.execution.python.udf.buffer.size": "128",
+    "spark.buffer.size": "128",
     # Workers are forks of a daemon that has the data path loaded: quicker to start, and most memory is shared.
     "spark.python.daemon.module": "twinlog.flow.worker_daemon",
     # Writer worker and JVM work at the same time.

@@ -33,8 +33,9 @@ from twinlog.errors import (
     SourceTopicRecreated,
     SourceTruncated,
 )
-from twinlog.flow.parcel import FLUSH, LARGE, Parcel, data_parcel, now_us, pack
+from twinlog.flow.parcel import FLUSH, Parcel, data_parcel, now_us
 from twinlog.flow.plan import TaskPlan
+from twinlog.flow.row import FLUSH_ROW, LARGE, Row, pack
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writers import SourceWriters
 from twinlog.model.ledger import ROSTER_PARTITION, Engine, Entry, PartitionState, RosterTopic, shard_of
@@ -94,7 +95,7 @@ class ParcelQueue:
                 return
             await self._room.wait()
 
-    def rows(self) -> Iterator[Parcel]:
+    def rows(self) -> Iterator[Row]:
         """From Spark's thread: everything in order, small parcels in crates, one flush behind what waited."""
         ended = False
         while not ended:
@@ -102,7 +103,7 @@ class ParcelQueue:
             flush = len(waiting) != len(parcels := [parcel for parcel in waiting if parcel.kind != "flush"])
             yield from _rows_of(parcels)
             if flush:
-                yield FLUSH
+                yield FLUSH_ROW
             self._taken(waiting)
 
     def _take(self) -> tuple[list[Parcel], bool]:
@@ -134,7 +135,7 @@ class ParcelQueue:
             self.loop.call_soon_threadsafe(self._room.set)
 
 
-def _rows_of(parcels: list[Parcel]) -> Iterator[Parcel]:
+def _rows_of(parcels: list[Parcel]) -> Iterator[Row]:
     """Large parcels alone, runs of small ones in crates."""
     small: list[Parcel] = []
     size = 0
@@ -144,7 +145,7 @@ def _rows_of(parcels: list[Parcel]) -> Iterator[Parcel]:
                 yield pack(small)
             small, size = [], 0
         if len(parcel.payload) >= LARGE:
-            yield parcel
+            yield pack([parcel])
         else:
             small.append(parcel)
             size += len(parcel.payload)
@@ -489,7 +490,7 @@ class Reader:
                 reading.position.offset = earliest
 
 
-def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Iterator[Parcel]:
+def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Iterator[Row]:
     """The rows of one task: starts the loop in a thread and hands out what it puts into the queue."""
     ready: queue.SimpleQueue[ParcelQueue | BaseException] = queue.SimpleQueue()
 

@@ -25,8 +25,8 @@ from pyspark.sql.datasource import (
 )
 
 from twinlog.config.settings import LinkSettings
-from twinlog.flow.parcel import SQL_SCHEMA, from_arrow, to_arrow
 from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
+from twinlog.flow.row import SQL_SCHEMA, from_arrow, to_arrow
 from twinlog.model.ledger import shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import ClusterIds
@@ -115,7 +115,7 @@ class EpochReader(DataSourceStreamReader):
             raise TypeError(f"{partition!r} is not a plan of ours")
         from twinlog.flow.read import read_task  # noqa: PLC0415  the planning processes need not load it
 
-        return (to_arrow(parcel) for parcel in read_task(self.run.link, self.run.clusters, partition))
+        return (to_arrow(row) for row in read_task(self.run.link, self.run.clusters, partition))
 
     def __getstate__(self) -> dict[str, Any]:
         """Executors need the run only, not what the planner remembers."""
@@ -134,7 +134,7 @@ class ParcelWriter(DataSourceStreamArrowWriter):
 
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
-        rows = (parcel for batch in iterator for parcel in from_arrow(batch))
+        rows = (row for batch in iterator for row in from_arrow(batch))
         return Positions(write_task(self.run.link, self.run.clusters, rows, task))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

@@ -31,7 +31,8 @@ from twinlog.errors import (
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
 from twinlog.flow.outbox import Outbox, Progress
-from twinlog.flow.parcel import Parcel, now_us, unpack
+from twinlog.flow.parcel import Parcel, now_us
+from twinlog.flow.row import Row, is_flush, unpack
 from twinlog.flow.shape import Shaper
 from twinlog.flow.stopwatch import Acknowledged
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
@@ -339,7 +340,7 @@ def _read_begin(parcel: Parcel) -> Begin:
     )
 
 
-def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Parcel], task: int) -> dict[str, int]:
+def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Row], task: int) -> dict[str, int]:
     """Write everything the reader brings; returns the positions reached. Blocks Spark's thread."""
     budget = Budget(link.max_bytes_in_flight)
     loop = asyncio.new_event_loop()
@@ -354,8 +355,14 @@ def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Parcel],
 
     writer = asyncio.run_coroutine_threadsafe(make(), loop).result()
     try:
+        begun = False
         for row in rows:
+            if is_flush(row):
+                if not begun:
+                    continue  # the loop need not hear of it: a flush opens what began, and is nothing else
+                begun = False
             parcels = unpack(row)
+            begun = begun or any(parcel.kind == "begin" for parcel in parcels)
             budget.take(sum(len(parcel.payload) for parcel in parcels if parcel.kind in _COUNTED))
             loop.call_soon_threadsafe(writer.take, parcels)
         return asyncio.run_coroutine_threadsafe(writer.close(), loop).result()

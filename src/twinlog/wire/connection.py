@@ -13,10 +13,10 @@ import socket
 import ssl
 import struct
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaConnectionError, KafkaError
@@ -27,6 +27,8 @@ from twinlog.errors import AccessDenied, ClusterUnreachable, TokenUnavailable
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
 from twinlog.wire.tickets import kerberos_options, ticket_trouble
 from twinlog.wire.tokens import TokenProvider, TokenTrouble
+
+T = TypeVar("T")
 
 _REQUEST = struct.Struct(">hhi")
 _METADATA, _METADATA_VERSION = 3, 12
@@ -75,12 +77,22 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         Requests are answered in the order in which they were sent, so many may be under way; the frame is written
         before the first await, so calls made one after the other go out in that order.
         """
-        return await self.begin(api_key, version, body, flexible=flexible, timeout_s=timeout_s)
+        return await self.begin(api_key, version, body, _as_it_is, flexible=flexible, timeout_s=timeout_s)
 
     def begin(
-        self, api_key: int, version: int, body: Iterable[bytes], *, flexible: bool, timeout_s: float
-    ) -> asyncio.Future[FrameReader]:
-        """Send now, return the answer as a task: for pipelines that must keep the order of sending."""
+        self,
+        api_key: int,
+        version: int,
+        body: Iterable[bytes],
+        read: Callable[[FrameReader], T],
+        *,
+        flexible: bool,
+        timeout_s: float,
+    ) -> asyncio.Future[T]:
+        """Send now, return the answer as a future: for pipelines that must keep the order of sending.
+
+        Read the moment it comes: each task between the socket and who asked would cost another turn of the loop.
+        """
         if self._writer is None:
             raise KafkaConnectionError(f"{self.host}:{self.port}: connection is closed")
         correlation_id = self._next_correlation_id()
@@ -88,37 +100,71 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         parts = [head, b"\x00" if flexible else b"", *body]
         # Joined once: a frame is megabytes.
         self._writer.write(b"".join((struct.pack(">i", sum(map(len, parts))), *parts)))
-        raw: asyncio.Future[bytes] = self._loop.create_future()
-        # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
-        raw.add_done_callback(_looked_at)
-        self._requests.append((None, None, raw))  # no correlation id: aiokafka hands the answer over as it came
-        return asyncio.ensure_future(self._answer(raw, correlation_id, flexible, timeout_s))
-
-    async def _answer(
-        self, raw: asyncio.Future[bytes], correlation_id: int, flexible: bool, timeout_s: float
-    ) -> FrameReader:
-        try:
-            async with asyncio.timeout(timeout_s):
-                data = await raw
-        except TimeoutError:
-            self.close()  # answers come in order: one that never comes poisons all behind it
-            raise
-        reader = FrameReader(data)
-        if reader.i32() != correlation_id:
-            self.close()
-            raise KafkaConnectionError(f"{self.host}:{self.port}: answers out of step")
-        if flexible:
-            reader.tags()
-        return reader
+        awaited = _Awaited(self, correlation_id, read, flexible=flexible)
+        awaited.late = self._loop.call_later(timeout_s, awaited.give_up)
+        self._requests.append((None, None, awaited))  # no correlation id: aiokafka hands the answer over as it came
+        return awaited.answer
 
     def highest_version(self, api_key: int) -> int:
         """The newest version of an API this broker speaks; -1 when it does not know it."""
         return int(self._versions.get(api_key, (0, -1))[1])
 
 
-def _looked_at(answer: asyncio.Future[bytes]) -> None:
-    if not answer.cancelled():
-        answer.exception()
+class _Awaited(Generic[T]):
+    """One answer under way, in aiokafka's row of them: for aiokafka it is a future of bytes."""
+
+    __slots__ = ("_connection", "_correlation_id", "_flexible", "_read", "answer", "late")
+
+    def __init__(
+        self, connection: BrokerConnection, correlation_id: int, read: Callable[[FrameReader], T], *, flexible: bool
+    ) -> None:
+        self._connection = connection
+        self._correlation_id = correlation_id
+        self._read = read
+        self._flexible = flexible
+        self.answer: asyncio.Future[T] = connection._loop.create_future()  # noqa: SLF001  aiokafka has no other way
+        self.late: asyncio.TimerHandle | None = None
+
+    def done(self) -> bool:
+        """Whether anybody still waits."""
+        return self.answer.done()
+
+    def set_result(self, data: bytes) -> None:
+        """It came."""
+        self._on_time()
+        reader = FrameReader(data)
+        try:
+            if reader.i32() != self._correlation_id:
+                where = f"{self._connection.host}:{self._connection.port}"
+                # Not at once: aiokafka is about to take this answer out of the row.
+                asyncio.get_running_loop().call_soon(self._connection.close)
+                raise KafkaConnectionError(f"{where}: answers out of step")  # noqa: TRY301
+            if self._flexible:
+                reader.tags()
+            self.answer.set_result(self._read(reader))
+        except Exception as error:  # noqa: BLE001  it belongs to who asked, not to aiokafka
+            self.set_exception(error)
+
+    def set_exception(self, error: BaseException) -> None:
+        """It will never come."""
+        self._on_time()
+        self.answer.set_exception(error)
+        # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
+        self.answer.exception()
+
+    def give_up(self) -> None:
+        """It did not come in time. Answers come in order: one that never comes poisons all behind it."""
+        if not self.answer.done():
+            self.set_exception(TimeoutError())
+            self._connection.close()
+
+    def _on_time(self) -> None:
+        if self.late is not None:
+            self.late.cancel()
+
+
+def _as_it_is(reader: FrameReader) -> FrameReader:
+    return reader
 
 
 def ssl_context(security: Security) -> ssl.SSLContext:
@@ -182,6 +228,9 @@ class Cluster:
     async def connection(self, node: int, lane: str = "main") -> BrokerConnection:
         """The open connection to a broker for one kind of traffic, made when needed."""
         key = (node, lane)
+        open_one = self._connections.get(key)
+        if open_one is not None and open_one.connected():
+            return open_one
         async with self._locks.setdefault(key, asyncio.Lock()):
             known = self._connections.get(key)
             if known is not None and known.connected():

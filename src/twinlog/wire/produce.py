@@ -9,6 +9,7 @@ import asyncio
 import struct
 import uuid
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 from twinlog.model.names import TopicPartition
@@ -36,7 +37,7 @@ def begin_produce(
     timeout_s: float,
     topic_ids: Mapping[TopicPartition, str] | None = None,
 ) -> asyncio.Future[dict[TopicPartition, Produced]]:
-    """Send one batch for each partition; the answer comes as a task, so that the next request may follow at once.
+    """Send one batch for each partition; the answer comes as a future, so that the next request may follow at once.
 
     With ids (and a broker of 4.0 or later) a batch can reach no other topic than the one it is meant for: not even one
     that was created under the same name a moment ago (R1, R7).
@@ -47,13 +48,13 @@ def begin_produce(
         for where, batch in batches.items():
             by_id.setdefault(topic_ids[where], []).append((where, batch))
         body = _body_by_id(by_id, timeout_ms)
-        answer = connection.begin(_PRODUCE, _BY_ID, body, flexible=True, timeout_s=timeout_s + 5)
-        return asyncio.ensure_future(_read_by_id(answer, {name: some[0][0].topic for name, some in by_id.items()}))
+        read = partial(_read_by_id, {name: some[0][0].topic for name, some in by_id.items()})
+        return connection.begin(_PRODUCE, _BY_ID, body, read, flexible=True, timeout_s=timeout_s + 5)
     topics: dict[str, list[tuple[int, bytes]]] = {}
     for (topic, partition), batch in batches.items():
         topics.setdefault(topic, []).append((partition, batch))
-    answer = connection.begin(_PRODUCE, _BY_NAME, _body(topics, timeout_ms), flexible=False, timeout_s=timeout_s + 5)
-    return asyncio.ensure_future(_read(answer))
+    body = _body(topics, timeout_ms)
+    return connection.begin(_PRODUCE, _BY_NAME, body, _read, flexible=False, timeout_s=timeout_s + 5)
 
 
 def _body(topics: dict[str, list[tuple[int, bytes]]], timeout_ms: int) -> Iterable[bytes]:
@@ -66,8 +67,7 @@ def _body(topics: dict[str, list[tuple[int, bytes]]], timeout_ms: int) -> Iterab
             yield batch
 
 
-async def _read(answer: asyncio.Future[FrameReader]) -> dict[TopicPartition, Produced]:
-    reader = await answer
+def _read(reader: FrameReader) -> dict[TopicPartition, Produced]:
     produced: dict[TopicPartition, Produced] = {}
     for _ in range(reader.i32()):
         topic = reader.string() or ""
@@ -98,8 +98,7 @@ def _body_by_id(topics: dict[str, list[tuple[TopicPartition, bytes]]], timeout_m
     yield b"\x00"
 
 
-async def _read_by_id(answer: asyncio.Future[FrameReader], names: dict[str, str]) -> dict[TopicPartition, Produced]:
-    reader = await answer
+def _read_by_id(names: dict[str, str], reader: FrameReader) -> dict[TopicPartition, Produced]:
     produced: dict[TopicPartition, Produced] = {}
     for _ in range(reader.uvarint() - 1):
         topic = names[reader.uuid()]
