@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import time
 import urllib.request
@@ -118,3 +119,90 @@ def test_a_reader_of_the_stream_may_stay_longer_than_any_request_and_is_told_wha
             return seen
 
         wait_until(heard, lambda told: operation in told, within_s=PATIENCE, what="the operation in the stream")
+
+
+def said_back(address: str, said: bytes, until: bytes) -> bytes:
+    """What the server answers, until it said something or hung up."""
+    with connected(address) as connection:
+        connection.sendall(said)
+        heard = b""
+        while until not in heard and (part := connection.recv(65536)):
+            heard += part
+        return heard
+
+
+HEAD = b"GET /connectors HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.mark.proves("R11")
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [(HEAD, b"X: " + b"x" * 500 + b"\r\n"), (HEAD + b"X: ", b"x" * 500), (b"GET /", b"x" * 500)],
+    ids=["many headers", "a long header", "a long path"],
+)
+def test_a_head_without_end_is_cut_off(head: bytes, piece: bytes):
+    with served(PaperService(PaperTopic())) as address, connected(address) as long:
+        long.sendall(head)
+        heard, sent = b"", 0
+        # It may hang up on us while we are sending: that is what is wanted.
+        with contextlib.suppress(ConnectionError):
+            while sent < 50_000_000:
+                long.sendall(piece * 100)
+                sent += len(piece) * 100
+        with contextlib.suppress(ConnectionError):
+            heard = rest_of(long)
+        assert sent < 50_000_000
+        assert heard == b"" or heard.startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.proves("R11")
+def test_behind_a_stream_and_behind_a_body_there_is_no_head_without_end_either():
+    rooms = PaperRooms()
+    service = PaperService(PaperTopic(), desk=lambda audit: Desk.of(rooms, audit))
+    chunked = b"POST /connectors HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    with served(service) as address:
+        for begun in (b"GET /v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET / HTTP/1.1\r\n", chunked):
+            with connected(address) as long:
+                long.sendall(begun)
+                sent = 0
+                with contextlib.suppress(ConnectionError):
+                    while sent < 50_000_000:
+                        long.sendall(b"X: xxxxxxxxxx\r\n" * 1000)
+                        sent += 15_000
+                assert sent < 50_000_000
+
+
+@pytest.mark.parametrize("hosts", [b"", b"Host: 127.0.0.1\r\nHost: evil.example\r\n"])
+def test_a_head_names_one_host(hosts: bytes):
+    with served(PaperService(PaperTopic())) as address:
+        assert said_back(address, b"GET /connectors HTTP/1.1\r\n" + hosts + b"\r\n", b"\r\n").startswith(
+            b"HTTP/1.1 400"
+        )
+        assert b" 200 " in said_back(address, b"GET /connectors HTTP/1.0\r\n\r\n", b"]")
+
+
+def test_requests_behind_each_other_are_answered_in_their_order():
+    ask = b"GET /%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    last = ask.replace(b"Host", b"Connection: close\r\nHost")
+    with served(PaperService(PaperTopic())) as address:
+        heard = said_back(address, ask % b"connectors" + ask % b"nowhere" + last % b"connectors", b"nothing says this")
+        assert re.findall(rb"HTTP/1.1 (\d+) ", heard) == [b"200", b"404", b"200"]
+
+
+def test_a_client_that_would_rather_speak_http_2_is_understood():
+    """Java's own client asks for it with every first request, also with one that has a body."""
+    wish = b"Host: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
+    body = b'{"name": "c", "nonsense": 1}'
+    order = b"POST /connectors HTTP/1.1\r\n" + wish + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+    with served(PaperService(PaperTopic())) as address, connected(address) as java:
+        for said, expected in (
+            (b"GET /connectors HTTP/1.1\r\n" + wish + b"\r\n", b"[]"),
+            (order % (len(body), body), b"nonsense"),
+        ):
+            for _ in range(2):
+                java.sendall(said)
+                heard = b""
+                while expected not in heard:
+                    part = java.recv(65536)
+                    assert part, heard
+                    heard += part
