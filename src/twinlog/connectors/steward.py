@@ -281,6 +281,11 @@ class Steward:
         leader = self._shelf.leader
         return not self.active and (leader is None or (leader.instance != self.instance and leader.url == self.url))
 
+    @property
+    def turn(self) -> object:
+        """What the list of connectors is made of: the same objects until it changes."""
+        return self._file, self._shelf
+
     def names(self) -> list[str]:
         """All connectors, those of the file first."""
         return [one.name for one in self._all()]

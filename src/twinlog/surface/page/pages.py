@@ -21,6 +21,7 @@ from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
 from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.operations import MOVES
+from twinlog.surface.rest.shelf import FOR_VISITOR
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.actions import SwitchCommand, plan_answer
 from twinlog.surface.rest.v1.links import EventWish, group_part, list_events, partition_part, topic_part
@@ -46,13 +47,13 @@ def home() -> RedirectResponse:
     return RedirectResponse("/ui/")
 
 
-@router.get("/")
+@router.get("/", dependencies=[FOR_VISITOR])
 def overview(visit: TheVisit) -> HTMLResponse:
     """All clusters and links."""
     return visit.page("overview.html", **_overview(visit.desk), here="overview")
 
 
-@router.get("/parts/overview")
+@router.get("/parts/overview", dependencies=[FOR_VISITOR])
 def overview_part(visit: TheVisit) -> HTMLResponse:
     """The picture and the list, again."""
     return visit.page("overview_part.html", **_overview(visit.desk))

@@ -1,6 +1,7 @@
 """The HTTP application: which routers there are, and what they share. Runs in the service's own loop.
 
-    gate (length, time, who, may they) ─▶ paths (one way to say it) ─▶ forward (to the active service) ─▶ routers
+    gate (length, time, who, may they) ─▶ paths (one way to say it) ─▶ forward (to the active service)
+        ─▶ shelf (answers that are still true) ─▶ routers
 
 Routers find the running service as `request.app.state.service` and the steward of its connectors as
 `request.app.state.steward`. They decide nothing.
@@ -26,6 +27,7 @@ from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.faces import add_faces
 from twinlog.surface.rest.forward import Forward
 from twinlog.surface.rest.gate import Gate
+from twinlog.surface.rest.shelf import Shelf
 from twinlog.surface.rest.v1.route import problem
 
 log = logging.getLogger("twinlog.rest")
@@ -55,6 +57,7 @@ def build_app(
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(Exception, _mistake)
     # The last one added is the first that is asked.
+    app.add_middleware(Shelf, turn=lambda: (steward.turn, desk.turn if desk is not None else None))
     app.add_middleware(Forward, steward=steward, settings=http)
     app.add_middleware(Paths)
     app.add_middleware(Gate, settings=http, audit=steward.audit, bound_to=bound_to)

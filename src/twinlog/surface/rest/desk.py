@@ -18,7 +18,6 @@ from twinlog.flow.lookout import Eyes, Lookout, Memory, Sight
 from twinlog.model.history import Event, Level
 from twinlog.surface.rest.operations import Keeper, Operation, Operations
 from twinlog.surface.rest.rooms import Rooms
-from twinlog.surface.rest.shelf import Shelf
 
 
 @dataclass
@@ -33,11 +32,9 @@ class Desk:
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
     ended: bool = False  # the server is about to stop: whoever reads a stream is let go
     otel_failures: int | None = None  # in a row; None: nothing is told to a collector
-    shelf: Shelf = field(init=False)
 
     def __post_init__(self) -> None:
         self.operations = Operations(self._note, self.keeper)
-        self.shelf = Shelf(lambda: self.lookout.turn)
 
     @classmethod
     def of(
@@ -70,6 +67,12 @@ class Desk:
         """End all streams: a server that stops waits for its answers."""
         self.ended = True
         self.lookout.wake()
+
+    @property
+    def turn(self) -> object:
+        """Differs from what it was as soon as a link was looked at, something was told, or links came or went."""
+        last = self.lookout.events[-1] if self.lookout.events else None
+        return self.lookout.turn, last, [link.name for link in self.rooms.links()]
 
     def link(self, name: str) -> LinkSettings:
         """A link by its name. Raises LinkUnknown."""

@@ -12,7 +12,6 @@ import logging
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import MutableMapping
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -21,7 +20,7 @@ from fastapi import Response
 from twinlog.config.service_settings import HttpSettings
 from twinlog.connectors.steward import Steward
 from twinlog.surface.rest.connect.exchange import refusal
-from twinlog.surface.rest.gate import App, Receive, Scope, Send
+from twinlog.surface.rest.gate import App, Message, Receive, Scope, Send
 
 log = logging.getLogger("twinlog.rest")
 
@@ -42,8 +41,11 @@ class Forward:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         url = None if scope["type"] != "http" or self._steward.active else self._steward.leader_url
-        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope.get("headers", ())}
-        if url is None or not _for_the_leader(scope) or MARK in headers:
+        if url is None or not _for_the_leader(scope):
+            await self._app(scope, receive, send)
+            return
+        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        if MARK in headers:
             await self._app(scope, receive, send)
             return
         body = await _body(receive)
@@ -106,7 +108,7 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _again(body: bytes) -> Receive:
-    async def receive() -> MutableMapping[str, Any]:
+    async def receive() -> Message:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive

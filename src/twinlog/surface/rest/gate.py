@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -21,8 +22,9 @@ from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
 
 Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
@@ -56,6 +58,24 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=256)
+def _called(host: bytes) -> tuple[str, bool]:
+    """The name in a Host header, and whether it is this machine's; the same few are asked for again and again."""
+    try:
+        name = urlsplit(f"//{host.decode('latin-1')}").hostname or ""
+    except ValueError:  # brackets of an address that is none
+        return host.decode("latin-1"), False
+    return name, is_loopback(name)
+
+
+def _place(origin: str) -> bytes | None:
+    """The host of a page, as a Host header says it; None for no page's."""
+    try:
+        return urlsplit(origin).netloc.encode("latin-1") or None
+    except ValueError:
+        return None
+
+
 class _TooLong(Exception):
     pass
 
@@ -87,7 +107,7 @@ class Gate:
         """An order that was refused before anybody looked at it is written down, too."""
         answered = 0
 
-        async def watched(message: MutableMapping[str, Any]) -> None:
+        async def watched(message: Message) -> None:
             nonlocal answered
             answered = message.get("status", answered)
             await send(message)
@@ -98,17 +118,17 @@ class Gate:
                 self._audit.note(scope["twinlog.who"], scope["method"], scope["path"], outcome=f"refused: {answered}")
 
     async def _look(self, scope: Scope) -> Any:
-        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        headers: dict[bytes, bytes] = dict(scope["headers"])
         method, path = scope["method"], scope["path"]
-        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        host, is_here = _called(headers.get(b"host", b""))
         allowed = self._settings.allowed_hosts
-        if (allowed and host not in allowed) or (self._only_here and host and not is_loopback(host)):
+        if (allowed and host not in allowed) or (self._only_here and host and not is_here):
             return refusal(403, f"{host}: this service is not called so; see http.allowed.hosts")
-        length = headers.get("content-length", "0")
+        length = headers.get(b"content-length", b"0").decode("latin-1")
         if length.isdecimal() and int(length) > self._settings.max_request_bytes:
             return refusal(413, f"The request is longer than {self._settings.max_request_bytes} bytes")
-        origin = headers.get("origin")
-        if method not in _READING and origin and urlsplit(origin).netloc != headers.get("host"):
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if method not in _READING and origin and _place(origin) != headers.get(b"host", b""):
             return refusal(403, f"{origin}: orders are not taken from foreign pages")
         address = scope["client"][0] if scope.get("client") else ""
         who: Who | None = Who(NOBODY.name, NOBODY.role, address)
@@ -116,7 +136,7 @@ class Gate:
             if wait := self._door.seconds_to_wait(address):
                 return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": str(wait)})
             try:
-                who = await self._door.identify(headers.get("authorization", ""), address)
+                who = await self._door.identify(headers.get(b"authorization", b"").decode("latin-1"), address)
             except IssuerAwayError as error:
                 return refusal(503, f"{error}: the issuer of tokens does not answer; ask again", {"Retry-After": "5"})
             if who is None:
@@ -130,9 +150,9 @@ class Gate:
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Count what comes, and give up what does not begin to answer in time; a stream may then last."""
-        came, begun = 0, asyncio.Event()
+        came, begun = 0, False
 
-        async def counted() -> MutableMapping[str, Any]:
+        async def counted() -> Message:
             nonlocal came
             message = await receive()
             came += len(message.get("body", b""))
@@ -140,9 +160,10 @@ class Gate:
                 raise _TooLong
             return message
 
-        async def watched(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                begun.set()
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            if not begun:
+                begun = True
                 limit.reschedule(None)
             await send(message)
 
@@ -150,12 +171,12 @@ class Gate:
             async with asyncio.timeout(self._settings.request_timeout_seconds) as limit:
                 await self._app(scope, counted, watched)
         except _TooLong:
-            if not begun.is_set():
+            if not begun:
                 await refusal(413, f"The request is longer than {self._settings.max_request_bytes} bytes")(
                     scope, receive, send
                 )
         except TimeoutError:
-            if not begun.is_set():
+            if not begun:
                 await refusal(500, "Request timed out. The order may still be carried out; look before repeating it.")(
                     scope, receive, send
                 )

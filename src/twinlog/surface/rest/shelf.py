@@ -1,49 +1,157 @@
-"""Answers that are made once for all who ask, until something new was seen. Runs in the service's loop.
+"""Answers that are kept and sent again until something changes. Runs in the service's loop, right before the routers.
 
-A hundred readers a second ask for what changes every two seconds. The first of them has it made, in a thread; whoever
-asks meanwhile waits for the same, and all later ones get it from here.
+    order ─────────────────────▶ routers         the shelf is stale before whoever ordered is answered
+    read ──▶ kept, still true? ─▶ sent again
+                 └─ no ────────▶ routers ─▶ kept, if the route says so (`FOR_ALL`, `FOR_VISITOR`)
+
+Hundreds of readers a second ask for what changes every two seconds; finding the route and rendering cost more than all
+the rest. A reader that comes while the same is being made waits for it. Only whole answers with status 200 are kept.
+Whoever asks has passed the gate: it decides who may read, each time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from fastapi import Depends, Request
+
+from twinlog.surface.rest.gate import App as Asgi
+from twinlog.surface.rest.gate import Message, Receive, Scope, Send
 
 KEPT_SECONDS: Final = 1.0
 """Ages in an answer may be that much too small."""
-_MOST: Final = 32
-"""Answers that are kept at the same time: what is asked for differently each time must not fill the memory (R11)."""
+MOST: Final = 32
+MOST_BYTES: Final = 32 << 20
+"""What is kept at the same time: asking differently each time must not fill the memory (R11)."""
+_SLOT: Final = "twinlog.shelf"
+
+_Key: TypeAlias = tuple[str, bytes, tuple[str, str] | None]
+_Whole: TypeAlias = tuple[Message, Message]
+
+
+@dataclass
+class _Asked:
+    """One request on its way to a route, which may say for whom its answer is the same."""
+
+    same_for: Literal["all", "visitor"] | None = None
 
 
 @dataclass(frozen=True)
 class _Kept:
-    turn: int
-    at: float
-    answer: asyncio.Future[bytes]
+    """An answer, or one that is being made: None if it turned out to be none that is kept."""
+
+    turn: object
+    began: float
+    whole: asyncio.Future[_Whole | None]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its body."""
+        found = self.whole.result() if self.whole.done() else None
+        return len(found[1].get("body", b"")) if found is not None else 0
 
 
-@dataclass
+async def keep_for_all(request: Request) -> None:
+    """Say that everybody who may read gets the same answer. Async, as FastAPI would call it in a thread otherwise."""
+    request.scope.get(_SLOT, _Asked()).same_for = "all"
+
+
+async def keep_for_visitor(request: Request) -> None:
+    """Say that the answer depends on who asks, by name and role."""
+    request.scope.get(_SLOT, _Asked()).same_for = "visitor"
+
+
+FOR_ALL: Final = Depends(keep_for_all)
+FOR_VISITOR: Final = Depends(keep_for_visitor)
+
+
 class Shelf:
-    """Answers by what was asked for. `turn` rises with everything that is seen."""
+    """Stands before the routers. `turn` is compared: it differs as soon as something was seen or changed."""
 
-    turn: Callable[[], int]
-    _kept: dict[Hashable, _Kept] = field(default_factory=dict)
+    def __init__(self, app: Asgi, *, turn: Callable[[], object]) -> None:
+        self._app = app
+        self._seen = turn
+        self._orders = 0
+        self._kept: dict[_Key, _Kept] = {}
 
-    async def get(self, asked: Hashable, make: Callable[[], bytes]) -> bytes:
-        """The answer, made now or a moment ago. Raises what `make` raises, and keeps no failure."""
-        turn, now = self.turn(), time.monotonic()
-        kept = self._kept.get(asked)
-        if kept is None or kept.turn != turn or now - kept.at > KEPT_SECONDS:
-            if len(self._kept) >= _MOST:
-                self._kept.clear()
-            kept = self._kept[asked] = _Kept(turn, now, asyncio.ensure_future(asyncio.to_thread(make)))
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or scope["method"] in {"HEAD", "OPTIONS"}:
+            await self._app(scope, receive, send)
+        elif scope["method"] == "GET":
+            await self._read(scope, receive, send)
+        else:
+            await self._order(scope, receive, send)
+
+    async def _order(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def told(message: Message) -> None:
+            self._orders += 1
+            await send(message)
+
         try:
-            # Shielded: one reader that goes away must not take the answer from the others.
-            return await asyncio.shield(kept.answer)
-        except Exception:
-            if self._kept.get(asked) is kept:
-                del self._kept[asked]
-            raise
+            await self._app(scope, receive, told)
+        finally:
+            self._orders += 1
+
+    async def _read(self, scope: Scope, receive: Receive, send: Send) -> None:
+        turn, now = (self._orders, self._seen()), time.monotonic()
+        who = scope.get("twinlog.who")
+        visitor = (who.name, who.role) if who is not None else None
+        place = scope["path"], scope.get("query_string", b"")
+        known: _Key | None = None
+        for key in ((*place, None), (*place, visitor)):
+            kept = self._kept.get(key)
+            if kept is None:
+                continue
+            known = key
+            if kept.turn == turn and now - kept.began <= KEPT_SECONDS:
+                # Shielded: one reader that goes away must not take the answer from the others.
+                whole = kept.whole.result() if kept.whole.done() else await asyncio.shield(kept.whole)
+                if whole is not None:
+                    await send(whole[0])
+                    await send(whole[1])
+                    return
+        making = _Kept(turn, now, asyncio.get_running_loop().create_future())
+        if known is not None:
+            # Nobody waits for what was never kept before: it may be a stream that does not end.
+            self._kept[known] = making
+        try:
+            await self._app(scope, receive, self._keeping(scope, making, place, visitor, send))
+        finally:
+            if not making.whole.done():
+                making.whole.set_result(None)
+                if known is not None and self._kept.get(known) is making:
+                    del self._kept[known]
+
+    def _keeping(
+        self, scope: Scope, making: _Kept, place: tuple[str, bytes], visitor: tuple[str, str] | None, send: Send
+    ) -> Send:
+        """Send, and keep what was sent if it is whole and the route says so."""
+        asked = scope[_SLOT] = _Asked()
+        start: Message | None = None
+
+        async def sent(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message if message["status"] == 200 and asked.same_for is not None else None
+            elif start is not None:
+                if not message.get("more_body"):
+                    making.whole.set_result((start, message))
+                    self._put((*place, visitor if asked.same_for == "visitor" else None), making)
+                start = None
+            await send(message)
+
+        return sent
+
+    def _put(self, key: _Key, made: _Kept) -> None:
+        there = self._kept.get(key)
+        if there is not None and there.began > made.began:
+            return  # somebody began later, and saw more
+        self._kept.pop(key, None)
+        self._kept[key] = made
+        while len(self._kept) > MOST or sum(kept.size for kept in self._kept.values()) > MOST_BYTES:
+            del self._kept[next(iter(self._kept))]

@@ -27,6 +27,7 @@ from twinlog.surface.rest.connect.exchange import (
     steward_of,
     who_asks,
 )
+from twinlog.surface.rest.shelf import keep_for_all
 
 router = APIRouter(prefix="/connectors", tags=["connectors"], route_class=ConnectRoute, responses=PROBLEMS)
 
@@ -66,6 +67,7 @@ async def list_connectors(
     steward = steward_of(request)
     wanted = set(expand or ()) & {"status", "info"}
     if not expand:
+        await keep_for_all(request)
         return JSONResponse(steward.names())
     found = {}
     for name in steward.names():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
@@ -15,6 +14,7 @@ from twinlog.model.history import bands, summary, thinned
 from twinlog.model.names import TopicPartition
 from twinlog.model.translation import Exact
 from twinlog.surface.rest.desk import Desk, TheDesk
+from twinlog.surface.rest.shelf import FOR_ALL
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.answers import (
     BandPoint,
@@ -101,32 +101,27 @@ class Setting(BaseModel):
     line: int | None
 
 
-async def _kept(desk: Desk, asked: tuple[Hashable, ...], make: Callable[[], bytes]) -> Response:
-    """What every dashboard asks for, made once for all of them."""
-    links = tuple(link.name for link in desk.rooms.links())
-    return Response(await desk.shelf.get((asked, links), make), media_type="application/json")
-
-
-@router.get("/links", response_model=list[LinkSummary])
-async def list_links(desk: TheDesk) -> Response:
+@router.get("/links", response_model=list[LinkSummary], dependencies=[FOR_ALL])
+def list_links(desk: TheDesk) -> Response:
     """Every link in a line."""
-    return await _kept(desk, ("links",), lambda: _SUMMARIES.dump_json([*map(answers.summary_of, desk.sights())]))
+    return _json(_SUMMARIES.dump_json([*map(answers.summary_of, desk.sights())]))
 
 
-@router.get("/links/{link}", response_model=LinkDetail)
-async def show_link(link: str, desk: TheDesk) -> Response:
+@router.get("/links/{link}", response_model=LinkDetail, dependencies=[FOR_ALL])
+def show_link(link: str, desk: TheDesk) -> Response:
     """One link: state and its cause, what is at risk, chores, faults."""
-    return await _kept(desk, ("link", link), lambda: answers.detail_of(desk.sight(link)).model_dump_json().encode())
+    return _json(answers.detail_of(desk.sight(link)).model_dump_json().encode())
 
 
-@router.get("/links/{link}/topics", response_model=TopicList)
-async def list_topics(link: str, desk: TheDesk, wish: TheWish) -> Response:
+@router.get("/links/{link}/topics", response_model=TopicList, dependencies=[FOR_ALL])
+def list_topics(link: str, desk: TheDesk, wish: TheWish) -> Response:
     """The mirrored topics, a page at a time."""
+    return _json(TopicList(**vars(topic_part(desk, link, wish))).model_dump_json().encode())
 
-    def make() -> bytes:
-        return TopicList(**vars(topic_part(desk, link, wish))).model_dump_json().encode()
 
-    return await _kept(desk, ("topics", link, *wish.model_dump().values()), make)
+def _json(body: bytes) -> Response:
+    """What was written in the thread that made it; FastAPI would write it in the loop."""
+    return Response(body, media_type="application/json")
 
 
 def topic_part(desk: Desk, link: str, wish: Wish) -> Part[TopicRow]:
