@@ -155,3 +155,15 @@ def test_a_disk_that_refuses_is_told_and_stops_nothing(tmp_path: Path, caplog: p
     (tmp_path / "file").write_text("")
     ReportFolder(tmp_path / "file").keep("x", {})
     assert "the report of x is not kept" in caplog.text
+
+
+def test_who_asks_wrongly_is_told_where_the_api_is_described(tmp_path: Path) -> None:
+    with asked(service_over(tmp_path, PaperRooms())) as client:
+        for answer, status in (
+            (client.get("/v1/nope"), 404),
+            (client.post("/v1/links"), 405),
+            (client.post(VERIFY), 422),
+        ):
+            assert answer.status_code == status
+            assert "/openapi.json" in answer.json()["remedy"]
+        assert "Idempotency-Key" in client.post(VERIFY, json={}).json()["message"]

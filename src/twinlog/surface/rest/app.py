@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from importlib.metadata import version
+from typing import Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -31,6 +32,8 @@ from twinlog.surface.rest.shelf import Shelf
 from twinlog.surface.rest.v1.route import problem
 
 log = logging.getLogger("twinlog.rest")
+
+_DESCRIBED: Final = "`/openapi.json` tells every path, and what it takes."
 
 
 def build_app(
@@ -64,16 +67,16 @@ def build_app(
     return app
 
 
-def _answer(request: Request, status: int, code: str, message: str) -> Response:
+def _answer(request: Request, status: int, code: str, message: str, remedy: str = "") -> Response:
     if request.url.path.startswith("/v1"):
-        return problem(status, code, message)
+        return problem(status, code, message, remedy)
     return refusal(status, message)
 
 
 async def _unknown(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     said = error.detail if isinstance(error, HTTPException) else ""
-    answer = _answer(request, status, "HTTP", f"HTTP {status} {said}")
+    answer = _answer(request, status, "HTTP", f"HTTP {status} {said}", _DESCRIBED if status in {404, 405} else "")
     answer.headers.update(getattr(error, "headers", None) or {})
     return answer
 
@@ -82,7 +85,7 @@ async def _unreadable(request: Request, error: Exception) -> Response:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     # Names and reasons only: what was sent may be a secret (R12).
     told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
-    return _answer(request, 422, "UNREADABLE", told or "The request cannot be read")
+    return _answer(request, 422, "UNREADABLE", told or "The request cannot be read", _DESCRIBED)
 
 
 async def _mistake(request: Request, error: Exception) -> Response:
