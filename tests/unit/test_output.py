@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.config.samples import sample
+from twinlog.doctor.answers import Diagnosis
+from twinlog.surface.cli.doctor import print_diagnoses
 from twinlog.surface.cli.output import Output, as_yaml, print_event, print_facts, screen
 from twinlog.surface.cli.progress import bars
 
@@ -83,3 +85,15 @@ def test_colours_are_for_terminals_that_want_them(tmp_path: Path, variables: dic
     piped = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
     assert b"tasks.max" in piped.stderr
     assert b"\x1b" not in piped.stderr
+
+
+def test_checks_that_one_cause_leaves_open_are_told_together(capsys: pytest.CaptureFixture[str]):
+    away = "east does not answer"
+    found = [Diagnosis(name, "limits", "unknown", away, "it matters", "") for name in ("retention", "replicas")]
+    found += [Diagnosis("clock", "clocks", "unknown", "not asked", "it matters", "")]
+    print_diagnoses("east->west", found, everything=False)
+    told = capsys.readouterr().out.splitlines()
+    assert told[:2] == [f"unknown retention, replicas: {away}", "unknown clock: not asked"]
+    assert told[2:] == ["east->west: 3 checks: 3 unknown"]
+    print_diagnoses("east->west", found, everything=True)
+    assert f"unknown replicas: {away}" in capsys.readouterr().out.splitlines()

@@ -49,7 +49,7 @@ _GLANCE_S = 0.1
 # A client that had no token tries again by itself; a call after that gives it this long.
 _TOKEN_PATIENCE_S = 2.0
 # All brokers may be away for a moment, as in a restart; whoever waits longer wants to know.
-_AWAY_S = 10.0
+_AWAY_S = 7.0
 # The client's own timer answers first; this only keeps a bug in it from hanging a loop for ever.
 _GRACE_S = 5.0
 

@@ -24,7 +24,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"
 def doctor(
     link: LinkArgument,
     config: ConfigFile,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Also show what is in order, one by one.")] = False,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="One by one, also what is in order.")] = False,
     output: Form = Output.TABLE,
 ) -> None:
     """Check everything that a disaster would test: rights, limits, retention, replicas, clocks, groups, names, health.
@@ -38,24 +38,38 @@ def doctor(
     if output.for_programs:
         print_facts({"link": link, "checks": [asdict(one) for one in found]}, output)
     else:
-        _print(link, found, everything or output is Output.WIDE)
+        print_diagnoses(link, found, everything=everything or output is Output.WIDE)
     if any(one.verdict == "fail" for one in found):
         raise typer.Exit(1)
 
 
-def _print(link: str, found: list[Diagnosis], everything: bool) -> None:
+def print_diagnoses(link: str, found: list[Diagnosis], *, everything: bool) -> None:
+    """For people: the worst first, what is in order only when asked for."""
     from twinlog.doctor.answers import WORST_FIRST
 
     console = screen()
     for verdict in WORST_FIRST:
         if verdict == "ok" and not everything:
             continue
-        for one in found:
-            if one.verdict == verdict:
-                _print_one(console, one)
+        chosen = [one for one in found if one.verdict == verdict]
+        if verdict == "unknown" and not everything:
+            _print_causes(console, chosen)
+            continue
+        for one in chosen:
+            _print_one(console, one)
     counts = Counter(one.verdict for one in found)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORST_FIRST if counts[verdict])
     console.print(Text(f"{link}: {len(found)} checks: {told}", "bold"))
+
+
+def _print_causes(console: Console, unknown: list[Diagnosis]) -> None:
+    """A cluster that is away leaves dozens of checks open: one line for each cause."""
+    causes: dict[str, list[str]] = {}
+    for one in unknown:
+        causes.setdefault(one.seen, []).append(one.name)
+    for cause, names in causes.items():
+        line = Text("unknown ", _COLOURS["unknown"]).append(f"{', '.join(names)}: ", "bold").append(cause)
+        console.print(line, soft_wrap=True)
 
 
 def _print_one(console: Console, one: Diagnosis) -> None:
