@@ -111,6 +111,7 @@ def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperRooms) -> None:
         [re.compile("running.*Let configs"), *[re.compile("to come")] * 7]
     )
     assert complaints(page) == []
+    _shoot(page, "switch-running")
     page.goto(f"{site}{LINK}/switch")  # whoever comes later sees it, too
     expect(page.locator("#progress")).to_contain_text("0 of 8 steps done")
     expect(page.get_by_role("radio")).to_have_count(0)  # one switch at a time

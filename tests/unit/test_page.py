@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
+from types import SimpleNamespace
 
 import pytest
+from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.paper_rooms import PaperRooms
+from tests.paper_rooms import PaperRooms, everything
 
 from twinlog.flow.lookout import Sight
 from twinlog.model.switch import StateEntry
@@ -122,6 +124,23 @@ def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
     assert "on.gap" in told[0].remedy
     assert told[1].remedy == "Is it up?"
     assert needs_of(sights(PaperRooms(faulted=False))).told == ()
+    assert "on.gap" in summary_of(found[0]).remedy
+
+
+@pytest.mark.parametrize(
+    ("active", "url", "told"),
+    [
+        (True, None, None),
+        (False, "http://10.0.0.7:8083", 'run by <a href="http://10.0.0.7:8083/ui/">'),
+        (False, None, "Who runs the links is not known yet."),
+    ],
+)
+def test_a_service_that_stands_by_says_so_on_every_page(active: bool, url: str | None, told: str | None) -> None:
+    app = everything(PaperRooms())
+    app.state.steward = SimpleNamespace(active=active, leader_url=url)
+    page = TestClient(app).get("/ui/events").text
+    assert ("stands by" in page) == (told is not None)
+    assert told is None or told in page
 
 
 def test_a_link_that_rests_is_told_unless_it_was_switched_away() -> None:
@@ -165,6 +184,7 @@ def test_a_source_that_is_gone_is_told_once_with_the_way_out() -> None:
     assert [need.says for need in needs_of([sight]).told] == [
         "acls, audit, configs, groups, heartbeats: east: no broker answers: broker 1: connection refused"
     ]
+    assert "Move to west now" in needs_of([sight]).told[0].remedy
 
 
 @pytest.mark.proves("R7")

@@ -151,11 +151,8 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
         facts,
         lag_records=sum(behind.values()),
         lag_bytes=_bytes_of(behind, sizes),
-        lag_seconds=None
-        if len(oldest) < len(covered)
-        else max((now - one) / 1000 for one in oldest)
-        if oldest
-        else 0.0,
+        # What was written since the source was last heard of is at risk as well, whatever it was.
+        lag_seconds=None if len(oldest) < len(covered) else (now - min((at_ms, *oldest))) / 1000,
         known_at_ms=at_ms,
     )
 

@@ -92,6 +92,9 @@ def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
         if note.trouble and note.trouble != trouble and not gone.intersection(_AWAY.findall(note.trouble)):
             by_trouble.setdefault(note.trouble, []).append(note.chore)
     for says, chores in [*by_trouble.items()][:_CHORES_TOLD]:
+        if sight.link.source in _AWAY.findall(says):
+            yield _away(sight, f"{', '.join(chores)}: {says}")
+            continue
         yield Need(name, f"{', '.join(chores)}: {says}", tab="/faults", tone="bad" if not trouble else "warn")
 
 

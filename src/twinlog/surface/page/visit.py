@@ -39,15 +39,17 @@ SAFETY: Final = {
 
 @dataclass(frozen=True)
 class Visit:
-    """One request for a page. `who` is None where nobody is asked for a login."""
+    """One request for a page. `who` is None where nobody is asked for a login; `leader` where the links run here."""
 
     desk: Desk
     who: Who | None
+    leader: str | None = None
 
     def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         """Render a template for this visitor."""
         known = {
             "who": self.who,
+            "leader": self.leader,
             "may_act": self.who is None or self.who.may("operator"),
             "zone": zone(),
             "offset_minutes": time.localtime().tm_gmtoff // 60,
@@ -58,7 +60,9 @@ class Visit:
 async def visit_of(request: Request) -> Visit:
     """The visit that a request is. Not a plain function: FastAPI would call it in a thread."""
     who: Who | None = request.scope.get("twinlog.who")
-    return Visit(desk_of(request), None if who is None or who.name == NOBODY.name else who)
+    steward = getattr(request.app.state, "steward", None)
+    leader = None if steward is None or steward.active else steward.leader_url or ""
+    return Visit(desk_of(request), None if who is None or who.name == NOBODY.name else who, leader)
 
 
 TheVisit = Annotated[Visit, Depends(visit_of)]

@@ -53,7 +53,7 @@ export class Charts {
   }
 
   data(metric, links) {
-    const series = links.map((link) => (this.history.get(link) ?? []).map((s) => [s.at_ms / 1000, s[metric] ?? null]));
+    const series = links.map((link) => (this.history.get(link) ?? []).map((s) => [s.at_ms / 1000, pick(s, metric)]));
     return uPlot.join(series.map((points) => [points.map((p) => p[0]), points.map((p) => p[1])]), series.map((points) => [[], points.map(() => 1)].slice(0, 2)));
   }
 
@@ -62,7 +62,7 @@ export class Charts {
     const { plot, metric, links, as } = one;
     const place = plot.cursor.idx;
     const pointed = known(place) && known(plot.data[0][place]);
-    const values = links.map((link, number) => (pointed ? plot.data[number + 1][place] : this.history.get(link)?.at(-1)?.[metric]));
+    const values = links.map((link, number) => (pointed ? plot.data[number + 1][place] : pick(this.history.get(link)?.at(-1), metric)));
     const there = values.filter(known);
     const sums = as === "rate";
     const total = there.length ? (sums ? there.reduce((a, b) => a + b, 0) : Math.max(...there)) : null;
@@ -139,6 +139,12 @@ export class Charts {
       if (one.lastChild.textContent !== text) one.lastChild.textContent = text;
     });
   }
+}
+
+// A link that was switched away has nothing to lose and nothing to catch up with.
+function pick(sample, metric) {
+  const moot = sample?.state === "SWITCHED" && (metric === "rpo_seconds" || metric === "lag_records");
+  return moot ? null : sample?.[metric] ?? null;
 }
 
 function swatch() {

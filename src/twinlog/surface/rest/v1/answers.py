@@ -261,7 +261,7 @@ def _summary(sight: Sight) -> dict[str, Any]:
         "state": state_of(sight),
         "trouble": trouble,
         "reason": trouble or (_reason(status) if status else "not looked at yet"),
-        "remedy": sight.remedy,
+        "remedy": sight.remedy or ("" if trouble or status is None else _remedy(status)),
         "looked_ms": sight.looked_ms,
         "lag_records": status.lag if status else None,
         "lag_seconds": status.lag_seconds if status else None,
@@ -292,6 +292,11 @@ def _reason(status: LinkStatus) -> str:
     if not wrong:
         return "no engine has ever run it" if status.engine is None else ""
     return wrong[0] + (f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else "")
+
+
+def _remedy(status: LinkStatus) -> str:
+    """The way out of the first thing that is wrong, where there is one to tell."""
+    return status.faults[0].remedy if status.faults and silent_seconds(status) is None else ""
 
 
 def state_of(sight: Sight) -> str:
