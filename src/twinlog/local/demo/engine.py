@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from twinlog.local.interrupts import signals_later
 from twinlog.local.process import descendants, lives
 
 _STOP_SECONDS = 15.0
@@ -35,7 +36,7 @@ class EngineProcess:
 
     def start(self) -> None:
         """Start it, in a session and process group of its own; it says what it does in its log."""
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, signals_later():
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "twinlog", "run", "-c", str(self._links)],
                 stdin=subprocess.DEVNULL,
@@ -47,14 +48,14 @@ class EngineProcess:
                 # Ctrl-C in the terminal is for the demo, which then ends the engine in order.
                 start_new_session=True,
             )
-        if not self._detached:
-            self._lifeline = subprocess.Popen(
-                ["/bin/sh", "-c", 'read -r _; kill -9 -- "-$1"', "sh", str(self._process.pid)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            if not self._detached:
+                self._lifeline = subprocess.Popen(
+                    ["/bin/sh", "-c", 'read -r _; kill -9 -- "-$1"', "sh", str(self._process.pid)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
 
     def kill(self) -> int:
         """End it at once with SIGKILL: itself, Spark's JVM and all its workers. Returns how many processes that was."""
