@@ -55,7 +55,7 @@ def run(chores: list[Told], until: Callable[[], bool]) -> tuple[Pen, LedgerView]
 
     async def main() -> None:
         task = asyncio.create_task(Chores("a->b", chores).run(view, pen))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not until():
                 await asyncio.sleep(0.001)
                 if task.done():

@@ -196,7 +196,7 @@ def test_what_ends_an_engine_for_good_is_raised_when_all_have_ended():
 
 
 async def until(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not met():  # noqa: ASYNC110  the fleet has no event for a test to wait for
             await asyncio.sleep(0.001)
 

@@ -18,7 +18,7 @@ def lookout_over(rooms: Rooms) -> Lookout:
 
 
 async def until(lookout: Lookout, true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():
             await lookout.next_change()
 
