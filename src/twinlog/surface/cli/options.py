@@ -22,10 +22,28 @@ _FILE = typer.Option(
 
 ConfigFile = Annotated[Path, _FILE]
 OptionalConfigFile = Annotated[Path | None, _FILE]
-LinkArgument = Annotated[str, typer.Argument(help="The link, e.g. `east->west`.", autocompletion=complete_links)]
-OptionalLink = Annotated[str | None, typer.Argument(help="The link, e.g. `east->west`.", autocompletion=complete_links)]
+
+
+def _whole(link: str | None) -> str | None:
+    """Tell those who forgot the quotes: their shell made a file, and left us half a name."""
+    if link is not None and link.endswith("-") and "->" not in link:
+        raise typer.BadParameter(f"your shell took the `>` behind `{link}` for a file; write the link in quotes")
+    return link
+
+
+_LINK = typer.Argument(help="The link, e.g. 'east->west' (in quotes).", autocompletion=complete_links, callback=_whole)
+LinkArgument = Annotated[str, _LINK]
+OptionalLink = Annotated[str | None, _LINK]
 LinkOption = Annotated[
-    str | None, typer.Option("--link", "-l", help="Only this link, e.g. `east->west`.", autocompletion=complete_links)
+    str | None,
+    typer.Option(
+        "--link",
+        "-l",
+        metavar="LINK",
+        help="Only this link, e.g. 'east->west' (in quotes).",
+        autocompletion=complete_links,
+        callback=_whole,
+    ),
 ]
 TopicArgument = Annotated[
     str, typer.Argument(help="A topic, by its name on the source.", autocompletion=complete_topics)
