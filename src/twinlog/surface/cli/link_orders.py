@@ -84,9 +84,10 @@ def command_of(order: Order) -> Callable[..., None]:
     """The command of a verb: all take the same options and differ in what they send."""
 
     def give(link: LinkArgument, *, client: ServiceClient | None, dry_run: DryRun = False, yes: Yes = False) -> None:
+        service = _needed(client)
         if order.asks and not yes and not dry_run and not typer.confirm(f"{link}: {order.asks}", err=True):
             raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
-        _give(order, link, _needed(client), dry_run=dry_run)
+        _give(order, link, service, dry_run=dry_run)
 
     give.__doc__ = order.teaches
     return with_client(give)
