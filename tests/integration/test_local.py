@@ -168,14 +168,35 @@ def test_brokers_do_not_outlive_a_killed_owner(tmp_path: Path) -> None:
         "print(cluster.brokers[0].pid, flush=True)\n"
         "sys.stdin.read()\n"
     )
+    _kill_the_owner(program, tmp_path)
+
+
+def test_the_engine_of_a_killed_demo_ends_with_it(tmp_path: Path) -> None:
+    stand_in = tmp_path / "engine"
+    stand_in.write_text("#!/bin/sh\nexec sleep 600\n")
+    stand_in.chmod(0o755)
+    program = (
+        "import pathlib, sys\n"
+        "from twinlog.local.demo.engine import EngineProcess\n"
+        "folder, sys.executable = pathlib.Path(sys.argv[1]), sys.argv[2]\n"
+        "engine = EngineProcess(folder / 'links.properties', folder / 'engine.log')\n"
+        "engine.start()\n"
+        "print(engine.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    _kill_the_owner(program, tmp_path, stand_in)
+
+
+def _kill_the_owner(program: str, *arguments: Path) -> None:
+    """What a program started, and told the number of, ends when the program is killed."""
     with subprocess.Popen(
-        [sys.executable, "-c", program, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as owner:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         assert not _ended(pid)
         owner.send_signal(signal.SIGKILL)
-    wait_until(lambda: _ended(pid), bool, within_s=60, what=f"the end of broker {pid}")
+    wait_until(lambda: _ended(pid), bool, within_s=60, what=f"the end of {pid}")
 
 
 def test_the_command_line_starts_shows_and_stops(tmp_path: Path) -> None:

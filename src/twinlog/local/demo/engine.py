@@ -49,8 +49,9 @@ class EngineProcess:
                 start_new_session=True,
             )
             if not self._detached:
+                # Debian's sh takes the number of a group only behind `-s`.
                 self._lifeline = subprocess.Popen(
-                    ["/bin/sh", "-c", 'read -r _; kill -9 -- "-$1"', "sh", str(self._process.pid)],
+                    ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "sh", str(self._process.pid)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
