@@ -29,6 +29,8 @@ def started(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         text=True,
         env={**os.environ, "TMPDIR": str(folder), "COLUMNS": "100"},
         start_new_session=True,
+        # As in a terminal: whoever runs the tests in the background passes on that Ctrl-C is to be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  no threads here
     )
     try:
         yield demo

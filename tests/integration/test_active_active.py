@@ -26,7 +26,7 @@ def test_load_on_both_sides_arrives_once_on_both_and_what_came_is_not_sent_back(
     loads = [mesh.load("A", topic, 2, compression="lz4"), mesh.load("B", topic, 2, linger_ms=0)]
     with ExitStack() as engines:
         engines.enter_context(mesh.running(tmp_path, "B->A"))
-        with loads[0].in_background(rate=800), loads[1].in_background(rate=800):
+        with loads[0].in_background(rate=300), loads[1].in_background(rate=300):
             mesh.await_copies("B->A", 200)
             # The producer ids of this link appear in what the other one is reading already.
             engines.enter_context(mesh.running(tmp_path / "there", "A->B"))

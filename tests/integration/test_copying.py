@@ -56,7 +56,7 @@ def test_epochs_hand_over_under_load_without_a_seam(make_ends: MakeEnds, tmp_pat
     name = ends.create("orders", 4)
     load = ends.load(name, 4, linger_ms=0)
     with engine_running(ends.link, tmp_path) as engine:
-        with load.in_background(rate=1_500):
+        with load.in_background(rate=600):
             wait_until(lambda: engine.epochs, lambda epochs: epochs >= 5, within_s=60, what="five epochs")
         ends.await_copied()
     assert ends.check().source_records == load.count

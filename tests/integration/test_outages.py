@@ -34,7 +34,7 @@ def test_a_killed_broker_is_waited_for_and_is_no_fault(
     name = ends.create("orders", 4)
     load = ends.load(name, 4, linger_ms=0)
     with engine_running(ends.link, tmp_path):
-        with load.in_background(rate=1_000):
+        with load.in_background(rate=400):
             await_copies(ends, 500)
             own.kill()
             own.start()
@@ -50,7 +50,7 @@ def test_a_second_engine_takes_over_and_the_first_ends_by_itself(make_ends: Make
     name = ends.create("orders", 4)
     load = ends.load(name, 4, linger_ms=0)
     with engine_running(ends.link, tmp_path / "one") as one:
-        with load.in_background(rate=1_000):
+        with load.in_background(rate=400):
             await_copies(ends, 500)
             other = ThreadedEngine(ends.link, tmp_path / "other")
             one.await_end()
@@ -85,7 +85,7 @@ def test_attempts_of_the_same_tasks_side_by_side_write_every_record_once(make_en
     name = ends.create("orders", 4)
     load = ends.load(name, 4, linger_ms=0)
     with engine_running(ends.link, tmp_path) as engine:
-        with load.in_background(rate=1_000):
+        with load.in_background(rate=400):
             for _ in range(3):
                 await_copies(ends, 500)
                 run_twice(engine)
