@@ -10,8 +10,11 @@ from twinlog.model.ledger import ROSTER_PARTITION
 from twinlog.wire.connection import Cluster
 
 
-async def forget(link: LinkSettings, topic: str) -> None:
-    """Remove the topic from the roster. Its old states stay: they name another incarnation and are void."""
+async def forget(link: LinkSettings, topic: str, *, dry_run: bool = False) -> None:
+    """Remove the topic from the roster. Its old states stay: they name another incarnation and are void.
+
+    A dry run only looks whether it is there. Raises UsageError when it is not.
+    """
     target = Cluster(link.target_producer, f"twinlog|{link.name}|forget")
     try:
         view = LedgerView({ROSTER_PARTITION: 0})
@@ -19,6 +22,8 @@ async def forget(link: LinkSettings, topic: str) -> None:
         if topic not in view.roster:
             known = ", ".join(sorted(view.roster)) or "none"
             raise UsageError(f"{topic}: not mirrored by {link.name}; it mirrors: {known}")
+        if dry_run:
+            return
         await roster_writer(target, link.source, link.name).write([], tombstones=[f"roster/{topic}".encode()])
     finally:
         await target.close()

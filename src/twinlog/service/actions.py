@@ -61,7 +61,10 @@ def drills(
 
 
 async def check_forgettable(link: LinkSettings, topic: str) -> str:
-    """Return the target topic that a forgotten topic would be copied into. Raises UsageError while it exists."""
+    """Return the target topic that a forgotten topic would be copied into.
+
+    Raises UsageError while that exists, and for a topic that is not mirrored.
+    """
     admin = ClusterAdmin(link.target_admin)
     remote = link.naming.remote(link.source, topic)
     there = (await asyncio.to_thread(admin.describe_topics, [remote]))[remote]
@@ -69,6 +72,7 @@ async def check_forgettable(link: LinkSettings, topic: str) -> str:
         raise UsageError(f"{remote}: still exists on {link.target}; delete it first, or its records would be doubled")
     if not isinstance(there, TopicUnknown):
         raise there  # whoever may not see a topic does not know that it is gone
+    await forget(link, topic, dry_run=True)
     return remote
 
 

@@ -114,7 +114,10 @@ def _print(report: GroupReport, output: Output) -> None:
             _cell(standing.re_read, UNKNOWN),
             Text(_remark(standing), "red" if standing.remark is Remark.UNTRANSLATED else "dim"),
         )
-    console.print(table)
+    if report.standings:
+        console.print(table)
+    elif not report.findings:
+        console.print("no group has a position in a mirrored topic")
     for finding in report.findings:
         console.print(Text(finding, "yellow"), soft_wrap=True)
 

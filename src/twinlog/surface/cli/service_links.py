@@ -13,9 +13,9 @@ from twinlog.surface.cli.service_client import ServiceClient
 from twinlog.surface.cli.words import duration, number
 
 _COLOURS: Final = {"RUNNING": "green", "CATCHING_UP": "yellow", "PAUSED": "yellow", "STOPPED": "yellow"}
-_BASIC: Final = ("link", "connector", "state", "lag_records", "lag_seconds", "faults", "reason")
+_BASIC: Final = ("link", "state", "lag_records", "lag_seconds", "faults", "reason")
 _OF_FILE: Final = ("link", "topics", "from")
-_MORE: Final = ("records_per_second", "rpo_seconds", "topics", "partitions", "class", "active")
+_MORE: Final = ("connector", "records_per_second", "rpo_seconds", "topics", "partitions", "class", "active")
 
 
 def service_links(client: ServiceClient) -> list[dict[str, Any]]:
