@@ -70,7 +70,7 @@ chaos: $(READY) ## long runs with killed, frozen and cut brokers
 compat: $(READY) ## MirrorMaker 2 and a Connect worker as oracles: take-over, positions, REST
 	$(PY) -m pytest tests/compat
 
-fuzz: $(READY) ## requests to the REST interface that nobody thought of
+fuzz: $(READY) ## requests to the REST interface that nobody thought of, on paper and to a running service
 	$(PY) -m pytest tests/fuzz
 
 bench: $(READY) ## measure, with MirrorMaker 2 beside
