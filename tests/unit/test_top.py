@@ -14,6 +14,7 @@ from twinlog.model.ledger import Engine
 from twinlog.model.movement import Movement
 from twinlog.model.names import TopicPartition
 from twinlog.surface.cli.main import app
+from twinlog.surface.cli.status import summary
 from twinlog.surface.cli.top import Seen, screen
 
 MOVES: dict[str, dict[TopicPartition, Movement]] = {"east->west": {TopicPartition("orders", 99): "STALL"}}
@@ -42,6 +43,17 @@ def test_the_furthest_partitions_come_first_and_all_fits_the_screen(links: tuple
     states = {line.split()[0]: line.split()[2] for line in lines if line.strip().startswith("orders-")}
     assert (states["orders-99"], states["orders-98"]) == ("STALL", "OK")
     assert "orders-0 " not in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_name_of_a_link_is_never_lost_to_numbers(links: tuple[LinkSettings, ...], width: int):
+    status = LinkStatus("east->west", Engine(engine_id="e", phase="running"), (), now_ms=1)
+    console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console.print(summary([(links[0], status), (links[1], ClusterUnreachable("east", "no answer"))], width))
+    text = console.export_text()
+    assert "east->west" in text
+    assert "west->east" in text
+    assert "faults" in text
 
 
 def test_many_troubles_leave_room_and_are_counted(links: tuple[LinkSettings, ...]):

@@ -166,7 +166,9 @@ def _show_jars(progress: Progress, task: TaskID, step: JarProgress) -> None:
 
 
 def _table(described: Sequence[dict[str, Any]], *, wide: bool = False) -> Table:
-    table = Table("cluster", "state", "security", "bootstrap servers", "pids", *(("id", "folder") if wide else ()))
+    table = Table()
+    for title in ("cluster", "state", "security", "bootstrap servers", "pids", *(("id", "folder") if wide else ())):
+        table.add_column(title, overflow="fold")  # half an address is none
     for row in described:
         pids = " ".join(str(broker["pid"] or "-") for broker in row["brokers"])
         security = "SASL_SSL" if row["secure"] else "none"

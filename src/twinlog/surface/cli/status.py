@@ -29,6 +29,8 @@ _WIDE: Final = 100
 """Columns of a terminal that hold most columns of the table."""
 _UNBOUNDED: Final = 1000
 """Whoever asks for `wide` gets all of them."""
+_NARROW: Final = 68
+"""A terminal below this would lose the names of the links to numbers."""
 _TITLES: Final = (
     *("link", "state", "lag", "behind", "at risk", "records/s", "faults"),
     *("MB/s", "topics", "parts", "records at risk", "engine"),
@@ -127,7 +129,9 @@ def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[st
 def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
     """One row per link. A narrow terminal gets fewer columns, not shorter numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    shown = _TITLES if width >= _UNBOUNDED else _TITLES[:10] if width >= _WIDE else _TITLES[:7]
+    shown: tuple[str, ...] = _TITLES if width >= _UNBOUNDED else _TITLES[:10] if width >= _WIDE else _TITLES[:7]
+    if width < _NARROW:
+        shown = ("link", "state", "lag", "faults")
     for title in shown:
         left = title in {"link", "state", "engine"}
         table.add_column(title, justify="left" if left else "right", no_wrap=title != "link")
@@ -135,7 +139,7 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
         if isinstance(status_, ClusterError):
             table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * (len(table.columns) - 2))
             continue
-        cells = (
+        cells: tuple[str | Text, ...] = (
             link.name,
             Text(status_.state, COLOURS.get(status_.state, "dim")),
             number(status_.lag),
@@ -149,7 +153,7 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
             number(status_.exposure.total.records if status_.exposure else None),
             f"{status_.engine.host}:{status_.engine.pid}" if status_.engine else "none",
         )
-        table.add_row(*cells[: len(table.columns)])
+        table.add_row(*(cell for title, cell in zip(_TITLES, cells, strict=True) if title in shown))
     return table
 
 
