@@ -15,7 +15,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from fastapi import Depends, Request
 
@@ -33,13 +33,6 @@ _Key: TypeAlias = tuple[str, bytes, tuple[str, str] | None]
 _Whole: TypeAlias = tuple[Message, Message]
 
 
-@dataclass
-class _Asked:
-    """One request on its way to a route, which may say for whom its answer is the same."""
-
-    same_for: Literal["all", "visitor"] | None = None
-
-
 @dataclass(frozen=True)
 class _Kept:
     """An answer, or one that is being made: None if it turned out to be none that is kept."""
@@ -55,14 +48,19 @@ class _Kept:
         return len(found[1].get("body", b"")) if found is not None else 0
 
 
+def _nowhere(personal: bool) -> None:
+    """Where there is no shelf nothing is kept."""
+    del personal
+
+
 async def keep_for_all(request: Request) -> None:
     """Say that everybody who may read gets the same answer. Async, as FastAPI would call it in a thread otherwise."""
-    request.scope.get(_SLOT, _Asked()).same_for = "all"
+    request.scope.get(_SLOT, _nowhere)(False)
 
 
 async def keep_for_visitor(request: Request) -> None:
     """Say that the answer depends on who asks, by name and role."""
-    request.scope.get(_SLOT, _Asked()).same_for = "visitor"
+    request.scope.get(_SLOT, _nowhere)(True)
 
 
 FOR_ALL: Final = Depends(keep_for_all)
@@ -102,13 +100,9 @@ class Shelf:
         who = scope.get("twinlog.who")
         visitor = (who.name, who.role) if who is not None else None
         place = scope["path"], scope.get("query_string", b"")
-        known: _Key | None = None
         for key in ((*place, None), (*place, visitor)):
             kept = self._kept.get(key)
-            if kept is None:
-                continue
-            known = key
-            if kept.turn == turn and now - kept.began <= KEPT_SECONDS:
+            if kept is not None and kept.turn == turn and now - kept.began <= KEPT_SECONDS:
                 # Shielded: one reader that goes away must not take the answer from the others.
                 whole = kept.whole.result() if kept.whole.done() else await asyncio.shield(kept.whole)
                 if whole is not None:
@@ -116,36 +110,34 @@ class Shelf:
                     await send(whole[1])
                     return
         making = _Kept(turn, now, asyncio.get_running_loop().create_future())
-        if known is not None:
-            # Nobody waits for what was never kept before: it may be a stream that does not end.
-            self._kept[known] = making
-        try:
-            await self._app(scope, receive, self._keeping(scope, making, place, visitor, send))
-        finally:
-            if not making.whole.done():
-                making.whole.set_result(None)
-                if known is not None and self._kept.get(known) is making:
-                    del self._kept[known]
-
-    def _keeping(
-        self, scope: Scope, making: _Kept, place: tuple[str, bytes], visitor: tuple[str, str] | None, send: Send
-    ) -> Send:
-        """Send, and keep what was sent if it is whole and the route says so."""
-        asked = scope[_SLOT] = _Asked()
+        promised: _Key | None = None
         start: Message | None = None
 
-        async def sent(message: Message) -> None:
+        def promise(personal: bool) -> None:
+            """Let others wait; the route says so before it begins to make the answer."""
+            nonlocal promised
+            promised = (*place, visitor if personal else None)
+            self._put(promised, making)
+
+        async def keeping(message: Message) -> None:
             nonlocal start
             if message["type"] == "http.response.start":
-                start = message if message["status"] == 200 and asked.same_for is not None else None
-            elif start is not None:
+                start = message if message["status"] == 200 and promised is not None else None
+            elif start is not None and promised is not None:
                 if not message.get("more_body"):
                     making.whole.set_result((start, message))
-                    self._put((*place, visitor if asked.same_for == "visitor" else None), making)
+                    self._put(promised, making)
                 start = None
             await send(message)
 
-        return sent
+        scope[_SLOT] = promise
+        try:
+            await self._app(scope, receive, keeping)
+        finally:
+            if not making.whole.done():
+                making.whole.set_result(None)
+                if promised is not None and self._kept.get(promised) is making:
+                    del self._kept[promised]
 
     def _put(self, key: _Key, made: _Kept) -> None:
         there = self._kept.get(key)
