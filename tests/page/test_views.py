@@ -292,7 +292,9 @@ def guarded(tmp_path: Path) -> Iterator[str]:
 
 def test_nobody_looks_without_a_login_and_a_viewer_begins_nothing(chromium: Browser, guarded: str) -> None:
     stranger = Tab(chromium)
-    assert stranger.page.request.get(f"{guarded}/ui/").status == 401
+    refused = stranger.page.request.get(f"{guarded}/ui/")
+    assert refused.status == 401
+    assert "asks for a login" in refused.text()
     viewer = Tab(chromium, http_credentials={"username": "vera", "password": "veras-word"})
     page = viewer.open(f"{guarded}{LINK}/switch")
     expect(page.locator("#live-words")).to_have_text("live")

@@ -132,14 +132,14 @@ def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
     [
         (True, None, None),
         (False, "http://10.0.0.7:8083", 'run by <a href="http://10.0.0.7:8083/ui/">'),
-        (False, None, "Who runs the links is not known yet."),
+        (False, None, "does not run the links yet; who does is not known"),
     ],
 )
 def test_a_service_that_stands_by_says_so_on_every_page(active: bool, url: str | None, told: str | None) -> None:
     app = everything(PaperRooms())
     app.state.steward = SimpleNamespace(active=active, leader_url=url)
     page = TestClient(app).get("/ui/events").text
-    assert ("stands by" in page) == (told is not None)
+    assert ('class="standby"' in page) == (told is not None)
     assert told is None or told in page
 
 

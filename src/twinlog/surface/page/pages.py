@@ -261,6 +261,12 @@ def events_page(visit: TheVisit, wish: Annotated[EventWish, Query()]) -> HTMLRes
     return visit.page("events.html", **_events(visit.desk, wish), here="events")
 
 
+@router.get("/parts/leader")
+def leader_part(visit: TheVisit) -> HTMLResponse:
+    """Who runs the links, when it is another service; again."""
+    return visit.page("leader_part.html")
+
+
 @router.get("/parts/events")
 def events_part(visit: TheVisit, wish: Annotated[EventWish, Query()]) -> HTMLResponse:
     """The list of events, again."""

@@ -16,6 +16,8 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
+from fastapi.responses import HTMLResponse
+
 from twinlog.config.service_settings import HttpSettings
 from twinlog.connectors.audit import NOBODY, Audit, Role, Who, order_under_way
 from twinlog.surface.rest.connect.exchange import refusal
@@ -33,6 +35,12 @@ _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPERATING: Final = ("/pause", "/resume", "/restart", "/stop")
 _REFUSED: Final = 400
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="twinlog", charset="UTF-8"'}
+_LOGIN: Final = """<!doctype html>
+<html lang="en"><meta name="color-scheme" content="light dark"><title>Login · Twinlog</title>
+<h1>This page asks for a login</h1>
+<p>Reload it, and give a name and a password that it knows. <code>twinlog user add</code> makes one.</p></html>
+"""
+"""For whoever turned the browser's question down."""
 
 
 def needed_role(method: str, path: str) -> Role:
@@ -140,6 +148,8 @@ class Gate:
             except IssuerAwayError as error:
                 return refusal(503, f"{error}: the issuer of tokens does not answer; ask again", {"Retry-After": "5"})
             if who is None:
+                if path.startswith("/ui"):
+                    return HTMLResponse(_LOGIN, 401, headers=_CHALLENGE)
                 return refusal(401, "User cannot access the resource.", _CHALLENGE)
         role = needed_role(method, path)
         if who is not None and not who.may(role):

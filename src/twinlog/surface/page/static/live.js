@@ -140,7 +140,7 @@ function reason(element, link, seen) {
   if (!link) return;
   element.hidden = !link.reason || !link.looked_ms;
   element.className = tones[link.state] ? "note" : "alarm";
-  write(element.querySelector(".why"), link.reason);
+  write(element.querySelector(".why"), link.reason.replaceAll("`", ""));
   if (!link.trouble) seen.set(link.link, link.looked_ms);
   const from = link.trouble && link.state !== "SWITCHED" && seen.get(link.link);
   // What the server wrote at first is better than nothing.
