@@ -72,3 +72,33 @@ def test_what_waiting_cannot_mend_is_told_at_once() -> None:
         _read(_PaperAdmin(exists=False))
     with pytest.raises(BrokerRefused, match="odd"):
         _read(_PaperAdmin(BrokerRefused("east", "odd")))
+
+
+@pytest.mark.proves("R9")
+def test_a_leader_that_just_changed_is_asked_again_and_only_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[TopicPartition]] = []
+    moved, still = TopicPartition("t", 0), TopicPartition("t", 1)
+
+    def answers(_: ClusterAdmin, partitions: list[TopicPartition], *__: Any, **___: Any) -> dict[TopicPartition, Any]:
+        asked.append(list(partitions))
+        fenced = LeaderMissing("east", "Leader epoch is older than broker epoch")
+        return {where: fenced if where == moved and len(asked) == 1 else 7 for where in partitions}
+
+    monkeypatch.setattr(ClusterAdmin, "_offsets_now", answers)
+    admin = ClusterAdmin(_NOBODY)
+    assert admin.fetch_end_offsets([moved, still]) == {moved: 7, still: 7}
+    assert asked == [[moved, still], [moved]]
+
+
+@pytest.mark.proves("R8", "R9")
+def test_a_partition_that_stays_without_leader_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ELECTION_S", 0.2)
+    gone, there = TopicPartition("t", 0), TopicPartition("t", 1)
+
+    def answers(_: ClusterAdmin, partitions: list[TopicPartition], *__: Any, **___: Any) -> dict[TopicPartition, Any]:
+        return {where: LeaderMissing("east", "no leader") if where == gone else 7 for where in partitions}
+
+    monkeypatch.setattr(ClusterAdmin, "_offsets_now", answers)
+    found = ClusterAdmin(_NOBODY).fetch_end_offsets([gone, there])
+    assert found[there] == 7
+    assert isinstance(found[gone], LeaderMissing)

@@ -31,7 +31,7 @@ from confluent_kafka.admin import (
 )
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import ClusterError, ClusterUnreachable, LoginUnavailable
+from twinlog.errors import ClusterError, ClusterUnreachable, LeaderMissing, LoginUnavailable
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import denies_access, lacks_token, translated
 from twinlog.model.names import NextOffset, TopicPartition
@@ -52,6 +52,8 @@ _TOKEN_PATIENCE_S = 2.0
 _AWAY_S = 7.0
 # The client's own timer answers first; this only keeps a bug in it from hanging a loop for ever.
 _GRACE_S = 5.0
+# A leader that changed is found again in a moment; a partition that stays without one must not hold all others up.
+_ELECTION_S = 3.0
 
 _ORIGINS = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: ConfigOrigin.TOPIC,
@@ -224,6 +226,19 @@ class ClusterAdmin:
 
     def _offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec, *, committed: bool = False
+    ) -> dict[TopicPartition, NextOffset | ClusterError]:
+        """Ask, and once more where the leader just changed: the client hears of the new one by that answer."""
+        deadline = time.monotonic() + _ELECTION_S
+        answers = self._offsets_now(partitions, spec, committed=committed)
+        while changed := [where for where, answer in answers.items() if isinstance(answer, LeaderMissing)]:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_GLANCE_S)
+            answers |= self._offsets_now(changed, spec, committed=committed)
+        return answers
+
+    def _offsets_now(
+        self, partitions: Iterable[TopicPartition], spec: OffsetSpec, *, committed: bool
     ) -> dict[TopicPartition, NextOffset | ClusterError]:
         level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         answers: dict[TopicPartition, NextOffset | ClusterError] = {}
