@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.read import ParcelQueue
-from twinlog.flow.row import FLUSH_ROW, LARGE, from_arrow, pack, to_arrow, unpack
+from twinlog.flow.row import FLUSH_ROW, LARGE, from_arrow, is_flush, pack, to_arrow, unpack
 from twinlog.model.names import TopicPartition
 
 offsets = st.integers(0, 2**62)
@@ -37,6 +37,15 @@ def test_what_is_packed_comes_out_in_order_on_the_other_side_of_arrow(sent: list
     got = unpack(row)
     assert [plain(parcel)._replace(taken_us=0) for parcel in got] == sent
     assert {parcel.taken_us for parcel in got} == {row.taken_us} != {0}
+
+
+def test_a_flush_is_known_on_the_other_side_and_nothing_else_is_taken_for_one() -> None:
+    (flush,) = from_arrow(to_arrow(FLUSH_ROW))
+    assert is_flush(flush)
+    note = Parcel(TopicPartition("t", 0), 0, 1, "begin", b"{}")
+    for parcels in ([note], [note, note], [note, FLUSH]):
+        (row,) = from_arrow(to_arrow(pack(parcels)))
+        assert not is_flush(row)
 
 
 @pytest.mark.proves("R1", "R3")

@@ -123,8 +123,9 @@ class Lanes:
                 continue
             lane.under_way += 1
             answer.add_done_callback(partial(self._arrived, lane, chosen))
-            # A large request goes out in pieces; without this pause the loop would never read the answers.
-            await asyncio.sleep(0)
+            if lane.boxes:
+                # A large request goes out in pieces; without this pause the loop would never read the answers.
+                await asyncio.sleep(0)
 
     def _choose(self, lane: Lane) -> list[tuple[Outbox, Outgoing]]:
         """One batch of each box, round robin, up to the size of a request."""
@@ -136,7 +137,8 @@ class Lanes:
             if out is None:
                 self.on_quiet(box)
                 continue
-            lane.boxes[remote] = box  # to the end of the row: it may have more
+            if box.has_more:
+                lane.boxes[remote] = box  # to the end of the row
             chosen.append((box, out))
             size += len(out.stamped)
             if size >= self.request_bytes:
@@ -147,7 +149,8 @@ class Lanes:
         self, lane: Lane, chosen: list[tuple[Outbox, Outgoing]], done: asyncio.Future[dict[TopicPartition, Produced]]
     ) -> None:
         lane.under_way -= 1
-        lane.wake.set()
+        if lane.boxes:
+            lane.wake.set()
         trouble = done.exception() if not done.cancelled() else asyncio.CancelledError()
         if trouble is not None and not isinstance(trouble, (*ConnectionTrouble, asyncio.CancelledError)):
             self.on_failure(trouble)

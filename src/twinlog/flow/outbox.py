@@ -115,6 +115,11 @@ class Outbox:
         """Nothing left to do."""
         return not (self.parcels or self.waiting or self.under_way)
 
+    @property
+    def has_more(self) -> bool:
+        """Something waits that was not sent yet; what is under way comes home by itself."""
+        return bool(self.parcels or self.waiting)
+
     def next_to_send(self) -> Outgoing | None:
         """The next batch that may go out now."""
         if self.resting or self.stopped:

@@ -37,7 +37,7 @@ _HEAD: Final = struct.Struct(">BHiqqqI")
 class Row(NamedTuple):
     """One row, as both workers see it."""
 
-    head: bytes | memoryview
+    head: bytes
     payload: bytes | memoryview
     taken_us: int = 0  # when the writer got it
 
@@ -95,13 +95,11 @@ def _column(value: bytes | memoryview) -> pa.Array[Any]:
 
 
 def from_arrow(batch: pa.RecordBatch) -> list[Row]:
-    """The rows of an Arrow batch, as the writer gets them now; both columns are views into it."""
+    """The rows of an Arrow batch, as the writer gets them now; payloads are views into it."""
     heads: Any = batch.column(0)
     payloads: Any = batch.column(1)
     now = now_us()
-    return [
-        Row(memoryview(heads[i].as_buffer()), memoryview(payloads[i].as_buffer()), now) for i in range(batch.num_rows)
-    ]
+    return [Row(heads[i].as_py(), memoryview(payloads[i].as_buffer()), now) for i in range(batch.num_rows)]
 
 
 def is_flush(row: Row) -> bool:

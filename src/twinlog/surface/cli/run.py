@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -81,6 +82,7 @@ def run(
     try:
         place = SparkPlace(master, options)
         service = Service(resolved.links, place, scratch, resolved.heartbeats, stays=door is not None)
+        gc.freeze()  # what is loaded stays: a full collection need not look at it while somebody waits for an answer
         with asyncio.Runner() as runner:
             runner.get_loop().set_default_executor(_Questions())
             runner.run(_serve(service, watch, say, output, door))
