@@ -104,3 +104,13 @@ def test_the_kernel_tells_it_of_real_processes() -> None:
     assert found["service"].memory_bytes > found["jvm"].memory_bytes > 0
     told = {family.name for family in process_families()}
     assert {"twinlog_processes", "twinlog_process_cpu_seconds", "process_cpu_seconds"} <= told
+
+
+def test_many_who_ask_at_once_stop_the_workers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    household = Household(tmp_path, 10)
+    write(tmp_path, Paper(10, 1, 3))
+    before = household.lately()
+    write(tmp_path, Paper(10, 1, 5))
+    assert household.lately() is before
+    monkeypatch.setattr("twinlog.flow.processes.KEPT_SECONDS", 0.0)
+    assert household.lately()["service"].cpu_s == 5

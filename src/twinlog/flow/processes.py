@@ -8,6 +8,7 @@ Runs in the service, where the kernel has a /proc (Linux). Executors of a Spark 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Role: TypeAlias = Literal["service", "jvm", "worker"]
 _SPARK: Final = b"org.apache.spark.deploy.SparkSubmit"
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
+KEPT_SECONDS: Final = 5.0
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -45,8 +47,16 @@ class Household:
     proc: Path = Path("/proc")
     pid: int = field(default_factory=os.getpid)
     _jvm: tuple[int, int] | None = None
+    _kept: tuple[float, dict[Role, Cost]] | None = None
     _before: dict[Role, float] = field(default_factory=dict)  # under JVMs that are gone
     _last: dict[Role, float] = field(default_factory=dict)  # under the JVM that lives
+
+    def lately(self) -> dict[Role, Cost]:
+        """The same, a few seconds old: to add a worker's pages up the kernel stops it, and many may ask."""
+        now = time.monotonic()
+        if self._kept is None or now - self._kept[0] >= KEPT_SECONDS:
+            self._kept = now, self.look()
+        return self._kept[1]
 
     def look(self) -> dict[Role, Cost]:
         """What each role costs; nothing where the kernel does not tell."""

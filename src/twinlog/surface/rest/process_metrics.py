@@ -21,7 +21,7 @@ def process_families(household: Household = _HOUSEHOLD) -> Iterator[Metric]:
     count = GaugeMetricFamily("twinlog_processes", "Processes of the mirror on this machine.", labels=["role"])
     cpu = CounterMetricFamily("twinlog_process_cpu_seconds", "Processor time of them.", labels=["role"])
     memory = GaugeMetricFamily("twinlog_process_memory_bytes", "Memory of them, shared pages once.", labels=["role"])
-    for role, cost in household.look().items():
+    for role, cost in household.lately().items():
         count.add_metric([role], cost.processes)
         cpu.add_metric([role], cost.cpu_s)
         memory.add_metric([role], cost.memory_bytes)
