@@ -317,6 +317,8 @@ def comparable(name: str, body: Any) -> Any:
         return {connector: sorted(sides) for connector, sides in body.items()}
     if name in {"config", "GET /connectors", "all levels"}:
         return type(body).__name__
+    if name == "now the level":
+        found["last_modified"] = "any"  # the worker tells none while the order for all is still on its way to itself
     return found
 
 
