@@ -101,8 +101,12 @@ def test_a_new_link_is_not_ready_because_it_knew_no_topic_when_it_began() -> Non
         blank = dataclasses.replace(
             waiting, partitions=(), engine=copying.engine.model_copy(update={"phase": "starting"})
         )
+        first, *others = waiting.partitions
+        moving = dataclasses.replace(
+            waiting, partitions=(dataclasses.replace(first, source_next=first.source_next + 1), *others)
+        )
         told = []
-        for status in (blank, waiting, await sight.looks.look()):
+        for status in (blank, waiting, moving):
             sight.take(status)
             told.append(list(reasons_against(sight.status, None, tuple(sight.last_looks))))
         return told
