@@ -21,6 +21,9 @@ from tests.switches import IDENTITY, commit_at, log_numbers, produce
 
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.local.cluster import LocalCluster
+from twinlog.sync.checkpoints import Checkpoints
+from twinlog.sync.internal_topics import InternalLog
+from twinlog.wire.connection import Cluster
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
@@ -111,6 +114,8 @@ def test_the_loss_of_a_whole_cluster_with_the_switch_itself_killed_on_the_way(
     commit_at(here, group, topic, 8_000)
     with twinlog_run(ends, tmp_path) as engine:
         ends.await_copied(topic)
+        # A look at groups in the midst of the copying tells what is copied by then; the next one tells the rest.
+        wait_until(lambda: told_position(ends, group), lambda at: at == 8_000, within_s=60, what="a checkpoint")
         for worker in wait_until(lambda: engine.workers("reader"), bool, within_s=30, what="readers"):
             worker.suspend()  # the last two are produced, and known, but not copied
         produce(here, topic, range(9_998, 10_000))
@@ -145,6 +150,22 @@ def test_the_loss_of_a_whole_cluster_with_the_switch_itself_killed_on_the_way(
         assert address.read_text() == here
         # The two were read on neither side, so the group begins there again.
         assert console_read(here, topic, group) == list(range(9_998, 10_100))
+
+
+def told_position(ends: Ends, group: str) -> int | None:
+    """Where a group stands on the source, as the last checkpoint tells."""
+
+    async def read() -> int | None:
+        target = Cluster(ends.link.target_producer, "test")
+        try:
+            topic = ends.link.naming.checkpoints_topic(ends.link.source)
+            checkpoints = Checkpoints(InternalLog(target, topic))
+            await checkpoints.load()
+            return next((told.upstream for (name, _), told in checkpoints.told.items() if name == group), None)
+        finally:
+            await target.close()
+
+    return asyncio.run(read())
 
 
 def known_end(ends: Ends, topic: str) -> int | None:
