@@ -55,7 +55,9 @@ def at_rest(status: dict[str, Any]) -> bool:
 
 
 @pytest.mark.proves("R1", "R2", "R3", "R4", "R7", "R8", "R14")
-def test_a_clean_stop_is_quick_and_the_next_start_continues(make_ends: MakeEnds, tmp_path: Path) -> None:
+def test_a_clean_stop_takes_less_than_ten_seconds_and_the_next_start_continues(
+    make_ends: MakeEnds, tmp_path: Path
+) -> None:
     ends = make_ends(tasks_max="2")
     loads = [
         ends.load(ends.create(codec, 2), 2, compression=codec) for codec in ("none", "gzip", "snappy", "lz4", "zstd")
@@ -80,7 +82,7 @@ def test_a_clean_stop_is_quick_and_the_next_start_continues(make_ends: MakeEnds,
         with loads[-1].in_background(rate=500):
             before = time.monotonic()
             assert engine.stop() == 0
-            assert time.monotonic() - before < 30, "ten, were it alone on the machine"
+            assert time.monotonic() - before < 10
         status = status_of(engine)
         assert (status["exit"], status["state"]) == (1, "STOPPED")
     set_limit(ends, guilty, None)
