@@ -136,6 +136,19 @@ def test_the_range_ends_before_a_batch_that_cannot_be_one(fields: dict[str, int]
     assert chosen.strange.base_offset == 102
 
 
+@pytest.mark.proves("R7")
+@pytest.mark.parametrize("aborted", [[], [(11, 100)]], ids=["plain", "with an aborted transaction"])
+def test_a_selection_ends_where_the_leader_epoch_changes(aborted: list[tuple[int, int]]) -> None:
+    """Otherwise a position inside it would have no certain epoch, and a truncated source could not be recognised."""
+    old = [make_batch([at(100), at(101)]), make_batch([at(102)])]
+    new = rewritten(make_batch([at(103)]).data, leader_epoch=LEADER_EPOCH + 1)
+    chosen = select_batches(memoryview(payload(old) + new), aborted, 100, -1)
+    assert bytes(chosen.payload) == payload(old)
+    assert (chosen.next_offset, chosen.last_epoch, chosen.strange) == (103, LEADER_EPOCH, None)
+    rest = select_batches(memoryview(new), [], 103, LEADER_EPOCH)
+    assert (bytes(rest.payload), rest.next_offset, rest.last_epoch) == (new, 104, LEADER_EPOCH + 1)
+
+
 @pytest.mark.proves("R1", "R2", "R3")
 @given(transaction_logs(), st.sets(st.sampled_from(PRODUCERS)), st.data())
 def test_batches_of_a_link_from_the_target_are_left_out_and_their_offsets_told(

@@ -72,6 +72,8 @@ class World:
     freed: int = 0
 
     def __post_init__(self) -> None:
+        elections = sorted(self.rng.choices(range(len(self.source)), k=self.rng.choice([0, 0, 1, 3])))
+        self.epochs = [sum(at <= index for at in elections) for index in range(len(self.source))]
         self.take_over()
 
     @property
@@ -151,9 +153,11 @@ class World:
         if not rest:
             return
         chosen = rest[: self.rng.choice([1, 1, 2, 5, 25])]
-        parcel = self.parcel_of(chosen)
+        chosen = [made for made in chosen if self.epoch_of(made) == self.epoch_of(chosen[0])]
+        parcel = self.parcel_of(chosen)._replace(epoch=self.epoch_of(chosen[0]))
         if self.rng.random() < 0.2:  # all of it was aborted, or taken by compaction of whole batches
             empty = Parcel(WHERE, self.position, max(self.position, chosen[0].records[0].offset), "data", b"")
+            empty = empty._replace(epoch=self.epoch_at(empty.next))
             self.box.parcels.append(empty)
         self.box.parcels.append(parcel)
         self.enqueued += len(parcel.payload)
@@ -161,6 +165,14 @@ class World:
 
     def parcel_of(self, chosen: list[Made]) -> Parcel:
         return Parcel(WHERE, self.position, chosen[-1].next_offset, "data", payload(chosen))
+
+    def epoch_of(self, batch: Made) -> int:
+        return self.epochs[self.source.index(batch)]
+
+    def epoch_at(self, position: int) -> int:
+        """The leader epoch of the batch before a position, or of the one that it lies in."""
+        before = [made for made in self.source if made.records[0].offset < position]
+        return self.epoch_of(before[-1]) if before else -1
 
     def send(self) -> None:
         out = self.box.next_to_send()
@@ -255,6 +267,7 @@ class World:
         here = [(r.timestamp, r.key, r.value) for r in self.found()]
         assert here[: len(done)] == [(r.timestamp, r.key, r.value) for r in done]
         assert self.saved.records == len(done)
+        assert self.saved.source_epoch == self.epoch_at(self.saved.source_next)
 
     def check_all(self) -> None:
         expected, here = self.expected(), self.found()

@@ -22,6 +22,7 @@ parcels = st.builds(
     st.sampled_from(["data", "begin", "fault", "gap"]),
     st.binary(max_size=200),
     fetched_us=offsets,
+    epoch=st.integers(-1, 2**31 - 1),
     taken_us=st.just(0),
 )
 

@@ -67,6 +67,7 @@ class Outgoing:
 
     piece: Piece | None
     source_next: int
+    epoch: int = -1  # the source's leader epoch before `source_next`
     release: int = 0  # bytes of the parcel that this one, being its last, gives back
     gap: Gap | None = None
     stamped: bytes = b""
@@ -153,7 +154,9 @@ class Outbox:
         while self.parcels and parts[-1].kind in _BATCHES:
             after = self.parcels[0]
             size += len(after.payload)
-            if after.kind not in _BATCHES or after.first != parts[-1].next or size > self.shaper.merge_bytes:
+            if after.kind not in _BATCHES or (after.first, after.epoch) != (parts[-1].next, parts[-1].epoch):
+                break
+            if size > self.shaper.merge_bytes:
                 break
             release = size
             parts.append(self.parcels.popleft())
@@ -200,10 +203,10 @@ class Outbox:
                     self._match(piece, parcel)
             self.shaped_to = max(self.shaped_to, parcel.next)
             if len(self.waiting) == before or self.waiting[-1].source_next < parcel.next:
-                self.waiting.append(Outgoing(None, self.shaped_to))
+                self.waiting.append(Outgoing(None, self.shaped_to, parcel.epoch))
         except PartitionFault as fault:
             self.doom = fault
-            self.waiting.append(Outgoing(None, self.shaped_to))
+            self.waiting.append(Outgoing(None, self.shaped_to, parcel.epoch))
         self.waiting[-1].release += release
         # What lies before `start` was counted when it first came by.
         self.returned += ((max(first, start), behind) for first, behind in left_out if behind > start)
@@ -220,7 +223,7 @@ class Outbox:
             reason=bytes(parcel.payload).decode(),
             at_ms=int(time.time() * 1000),
         )
-        self.waiting.append(Outgoing(None, parcel.next, gap=gap))
+        self.waiting.append(Outgoing(None, parcel.next, parcel.epoch, gap=gap))
 
     def _match(self, piece: Piece, parcel: Parcel) -> None:
         """Queue a piece, unless an older owner already wrote it: then only note where it lies.
@@ -235,12 +238,12 @@ class Outbox:
             piece = pieces.popleft()
             if not self.written:
                 passage = Passage(parcel.fetched_us, parcel.taken_us)
-                self.waiting.append(Outgoing(piece, piece.next_offset, passage=passage))
+                self.waiting.append(Outgoing(piece, piece.next_offset, parcel.epoch, passage=passage))
                 self.shaped_to = piece.next_offset
                 continue
             found = self.written.popleft()
             self._compare(piece, found)
-            self._note_written(piece, found)
+            self._note_written(piece, found, parcel.epoch)
             if piece.records < found.records:
                 self.written.appendleft(found.behind(piece.records))
             elif piece.records > found.records:
@@ -256,12 +259,12 @@ class Outbox:
                 )
                 raise LedgerDisagrees(*self.opened.begin.partition, what)
 
-    def _note_written(self, piece: Piece, found: Written) -> None:
+    def _note_written(self, piece: Piece, found: Written, epoch: int) -> None:
         count = min(piece.records, found.records)
         offsets = piece.offsets if piece.offsets is not None else range(piece.first, piece.first + piece.records)
         part = piece._replace(offsets=offsets[:count], header=piece.header._replace(record_count=count))
         self.shaped_to = offsets[count - 1] + 1
-        self.waiting.append(Outgoing(part, self.shaped_to, progress=Progress.ACKED, target=found.target))
+        self.waiting.append(Outgoing(part, self.shaped_to, epoch, progress=Progress.ACKED, target=found.target))
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -290,7 +293,8 @@ class Outbox:
         if out.gap is not None:
             state.skipped += out.gap.next - out.gap.first
             self.unsaved.append(out.gap)
-        state.source_next = max(state.source_next, out.source_next)
+        if out.source_next > state.source_next:
+            state.source_next, state.source_epoch = out.source_next, out.epoch
         state.returned += self._returned_before(state.source_next)
         if state.phase == "faulted":
             state.phase, state.fault = "copying", None

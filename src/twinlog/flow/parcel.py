@@ -13,6 +13,9 @@ Parcels without batches are notes from the reader to the writer: `begin` (a part
 cannot be read), `gap` (offsets that the source lost and the policy skips), `flush` (nothing: it pushes what is before
 it through Spark, see `row.py`).
 
+All batches of a parcel have one leader epoch of the source, which the ledger keeps beside the position: a source that
+was truncated is recognised by it.
+
 A parcel carries the time at which it was fetched, and gets the time at which the writer has it: both run on one
 machine, so one clock tells both.
 """
@@ -40,6 +43,7 @@ class Parcel(NamedTuple):
     kind: Kind
     payload: bytes | memoryview
     fetched_us: int = 0
+    epoch: int = -1  # leader epoch of the batch before `next`; -1: unknown
     taken_us: int = 0  # not carried: known to the writer only
 
 
@@ -56,12 +60,13 @@ def data_parcel(
     returned: Ranges,
     *,
     fetched_us: int = 0,
+    epoch: int = -1,
 ) -> Parcel:
     """Batches, and the offsets of those that were left out because they came from the target."""
     if not returned:
-        return Parcel(partition, first, next_offset, "data", payload, fetched_us)
+        return Parcel(partition, first, next_offset, "data", payload, fetched_us, epoch)
     head = _COUNT.pack(len(returned)), *(_RANGE.pack(*part) for part in returned)
-    return Parcel(partition, first, next_offset, "returned", b"".join((*head, payload)), fetched_us)
+    return Parcel(partition, first, next_offset, "returned", b"".join((*head, payload)), fetched_us, epoch)
 
 
 def unwrap(parcel: Parcel) -> tuple[Parcel, Ranges]:

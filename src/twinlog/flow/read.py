@@ -281,6 +281,8 @@ class Reader:
             state = None
         offset = state.source_next if state else topic.origins[partition.partition]
         position = FetchPosition(topic.source_id, offset, max_bytes=self.link.fetch.partition_max_bytes)
+        if state is not None:
+            position.last_epoch = state.source_epoch  # the broker says so when its log no longer has that epoch there
         self.reading[partition] = Reading(topic, position)
         ledger = 1 + shard_of(partition, self.plan.shard_count)
         note = {
@@ -438,7 +440,7 @@ class Reader:
         first, position.offset, position.last_epoch = position.offset, chosen.next_offset, chosen.last_epoch
         if chosen.next_offset > first:
             kept = (first, chosen.next_offset, chosen.payload, chosen.returned)
-            self.out.put(data_parcel(part.partition, *kept, fetched_us=fetched_us))
+            self.out.put(data_parcel(part.partition, *kept, fetched_us=fetched_us, epoch=chosen.last_epoch))
         if chosen.strange is not None:
             problem = f"magic {chosen.strange.magic} with length {chosen.strange.length} is not a batch"
             self._fault(part.partition, CorruptBatch(*part.partition, chosen.strange.base_offset, problem))
@@ -487,7 +489,7 @@ class Reader:
             else:
                 self.out.put(Parcel(partition, wanted, earliest, "gap", str(gap).encode()))
                 self.out.put(FLUSH)
-                reading.position.offset = earliest
+                reading.position.offset, reading.position.last_epoch = earliest, -1
 
 
 def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Iterator[Row]:

@@ -31,7 +31,7 @@ LARGE: Final = 262_144
 """Bytes from which on a parcel travels alone, uncopied."""
 _KINDS: Final[tuple[Kind, ...]] = ("data", "returned", "begin", "fault", "gap", "flush")
 _CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
-_HEAD: Final = struct.Struct(">BHiqqqI")
+_HEAD: Final = struct.Struct(">BHiqqqiI")
 
 
 class Row(NamedTuple):
@@ -54,8 +54,8 @@ def pack(parcels: Sequence[Parcel]) -> Row:
 
 def _head(parcel: Parcel) -> bytes:
     topic = parcel.partition.topic.encode()
-    offsets = (parcel.partition.partition, parcel.first, parcel.next)
-    return _HEAD.pack(_CODES[parcel.kind], len(topic), *offsets, parcel.fetched_us, len(parcel.payload)) + topic
+    place = (parcel.partition.partition, parcel.first, parcel.next, parcel.fetched_us, parcel.epoch)
+    return _HEAD.pack(_CODES[parcel.kind], len(topic), *place, len(parcel.payload)) + topic
 
 
 def unpack(row: Row) -> list[Parcel]:
@@ -73,12 +73,13 @@ def unpack(row: Row) -> list[Parcel]:
 
 def _parcel(view: memoryview, at: int, taken_us: int) -> tuple[Parcel, int]:
     """The parcel whose head is here, with what follows it as its payload; and where that ends."""
-    kind, name, number, first, next_offset, fetched_us, size = _HEAD.unpack_from(view, at)
+    kind, name, number, first, next_offset, fetched_us, epoch, size = _HEAD.unpack_from(view, at)
     topic = at + _HEAD.size
     payload = topic + name
     partition = TopicPartition(str(view[topic:payload], "utf-8"), number)
     behind = payload + size
-    return Parcel(partition, first, next_offset, _KINDS[kind], view[payload:behind], fetched_us, taken_us), behind
+    known = (fetched_us, epoch, taken_us)
+    return Parcel(partition, first, next_offset, _KINDS[kind], view[payload:behind], *known), behind
 
 
 def to_arrow(row: Row) -> pa.RecordBatch:

@@ -133,6 +133,7 @@ class PartitionState(_Entry):
     source_next: int  # … and ends here: everything before is copied or deliberately not
     target_next: int
     producer_id: int
+    source_epoch: int = -1  # leader epoch of the batch before `source_next`; -1: unknown (older ledgers)
     records: int = 0  # copied since the beginning
     bytes: int = 0
     skipped: int = 0  # offsets in gaps

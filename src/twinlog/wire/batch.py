@@ -133,7 +133,7 @@ def scan_plain(buffer: bytes | memoryview, position: int, producers: Container[i
     """Find how far the buffer holds only v2 batches outside of transactions, from `position` on; builds no headers.
 
     What a fetch brings is nearly always just that, and with tiny batches the headers would cost more than the rest.
-    With `producers` the stretch ends before a batch of anybody else.
+    With `producers` the stretch ends before a batch of anybody else. It ends where the leader epoch changes, too.
     """
     at, size = 0, len(buffer)
     next_offset, epoch = position, -1
@@ -142,6 +142,7 @@ def scan_plain(buffer: bytes | memoryview, position: int, producers: Container[i
         base, length, leader_epoch, magic, attributes, delta, producer = unpack(buffer, at)
         end = at + LOG_OVERHEAD + length
         special = magic != 2 or length < HEADER_BYTES - LOG_OVERHEAD or attributes & _MARKED
+        special = special or (leader_epoch != epoch and at)
         if special or base < next_offset or delta < 0 or (producers is not None and producer not in producers):
             return PlainStretch(at, next_offset, epoch, is_all=False)
         if end > size:

@@ -4,6 +4,9 @@ target. Pure, hot.
 The broker lists the aborted transactions that touch a fetched range as (producer id, first offset). Batches are met in
 offset order: a transaction becomes active in the list when we reach its first offset, and ends at its abort marker.
 
+A selection holds batches of one leader epoch only, so that every position inside it has one (R7): what lies behind an
+election is fetched again. Elections are rare.
+
 Whose batches came from the target is a matter of producer ids (`Stamps`). Nothing of a buffer is taken while one of its
 producers is unknown: the caller finds out who it is and asks again, so that no batch slips through (R2).
 """
@@ -55,6 +58,9 @@ def select_batches(
         if not header.is_readable:
             strange = header
             break
+        its_epoch = header.leader_epoch if header.magic == 2 else -1
+        if at and its_epoch != epoch:
+            break
         while coming and coming[-1][1] < header.next_offset:
             active.add(coming.pop()[0])
         if header.magic != 2:  # older than transactions
@@ -72,7 +78,7 @@ def select_batches(
             if stamps is not None and header.producer_id not in stamps.copied:
                 unknown.add(header.producer_id)
         next_offset = max(next_offset, header.next_offset)
-        epoch = header.leader_epoch if header.magic == 2 else -1
+        epoch = its_epoch
     if unknown:
         return Selected(b"", position, before, None, unknown=frozenset(unknown))
     return Selected(_join(records, kept, whole), next_offset, epoch, strange, tuple(returned))
