@@ -17,6 +17,8 @@ from twinlog.local.cluster import LocalCluster
 from twinlog.model.mirrormaker import Heartbeat
 from twinlog.model.naming import HEARTBEATS
 
+OLDER_KAFKA = "3.9.2"
+"""The newest release before 4.0: no produce by topic id, transactions of the first kind."""
 PATIENCE_S = 150.0
 """For a broker to start on a machine that has much else to do."""
 _HEARTBEATS = 120

@@ -15,11 +15,13 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.conftest import OLDER_KAFKA
 from tests.load.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.errors import BrokerNotReady, UsageError
 from twinlog.local.cluster import LocalCluster
+from twinlog.local.jars import KAFKA_VERSION
 from twinlog.local.security import HOST
 from twinlog.surface.cli.local import app
 
@@ -150,6 +152,21 @@ def test_three_brokers_go_on_without_any_one_of_them(make_cluster: MakeCluster) 
         _produce(cluster, "orders", b"%d" % number)
         broker.start()
     assert _values(cluster, "orders", 3) == [b"0", b"1", b"2"]
+
+
+def test_a_cluster_of_an_older_kafka_is_upgraded_in_place(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster(kafka=OLDER_KAFKA)
+    (broker,) = cluster.brokers
+    _create_topic(cluster, "orders")
+    _produce(cluster, "orders", b"before")
+    assert LocalCluster.load(cluster.folder).brokers[0].kafka == OLDER_KAFKA
+
+    broker.kafka = KAFKA_VERSION
+    broker.restart()
+    _produce(cluster, "orders", b"after")
+    assert _values(cluster, "orders", 2) == [b"before", b"after"]
+    log = broker.log.read_text()
+    assert log.index(f"Kafka version: {OLDER_KAFKA}") < log.index(f"Kafka version: {KAFKA_VERSION}")
 
 
 def test_a_broker_that_cannot_start_shows_the_end_of_its_log(tmp_path: Path) -> None:

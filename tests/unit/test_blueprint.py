@@ -33,7 +33,7 @@ def test_a_blueprint_survives_its_file(
     brokers: int, secure: bool, settings: dict[str, str], options: list[str], ports: dict[int, int]
 ) -> None:
     drawn = dataclasses.replace(
-        draw_blueprint("east", brokers, secure=secure),
+        draw_blueprint("east", brokers, secure=secure, kafka="3.9.2", features={"transaction.version": 1}),
         settings=settings,
         java_options=tuple(options),
         advertised_ports=ports,

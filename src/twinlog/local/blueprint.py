@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from twinlog.local.jars import KAFKA_VERSION
 from twinlog.local.security import HOST, SecureFiles, broker_security
 
 # Below the range from which the kernel takes ports of outgoing connections: nobody's connection can be in the way of
@@ -51,6 +52,10 @@ class Blueprint:
     settings: Mapping[str, str] = field(default_factory=dict)
     java_options: tuple[str, ...] = ()
     advertised_ports: Mapping[int, int] = field(default_factory=dict)
+    # The Kafka version that formats the log folders and runs the brokers, and the levels of features that are not the
+    # version's own defaults.
+    kafka: str = KAFKA_VERSION
+    features: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """Return the text of `cluster.json`."""
@@ -80,7 +85,9 @@ class Blueprint:
         return self.advertised_ports.get(node.node_id, node.client_port)
 
 
-def draw_blueprint(name: str, brokers: int, *, secure: bool) -> Blueprint:
+def draw_blueprint(
+    name: str, brokers: int, *, secure: bool, kafka: str = KAFKA_VERSION, features: Mapping[str, int] | None = None
+) -> Blueprint:
     """Draw ids and free ports for a new cluster."""
     controllers = 3 if brokers >= 3 else 1
     ports = iter(free_ports((3 if secure else 2) * brokers + controllers))
@@ -94,7 +101,9 @@ def draw_blueprint(name: str, brokers: int, *, secure: bool) -> Blueprint:
         )
         for number in range(1, brokers + 1)
     )
-    return Blueprint(name=name, cluster_id=draw_id(), secure=secure, nodes=nodes)
+    return Blueprint(
+        name=name, cluster_id=draw_id(), secure=secure, nodes=nodes, kafka=kafka, features=dict(features or {})
+    )
 
 
 def draw_id() -> str:

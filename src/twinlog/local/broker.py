@@ -17,7 +17,7 @@ from twinlog.errors import BrokerNotReady
 from twinlog.local.archive import adopt_recording, archive_options, archive_path
 from twinlog.local.blueprint import Node
 from twinlog.local.folders import log_tail, write_atomically
-from twinlog.local.jars import KAFKA, class_path, resolve
+from twinlog.local.jars import KAFKA_VERSION, JarSet, class_path, kafka_jars, resolve
 from twinlog.local.java import find_java
 from twinlog.local.process import command_line, lives
 from twinlog.local.security import HOST
@@ -46,9 +46,12 @@ class Broker:
         properties: Mapping[str, str],
         java_options: tuple[str, ...] = (),
         *,
+        kafka: str = KAFKA_VERSION,
         detached: bool = False,
     ) -> None:
         self.cluster = cluster
+        # Its Kafka version. Another one is run from the next start on: a test upgrades a cluster broker by broker.
+        self.kafka = kafka
         self.node_id = node.node_id
         self.port = node.client_port
         self.folder = folder
@@ -68,6 +71,10 @@ class Broker:
     def address(self) -> str:
         """Return host and port of the client listener itself, whatever is advertised."""
         return f"{HOST}:{self.port}"
+
+    @property
+    def _jars(self) -> JarSet:
+        return kafka_jars(self.kafka)
 
     @property
     def pid(self) -> int | None:
@@ -118,11 +125,11 @@ class Broker:
             # C1 and the serial collector: a broker on a laptop is short-lived and small.
             *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
             "-XX:+ExitOnOutOfMemoryError",
-            *archive_options(runtime, archive_path(runtime, KAFKA), self._recording),
+            *archive_options(runtime, archive_path(runtime, self._jars), self._recording),
             "-Dorg.slf4j.simpleLogger.showDateTime=true",
             "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS",
             *self._java_options,
-            *("-cp", class_path(resolve(KAFKA)), "kafka.Kafka", str(self._settings_file)),
+            *("-cp", class_path(resolve(self._jars)), "kafka.Kafka", str(self._settings_file)),
         ]
         with self.log.open("ab") as log:
             self._log_start = log.tell()
@@ -171,7 +178,7 @@ class Broker:
         """Wait for the end that `begin_stop` asked for, and kill when patience ends: the log is sound either way."""
         recorded = self._recording.exists() or self._records()
         if self._gone_within(_RECORDING_SECONDS if recorded else patience):
-            adopt_recording(self._recording, archive_path(find_java(), KAFKA))
+            adopt_recording(self._recording, archive_path(find_java(), self._jars))
             self._let_go()
         else:
             self.kill()

@@ -1,4 +1,4 @@
-"""A Kafka cluster (KRaft, 4.3.1) of local processes, with a folder in which it survives between runs.
+"""A Kafka cluster (KRaft) of local processes, with a folder in which it survives between runs.
 
     folder/cluster.json      what it is                      folder/broker-N/server.properties   made at each start
     folder/admin.properties  for Kafka's own tools           folder/broker-N/data/               the log
@@ -27,6 +27,7 @@ from twinlog.local.blueprint import Blueprint, broker_properties, draw_blueprint
 from twinlog.local.broker import READY_SECONDS, STOP_SECONDS, Broker
 from twinlog.local.certificates import write_certificates
 from twinlog.local.folders import write_atomically
+from twinlog.local.jars import KAFKA_VERSION
 from twinlog.local.security import ADMIN, USERS, SecureFiles, Way, broker_java_options, client_security
 from twinlog.local.storage import format_nodes
 from twinlog.local.tokens import write_token_key
@@ -37,8 +38,9 @@ _STOP_WITHOUT_QUORUM_SECONDS = 4.0
 class LocalCluster:
     """One cluster. Ports are known as soon as the object exists; processes run between `start` and `stop`.
 
-    A folder that holds a cluster gives its ports, ids, passwords and data; `settings`, `java_options` and
-    `advertised_ports` are taken anew. Unless `detached`, the brokers end with this Python process.
+    A folder that holds a cluster gives its ports, ids, passwords and data; `settings`, `java_options`, `kafka` and
+    `advertised_ports` are taken anew. `features` count only when the log folders are formatted. Unless `detached`, the
+    brokers end with this Python process.
     """
 
     def __init__(
@@ -51,10 +53,14 @@ class LocalCluster:
         *,
         java_options: Sequence[str] = (),
         advertised_ports: Mapping[int, int] | None = None,
+        kafka: str = KAFKA_VERSION,
+        features: Mapping[str, int] | None = None,
         detached: bool = False,
     ) -> None:
         self.folder = folder.absolute()
-        blueprint = _read_blueprint(self.folder) or draw_blueprint(name, brokers, secure=secure)
+        blueprint = _read_blueprint(self.folder) or draw_blueprint(
+            name, brokers, secure=secure, kafka=kafka, features=features
+        )
         if (blueprint.name, len(blueprint.nodes), blueprint.secure) != (name, brokers, secure):
             raise UsageError(
                 problem=f"{self.folder}: holds the cluster {blueprint.name} (brokers: {len(blueprint.nodes)}, "
@@ -65,6 +71,7 @@ class LocalCluster:
             settings=dict(settings or {}),
             java_options=tuple(java_options),
             advertised_ports=dict(advertised_ports or {}),
+            kafka=kafka,
         )
         self._blueprint = blueprint
         self.name = name
@@ -78,6 +85,7 @@ class LocalCluster:
                 self.folder / f"broker-{node.node_id}",
                 broker_properties(blueprint, node, self._data(node.node_id), self.files),
                 (*blueprint.java_options, *(broker_java_options(self.files) if secure else ())),
+                kafka=kafka,
                 detached=detached,
             )
             for node in blueprint.nodes
@@ -97,6 +105,8 @@ class LocalCluster:
             found.settings,
             java_options=found.java_options,
             advertised_ports=found.advertised_ports,
+            kafka=found.kafka,
+            features=found.features,
             detached=True,
         )
 

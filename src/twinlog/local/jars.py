@@ -54,20 +54,27 @@ class JarSet:
         return f"{self.name}-{hashlib.sha256(repr(self.modules).encode()).hexdigest()[:12]}"
 
 
-_BROKER = (
-    Module("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
-    # The console tools. With all they depend on they would bring a web server; the commands we run do without.
-    Module("org.apache.kafka", "kafka-tools", KAFKA_VERSION, alone=True),
-    # Prints the broker's log to its standard error, from where we read it.
-    Module("org.slf4j", "slf4j-simple", "1.7.36"),
-)
-KAFKA = JarSet("kafka", _BROKER)
-"""Broker and command-line tools."""
+def kafka_jars(version: str) -> JarSet:
+    """Return broker and command-line tools of one Kafka version."""
+    return JarSet(
+        "kafka",
+        (
+            Module("org.apache.kafka", "kafka_2.13", version),
+            # The console tools. With all they depend on they would bring a web server; the commands we run do without.
+            Module("org.apache.kafka", "kafka-tools", version, alone=True),
+            # Prints the broker's log to its standard error, from where we read it.
+            Module("org.slf4j", "slf4j-simple", "1.7.36"),
+        ),
+    )
+
+
+KAFKA = kafka_jars(KAFKA_VERSION)
+"""Broker and command-line tools of the version that runs unless another one is asked for."""
 
 CONNECT_MIRROR = JarSet(
     "connect-mirror",
     (
-        *_BROKER,
+        *KAFKA.modules,
         Module("org.apache.kafka", "connect-mirror", KAFKA_VERSION),
         Module("org.apache.kafka", "connect-mirror-client", KAFKA_VERSION),
         Module("org.apache.kafka", "connect-runtime", KAFKA_VERSION),

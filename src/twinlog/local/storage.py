@@ -2,7 +2,7 @@
 
 What differs between nodes is a four-line `meta.properties`, written here. What the tool decides (feature levels, SCRAM
 users) is one file, `bootstrap.checkpoint`, the same for all nodes of a cluster; and, without users, the same for all
-clusters, so that one is made once per machine.
+clusters of a Kafka version and its features, so that one is made once per machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Literal
 from twinlog.errors import BrokerNotReady
 from twinlog.local.blueprint import Blueprint, draw_id
 from twinlog.local.folders import cache_folder, write_atomically
-from twinlog.local.jars import KAFKA, class_path, resolve
+from twinlog.local.jars import class_path, kafka_jars, resolve
 from twinlog.local.java import find_java
 from twinlog.local.security import HOST
 
@@ -38,7 +38,8 @@ def format_nodes(blueprint: Blueprint, data_folders: Mapping[int, Path], users: 
         checkpoint = _checkpoint_for(blueprint, users, Path(workplace))
         for node_id, data in empty.items():
             data.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(checkpoint, data / _CHECKPOINT)
+            if checkpoint.exists():  # Kafka before 3.3 has no features to write down
+                shutil.copyfile(checkpoint, data / _CHECKPOINT)
             # Written last: with it the folder counts as formatted.
             write_atomically(
                 data / "meta.properties",
@@ -59,9 +60,12 @@ def scram_argument(user: str, password: str, bits: Literal[256, 512] = 512) -> s
 def _checkpoint_for(blueprint: Blueprint, users: Mapping[str, str], workplace: Path) -> Path:
     if users:
         return _run_storage_tool(blueprint, users, workplace)
-    shared = cache_folder() / "format" / f"{KAFKA.key}.checkpoint"
+    features = "".join(f"-{name}={level}" for name, level in sorted(blueprint.features.items()))
+    shared = cache_folder() / "format" / f"{kafka_jars(blueprint.kafka).key}{features}.checkpoint"
     if not shared.exists():
         made = _run_storage_tool(blueprint, users, workplace)
+        if not made.exists():
+            return made
         shared.parent.mkdir(parents=True, exist_ok=True)
         # Copied beside its place and moved: another process never sees half of it.
         unfinished = shared.with_name(f".{shared.name}.{os.getpid()}")
@@ -78,8 +82,11 @@ def _run_storage_tool(blueprint: Blueprint, users: Mapping[str, str], workplace:
         f"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT\nlog.dirs={data}\n",
         encoding="utf-8",
     )
-    command = [str(find_java().java), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", class_path(resolve(KAFKA))]
+    jars = class_path(resolve(kafka_jars(blueprint.kafka)))
+    command = [str(find_java().java), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", jars]
     command += ["kafka.tools.StorageTool", "format", "-t", blueprint.cluster_id, "-c", str(settings)]
+    for feature, level in sorted(blueprint.features.items()):
+        command += ["--feature", f"{feature}={level}"]
     for user, password in users.items():
         command += ["--add-scram", scram_argument(user, password, 256)]
         command += ["--add-scram", scram_argument(user, password, 512)]

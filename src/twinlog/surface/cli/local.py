@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,14 +96,15 @@ def _start_of(cluster: LocalCluster) -> str:
 
 def start_clusters(clusters: Sequence[LocalCluster]) -> None:
     """Start all side by side with progress on stderr; if one does not come up, the new ones are stopped again."""
-    from twinlog.local.jars import KAFKA, KAFKA_VERSION, resolve
+    from twinlog.local.jars import kafka_jars, resolve
     from twinlog.surface.cli.progress import bars
 
     idle = [cluster for cluster in clusters if not cluster.running]
     with bars(stay=True) as progress:
-        jars = progress.add_task(f"Kafka {KAFKA_VERSION}", total=1, detail="")
-        resolve(KAFKA, lambda step: _show_jars(progress, jars, step))
-        progress.update(jars, total=1, completed=1, detail="ready")
+        for version in sorted({broker.kafka for cluster in clusters for broker in cluster.brokers}):
+            jars = progress.add_task(f"Kafka {version}", total=1, detail="")
+            resolve(kafka_jars(version), partial(_show_jars, progress, jars))
+            progress.update(jars, total=1, completed=1, detail="ready")
         tasks = {c.name: progress.add_task(c.name, total=len(c.brokers), detail="starting") for c in clusters}
         try:
             for cluster in idle:
