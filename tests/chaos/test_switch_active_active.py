@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.settings import LinkSettings
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.verify_report import VerifyReport
+from twinlog.model.wanted import Wanted
 from twinlog.sync.ends import LinkEnds
 
 SETTINGS = {"replication_policy_class": IDENTITY, "switch_grace_seconds": "0"}
@@ -26,7 +28,7 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 def verified(link: LinkSettings, topic: str) -> VerifyReport:
     """What `twinlog verify` says of one topic of a link."""
     ends = LinkEnds.of(link)
-    wish = VerifyWish(wanted=lambda name: name == topic)
+    wish = VerifyWish(Wanted("topics", re.escape(topic)))
     plan = Planner(link, ends.source, ends.target).plan(wish)
     report = VerifyReport(link.name, str(wish), 0, sample=wish.sample, excluded=plan.excluded)
     report.take(compare_all(link, plan.chunks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,9 @@ from tests.switches import commit_at, produce
 from tests.threads import engine_running
 from typer.testing import CliRunner
 
+from twinlog.errors import SelectionEmpty
+from twinlog.ledger.reading import read_ledger
+from twinlog.ledger.view import LedgerView
 from twinlog.model.naming import DRILL_PREFIX
 from twinlog.surface.cli.main import app
 
@@ -31,6 +35,31 @@ def drill(ends: Ends, folder: Path, *arguments: str) -> tuple[int, dict[str, Any
     )
     assert answer.stdout.startswith("{"), answer.output
     return answer.exit_code, json.loads(answer.stdout)
+
+
+@pytest.mark.proves("R5")
+def test_a_group_ahead_of_the_copy_passes_though_the_copy_goes_on_meanwhile(
+    make_ends: Callable[..., Ends], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = make_ends()
+    here, topic, group = ends.source_cluster.bootstrap_servers, ends.create("orders"), f"g{ends.alias}"
+    ends.set(groups=group)
+    produce(here, topic, range(100))
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied()
+        then = asyncio.run(read_ledger(ends.link))
+        produce(here, topic, range(20))
+        commit_at(here, group, topic, 115)
+        ends.await_copied()
+
+        async def ledger_of_then(_: object) -> LedgerView:
+            return then
+
+        # The position is translated while the copy ends at 100; the copy reaches 120 before the shadow reads.
+        monkeypatch.setattr("twinlog.sync.group_report.read_ledger", ledger_of_then)
+        code, found = drill(ends, tmp_path, "--shadow")
+    assert (code, found["verdict"], found["failures"], found["remarks"]) == (0, "passed", [], [])
+    assert found["facts"]["records_compared"] == 5  # 115..119, behind what the group had read
 
 
 def drill_groups(ends: Ends) -> list[str]:
@@ -65,6 +94,20 @@ def test_shadows_of_groups_start_where_these_stopped_and_the_reports_are_chained
         code, remarked = drill(ends, tmp_path, "--shadow", "--groups", group)
         assert (code, remarked["verdict"]) == (0, "passed with remarks")
         assert remarked["remarks"] == [f"{group}: {topic}-0: 1 of the records it reads were not written by this link"]
+
+        reports_before = (tmp_path / "drills.jsonl").read_text()
+        for arguments in (
+            ["drill", "--shadow", "--groups", f"{group[:-1]}", "--report", str(tmp_path / "drills.jsonl")],
+            ["rpo", "--topics", topic[:-1]],
+            ["diff", "--topic", topic[:-1]],
+            ["groups", "--group", group[:-1]],
+            ["verify", "--topics", topic[:-1]],
+        ):
+            command, *rest = arguments
+            answer = CliRunner().invoke(app, [command, ends.link.name, "-c", str(ends.write_file(tmp_path)), *rest])
+            assert isinstance(answer.exception, SelectionEmpty), (arguments, answer.output)
+            assert {"drill": group, "groups": group}.get(command, topic) in str(answer.exception)
+        assert (tmp_path / "drills.jsonl").read_text() == reports_before  # a drill of nothing is no evidence
 
         code, paper = drill(ends, tmp_path, "--paper")
         assert "failover-planned" in paper["facts"]

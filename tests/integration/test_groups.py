@@ -19,7 +19,7 @@ from tests.threads import ThreadedEngine, engine_running
 from typer.testing import CliRunner, Result
 
 from twinlog.config.resolve import resolve
-from twinlog.errors import GroupUnknown, PositionUnknown
+from twinlog.errors import PositionUnknown, SelectionEmpty
 from twinlog.kafka.admin import TopicOrder
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.ledger import ChoreNote
@@ -164,7 +164,7 @@ def check_commands(ends: Ends, folder: Path, name: str, group: str) -> None:
     assert rows[ends.name("lost"), unmirrored]["reason"] == "the topic is not mirrored by this link"
     table = CliRunner().invoke(app, ["groups", link, "-c", file, "--group", ".*lost"])
     assert (table.exit_code, group in table.output) == (0, False)
-    assert isinstance(CliRunner().invoke(app, ["groups", link, "-c", file, "-g", "x"]).exception, GroupUnknown)
+    assert isinstance(CliRunner().invoke(app, ["groups", link, "-c", file, "-g", "x"]).exception, SelectionEmpty)
 
     def translated(topic: str, partition: int, offset: int, *more: str) -> Result:
         where = ["--topic", topic, "--partition", str(partition), "--offset", str(offset)]

@@ -103,8 +103,17 @@ def test_a_shadow_drill_fails_on_a_group_that_would_not_go_on_where_it_stopped()
     assert found.failures == [bad.says()]
 
 
-def test_a_shadow_drill_without_any_group_measures_no_recovery() -> None:
-    assert shadow_outcome(ShadowResult()).rto_seconds is None
+def test_a_shadow_drill_that_tried_nothing_failed_and_measured_no_recovery() -> None:
+    nothing = shadow_outcome(ShadowResult(findings=["g: orders-0: no place on the target"]))
+    assert (nothing.verdict, nothing.rto_seconds) == ("failed", None)
+    assert not ShadowResult().passed
+
+
+def test_a_paper_drill_shows_its_readiness_in_percent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = paper_outcome({}, [diagnosis("one", "ok"), diagnosis("two", "warn")])
+    report = Reports(tmp_path / "drills.jsonl").append(report_of(outcome, "A->B", None, Objectives(()), 0))
+    _print(report, tmp_path / "drills.jsonl", Output.TABLE)
+    assert "readiness: 50% (1 of 2 checks are in order)" in capsys.readouterr().out
 
 
 @pytest.mark.proves("R7")

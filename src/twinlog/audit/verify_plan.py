@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.errors import ClusterError, TopicUnknown
@@ -26,6 +26,7 @@ from twinlog.model.start import AtTime
 from twinlog.model.topics import TopicFacts
 from twinlog.model.verification import Chunk, Lineage
 from twinlog.model.verify_plan import CHUNK_BYTES, SAMPLE_BYTES, Excluded, PartitionFacts, chunks_of, sampled
+from twinlog.model.wanted import Wanted
 
 _WRITERS_WITHIN_S = 30.0
 _WHOLE = 1 << 62
@@ -44,18 +45,20 @@ class AtOffset:
 Bound: TypeAlias = AtOffset | AtTime
 
 
+_ALL_TOPICS: Final = Wanted("topics")
+
+
 @dataclass(frozen=True)
 class VerifyWish:
     """What is to be compared; without limits, everything that is copied."""
 
-    wanted: Callable[[str], bool] = lambda _: True  # by the source topic's name
-    words: str = "all topics"
+    wanted: Wanted = _ALL_TOPICS  # by the source topic's name
     first: Bound | None = None
     after: Bound | None = None
     sample: float | None = None
 
     def __str__(self) -> str:
-        parts = [self.words]
+        parts = ["all topics" if self.wanted.expression is None else f"topics {self.wanted.expression}"]
         parts += [f"{word} {bound}" for word, bound in (("from", self.first), ("to", self.after)) if bound is not None]
         parts += [f"a sample of {self.sample:.2%}"] if self.sample is not None else []
         return ", ".join(parts)
@@ -83,9 +86,12 @@ class Planner:
     target: ClusterAdmin
 
     def plan(self, wish: VerifyWish) -> VerifyPlan:
-        """Everything that is wished for."""
+        """Everything that is wished for. Raises SelectionEmpty when an expression matches no topic of the link."""
         plan = VerifyPlan()
-        facts = self._facts(asyncio.run(fetch_ledger(self.link)), wish.wanted, plan.excluded)
+        view = asyncio.run(fetch_ledger(self.link))
+        if wish.wanted.expression is not None:
+            wish.wanted.among(view.roster, f"the topics that {self.link.name} mirrors")
+        facts = self._facts(view, wish.wanted, plan.excluded)
         firsts, afters = self._bound(wish.first, facts), self._bound(wish.after, facts)
         size = CHUNK_BYTES if wish.sample is None else SAMPLE_BYTES
         for one in facts:

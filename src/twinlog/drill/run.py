@@ -15,7 +15,7 @@ from twinlog.drill.outcome import DrillOutcome, Kind, memo_body, report_of
 from twinlog.drill.paper import paper_outcome
 from twinlog.drill.reports import Reports
 from twinlog.drill.shadow import ShadowResult, run_shadow
-from twinlog.errors import SwitchRefused, TwinlogError
+from twinlog.errors import SelectionEmpty, SwitchRefused, TwinlogError
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.evidence import CHORE, LAST
@@ -23,6 +23,7 @@ from twinlog.model.health import LinkStatus
 from twinlog.model.ledger import Memo
 from twinlog.model.switch import Command
 from twinlog.model.switch_plan import Plan
+from twinlog.model.wanted import Wanted
 from twinlog.recovery.switching import Switching
 from twinlog.sync.ends import LinkEnds
 from twinlog.wire.connection import Cluster
@@ -30,6 +31,7 @@ from twinlog.wire.connection import Cluster
 Look = Callable[[], Awaitable[tuple[LinkStatus, LedgerView]]]
 Canary = Callable[[], Awaitable[DrillOutcome]]
 _COMMANDS: Final[tuple[Command, ...]] = ("failover-planned", "failover-unplanned")
+_ALL_GROUPS: Final = Wanted("groups")
 _NAMED: Final = 20
 _NOTE_WITHIN_S: Final = 10.0
 
@@ -45,8 +47,11 @@ class Drills:
     reports: Reports
     say: Callable[[str], None] = lambda _: None
 
-    async def run(self, kind: Kind, wanted: Callable[[str], bool] = lambda _: True, limit: int = 200) -> dict[str, Any]:
-        """Run one drill to its end and keep the report; returns it."""
+    async def run(self, kind: Kind, wanted: Wanted = _ALL_GROUPS, limit: int = 200) -> dict[str, Any]:
+        """Run one drill to its end and keep the report; returns it.
+
+        Raises SelectionEmpty when there is nothing to try: a drill of nothing is no evidence, neither good nor bad.
+        """
         link = self.pair.link
         began_ms = int(time.time() * 1000)
         exposure = None
@@ -54,6 +59,8 @@ class Drills:
             status, _ = await self.look()
             exposure = status.exposure
             outcome = await self._rehearse(kind, wanted, limit)
+        except SelectionEmpty:
+            raise
         except TwinlogError as error:
             # A rehearsal that cannot even begin is the most valuable of all: it is evidence too.
             outcome = DrillOutcome(kind, [f"it could not be carried out: {error}"])
@@ -63,7 +70,7 @@ class Drills:
         await self._note(report)
         return report
 
-    async def _rehearse(self, kind: Kind, wanted: Callable[[str], bool], limit: int) -> DrillOutcome:
+    async def _rehearse(self, kind: Kind, wanted: Wanted, limit: int) -> DrillOutcome:
         match kind:
             case "paper":
                 return await self._paper()
@@ -109,6 +116,8 @@ def shadow_outcome(result: ShadowResult) -> DrillOutcome:
     outcome = DrillOutcome("shadow")
     bad = [verdict for verdict in result.verdicts if not verdict.passed]
     outcome.failures = [verdict.says() for verdict in bad]
+    if not result.verdicts:
+        outcome.failures.append("no position of any group could be tried on the target")
     outcome.remarks = list(result.findings)
     outcome.remarks += [
         f"{verdict.group}: {verdict.source}: {verdict.foreign:,} of the records it reads were not written by this link"

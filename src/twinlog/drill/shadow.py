@@ -11,27 +11,30 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.errors import ClusterError, TwinlogError
+from twinlog.errors import ClusterError, SelectionEmpty, TwinlogError
 from twinlog.kafka.shadow_group import delete_groups, read_as_group
 from twinlog.kafka.spans import Span, read_spans
 from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
-from twinlog.model.group_positions import Standing
+from twinlog.model.group_positions import Remark, Standing
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import DRILL_PREFIX
 from twinlog.model.partition_map import PartitionMap
 from twinlog.model.shadow import ShadowVerdict, Window, judge_shadow
+from twinlog.model.translation import AtOrBefore
+from twinlog.model.wanted import Wanted
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.group_report import report_groups
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
 
 _WITHIN_S: Final = 60.0
+_NAMED: Final = 5
 
 
 @dataclass
@@ -46,7 +49,7 @@ class ShadowResult:
     @property
     def passed(self) -> bool:
         """Whether every group would go on exactly where it stopped."""
-        return all(verdict.passed for verdict in self.verdicts) and not self.findings
+        return bool(self.verdicts) and all(verdict.passed for verdict in self.verdicts) and not self.findings
 
     @property
     def seconds(self) -> float:
@@ -54,12 +57,20 @@ class ShadowResult:
         return sum(seconds for _, seconds in self.steps)
 
 
-async def run_shadow(ends: LinkEnds, wanted: Callable[[str], bool], limit: int) -> ShadowResult:
-    """Try every group; `limit` is how many offsets of each partition are read and compared."""
+async def run_shadow(ends: LinkEnds, wanted: Wanted, limit: int) -> ShadowResult:
+    """Try every group; `limit` is how many offsets of each partition are read and compared.
+
+    Raises SelectionEmpty when no group is chosen, or none of them has a position in a mirrored topic.
+    """
     result = ShadowResult()
     began = time.monotonic()
     report = await report_groups(ends, lambda name: wanted(name) and not name.startswith(DRILL_PREFIX))
+    things = f"the groups that {ends.link.name} selects on {ends.link.source}"
+    chosen = wanted.among((name for name in report.known if not name.startswith(DRILL_PREFIX)), things)
     result.findings += report.findings
+    if not report.findings and not any(standing.remote for standing in report.standings):
+        things, near = "the groups with a position in a mirrored topic", "their positions are in other topics"
+        raise SelectionEmpty(", ".join(chosen[:_NAMED]), things, near)
     placed: dict[str, list[Standing]] = {}
     for standing in report.standings:
         if standing.remote is None:
@@ -148,7 +159,14 @@ async def _compare(
             if state is not None:
                 mapped = PartitionMap(state, view.sealed.get(standing.source, {}).values())
                 left = Window(*spans[standing.source], theirs[standing.source])
-                judge_shadow(verdict, left, window, mapped, compacted=standing.source.topic in compacted)
+                judge_shadow(
+                    verdict,
+                    left,
+                    window,
+                    mapped,
+                    compacted=standing.source.topic in compacted,
+                    at_the_end=isinstance(standing.translation, AtOrBefore) and standing.remark is not Remark.ROUGH,
+                )
             verdicts.append(verdict)
     return verdicts
 

@@ -5,6 +5,7 @@
     │   ├── SettingsInvalid        one or more keys of the file
     │   └── ExtraMissing           a setting wants an extra that is not installed
     ├── LinkUnknown                a command names a link that the file does not have (exit code 2)
+    ├── SelectionEmpty             an expression chooses nothing: there is no answer
     ├── SettingUnknown             a command names a setting that nobody knows
     ├── EvidenceBroken             a file of drill reports was changed
     ├── DrillStopped               a rehearsal could not be brought to its end; production is not concerned
@@ -155,6 +156,7 @@ from twinlog.errors.usage import (
     ExtraMissing,
     Finding,
     LinkUnknown,
+    SelectionEmpty,
     SettingsInvalid,
     SettingUnknown,
     UsageError,
@@ -210,6 +212,7 @@ __all__ = [
     "RecordTooLarge",
     "RecordsUnreadable",
     "RedirectFailed",
+    "SelectionEmpty",
     "ServiceError",
     "ServiceRefused",
     "ServiceUnreachable",

@@ -54,6 +54,19 @@ class ExtraMissing(UsageError):
 
 
 @dataclass(eq=False)
+class SelectionEmpty(TwinlogError):
+    """What was asked for chooses nothing: there is no answer, and no evidence."""
+
+    code = "SELECTION_EMPTY"
+    says = "{asked}: matches none of {things}; {near}"
+    remedy = "Check the name. The expression must match the whole name. Nothing was compared and nothing was recorded."
+
+    asked: str
+    things: str
+    near: str
+
+
+@dataclass(eq=False)
 class LinkUnknown(TwinlogError):
     """A command names a link that the file does not define or does not enable."""
 

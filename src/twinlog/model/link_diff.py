@@ -32,6 +32,7 @@ class LinkDiff:
     link: str
     differences: tuple[Difference, ...]
     remarks: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()  # that were compared
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.health import LinkStatus
 from twinlog.model.link_diff import LinkDiff
 from twinlog.model.names import TopicPartition
+from twinlog.model.wanted import Wanted
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.explain import GroupExplanation, TopicExplanation, explain_group, explain_topic
 from twinlog.sync.group_report import Answer, GroupReport, report_groups, translate
@@ -54,7 +55,7 @@ async def translate_position(link: LinkSettings, asked: TopicPartition, offset: 
     return await translate(LinkEnds.of(link), asked, offset, reverse=reverse)
 
 
-async def link_differences(link: LinkSettings, wanted: Callable[[str], bool]) -> LinkDiff:
+async def link_differences(link: LinkSettings, wanted: Wanted) -> LinkDiff:
     """What is not the same on both ends of a link."""
     return await differences(LinkEnds.of(link), wanted)
 

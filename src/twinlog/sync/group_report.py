@@ -31,6 +31,7 @@ class GroupReport:
     standings: tuple[Standing, ...]
     findings: tuple[str, ...]
     with_members: frozenset[str] = frozenset()  # groups that somebody is in, on the source
+    known: tuple[str, ...] = ()  # every group that the settings select, whether it was asked for or not
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,14 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
     try:
         view = await read_ledger(link)
         await observer.refresh_groups()
+        known = tuple(sorted(observer.groups))
         observer.groups = {name: group for name, group in observer.groups.items() if wanted(name)}
         checkpoints = Checkpoints(InternalLog(observer.target, link.naming.checkpoints_topic(link.source)))
         unread = await checkpoints.load()
         now = replace(await observer.look(view), told=checkpoints.told)
         found = tuple(standings(now, link.group_rewinds, writing=link.sync_group_offsets_enabled))
         with_members = frozenset(name for name, group in observer.groups.items() if group.active)
-        return GroupReport(found, tuple(filter(None, [*observer.findings, unread])), with_members)
+        return GroupReport(found, tuple(filter(None, [*observer.findings, unread])), with_members, known)
     finally:
         await observer.close()
 

@@ -7,7 +7,7 @@ neither miss nor invent what they would do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from twinlog.config.settings import LinkSettings
@@ -27,10 +27,9 @@ from twinlog.model.link_diff import (
 from twinlog.model.selection import replicates
 from twinlog.model.topic_findings import TargetConfigsUnreadable, TargetKeepsLess, TopicFinding
 from twinlog.model.topics import TopicFacts
+from twinlog.model.wanted import Wanted
 from twinlog.sync import acls, configs, deletions
 from twinlog.sync.ends import LinkEnds
-
-Wanted = Callable[[str], bool]
 
 
 async def read_roster(link: LinkSettings) -> LedgerView | None:
@@ -48,15 +47,15 @@ def habits_of(link: LinkSettings) -> Habits:
     )
 
 
-async def differences(ends: LinkEnds, wanted: Wanted = lambda _: True) -> LinkDiff:
-    """Compare both ends, for the source topics that are wanted."""
+async def differences(ends: LinkEnds, wanted: Wanted) -> LinkDiff:
+    """Compare both ends, for the source topics that are wanted. Raises SelectionEmpty when there are none."""
     view = await read_roster(ends.link)
     look = _Look(ends, wanted, view or LedgerView({}))
     if view is None:
         look.remarks.append(f"{ends.link.name}: no engine has ever run this link; start it with `twinlog run`")
     await asyncio.to_thread(look.at_topics)
     await look.at_acls()
-    return LinkDiff(ends.link.name, tuple(look.found), tuple(look.remarks))
+    return LinkDiff(ends.link.name, tuple(look.found), tuple(look.remarks), tuple(look.topics))
 
 
 @dataclass
@@ -68,6 +67,7 @@ class _Look:
     view: LedgerView
     found: list[Difference] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
 
     def at_topics(self) -> None:
         """Topics, partitions, configs, deletions. Blocking."""
@@ -88,11 +88,14 @@ class _Look:
 
     def _selected(self) -> dict[str, TopicFacts]:
         link = self.ends.link
-        names = [
+        selected = [
             name
             for name in self.ends.source.list_topics()
-            if self.wanted(name) and replicates(name, link.source, link.target, link.topics, link.naming)
+            if replicates(name, link.source, link.target, link.topics, link.naming)
         ]
+        things = f"the topics that {link.name} mirrors"
+        self.topics = self.wanted.among([*selected, *self.view.roster], things)
+        names = [name for name in selected if self.wanted(name)]
         facts: dict[str, TopicFacts] = {}
         for name, answer in self.ends.source.describe_topics(names).items():
             if isinstance(answer, TopicFacts):

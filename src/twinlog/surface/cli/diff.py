@@ -10,8 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.errors import UsageError
-from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
@@ -35,12 +34,8 @@ def diff(
     """
     from twinlog.service import link_differences
 
-    settings = chosen_link(link, config)
-    try:
-        pattern = compile_java(topic or ".*")
-    except RegexError as error:
-        raise UsageError(f"--topic {topic}: {error}") from error
-    found = asyncio.run(link_differences(settings, lambda name: pattern.fullmatch(name) is not None))
+    wanted = Wanted("--topic", topic)
+    found = asyncio.run(link_differences(chosen_link(link, config), wanted))
     if output.for_programs:
         print_facts(dataclasses.asdict(found), output)
     else:
@@ -60,6 +55,7 @@ def _print(found: LinkDiff, output: Output) -> None:
             table.add_row(*(Text(cell) for cell in cells))
         console.print(table)
     else:
-        console.print(Text(f"{found.link}: both ends are the same"))
+        count = f"{len(found.topics)} topic{'' if len(found.topics) == 1 else 's'} compared"
+        console.print(Text(f"{found.link}: both ends are the same ({count})"))
     for remark in found.remarks:
         console.print(Text(remark, "yellow"), soft_wrap=True)

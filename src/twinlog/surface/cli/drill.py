@@ -16,7 +16,7 @@ from rich.text import Text
 from twinlog.drill.reports import Reports
 from twinlog.errors import UsageError
 from twinlog.local.folders import state_folder
-from twinlog.model.javaregex import RegexError
+from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.options import OptionalConfigFile, OptionalLink
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
@@ -24,7 +24,6 @@ from twinlog.surface.cli.words import duration, number
 
 if TYPE_CHECKING:
     from twinlog.drill.outcome import Kind
-    from twinlog.model.selection import Patterns
 
 _CRON_FIELD: Final = re.compile(r"[0-9A-Za-z*/,-]+")
 _COLOURS = {"passed": "green", "passed with remarks": "yellow", "failed": "red"}
@@ -43,7 +42,9 @@ def drill(
     paper: Annotated[bool, typer.Option("--paper", help="The plan of a switch, its risks, the doctor's word.")] = False,
     shadow: Annotated[bool, typer.Option("--shadow", help="A copy of each group starts on the target.")] = False,
     canary: Annotated[bool, typer.Option("--canary", help="A topic of the drill's own fails over and back.")] = False,
-    groups: Annotated[str, typer.Option("--groups", help="With --shadow: groups whose whole name matches.")] = ".*",
+    groups: Annotated[
+        str | None, typer.Option("--groups", help="With --shadow: groups whose whole name matches. Default: all.")
+    ] = None,
     records: Annotated[
         int, typer.Option("--records", min=1, help="With --shadow: offsets to compare per partition.")
     ] = 200,
@@ -83,7 +84,7 @@ def drill(
     from twinlog.service import SparkPlace, drills, scratch_folder
     from twinlog.surface.cli.progress import bars
 
-    wanted = _patterns(groups)
+    wanted = Wanted("--groups", groups)
     pair = load_pair(config, link)
     if dry_run:
         would(f"{link}: {_DOES[kind]}", f"{path}: would get one more report")
@@ -92,7 +93,7 @@ def drill(
         progress.add_task(f"{kind} drill of {link}", total=None, detail="")
         say = partial(progress.console.print, markup=False, soft_wrap=True)
         with drills(pair, SparkPlace(master), path, scratch_folder(), say) as room:
-            found = asyncio.run(room.run(kind, wanted.matches, records))
+            found = asyncio.run(room.run(kind, wanted, records))
     if output.for_programs:
         print_facts(found, output)
     else:
@@ -109,17 +110,6 @@ def _kind(paper: bool, shadow: bool, canary: bool) -> Kind:
     if len(chosen) != 1:
         raise UsageError("drill: say which: --paper, --shadow or --canary")
     return chosen[0]
-
-
-def _patterns(groups: str) -> Patterns:
-    from twinlog.model.selection import Patterns
-
-    patterns = Patterns((groups,))
-    try:
-        patterns.check()
-    except RegexError as error:
-        raise UsageError(f"--groups: {error}") from None
-    return patterns
 
 
 def _crontab(schedule: str, link: str, config: Path, kind: Kind, path: Path) -> str:
@@ -188,6 +178,10 @@ def _print_plan(console: Console, found: dict[str, Any]) -> None:
         console.print(Text(f"  {command}", "bold"))
         for count, step in enumerate(plan["steps"], 1):
             console.print(Text(f"    {count}. {step['title']}"), soft_wrap=True)
+    if (readiness := found["facts"].get("readiness")) is not None:
+        checks = found["facts"]["checks"]
+        good = sum(verdict == "ok" for verdict in checks.values())
+        console.print(f"  readiness: {readiness}% ({good} of {len(checks)} checks are in order)", highlight=False)
     # A drill that could not begin has compared nothing.
     if found["kind"] == "shadow" and (facts := found["facts"]):
         console.print(

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.errors import GroupUnknown, UsageError
-from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.errors import GroupUnknown
+from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.completion import complete_groups
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
@@ -43,13 +43,12 @@ def groups(
     from twinlog.service import group_report
 
     settings = chosen_link(link, config)
-    try:
-        pattern = compile_java(group or ".*")
-    except RegexError as error:
-        raise UsageError(f"--group {group}: {error}") from error
-    report = asyncio.run(group_report(settings, lambda name: pattern.fullmatch(name) is not None))
-    if group is not None and not report.standings and not report.findings:
-        raise GroupUnknown(group, settings.source)
+    wanted = Wanted("--group", group)
+    report = asyncio.run(group_report(settings, wanted))
+    if group is not None:
+        wanted.among(report.known, f"the groups that {link} selects on {settings.source}")
+        if not report.standings and not report.findings:
+            raise GroupUnknown(group, settings.source)
     if output.for_programs:
         print_facts(_as_json(report), output)
     else:

@@ -9,10 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from twinlog.errors import UsageError
 from twinlog.model.evidence import CHORE, LAST
-from twinlog.model.javaregex import RegexError
 from twinlog.model.objectives import Objectives, kept
+from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.exposure_view import exposure_json, headline
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
@@ -23,7 +22,6 @@ from twinlog.surface.cli.words import duration, number, size
 if TYPE_CHECKING:
     from twinlog.ledger.view import LedgerView
     from twinlog.model.exposure import LinkExposure, TopicExposure
-    from twinlog.model.selection import Patterns
 
 _COLOURS = {"kept": "green", "broken": "red", "unknown": "red"}
 
@@ -44,11 +42,13 @@ def rpo(
     from twinlog.service import observer
 
     found = chosen_link(link, config)
-    wanted = _patterns(topics)
+    wanted = Wanted("--topics", topics)
     eyes = observer(found)
     exposure = asyncio.run(_look(eyes))
     drilled = _last_drill(eyes.view, found.objectives)
-    shown = [topic for topic in exposure.topics if wanted.matches(topic.topic)]
+    if topics is not None:
+        wanted.among((topic.topic for topic in exposure.topics), f"the topics that {link} mirrors")
+    shown = [topic for topic in exposure.topics if wanted(topic.topic)]
     if output.for_programs:
         print_facts({**exposure_json(exposure, shown, found.objectives), "last_drill": drilled}, output)
     else:
@@ -76,17 +76,6 @@ def _print_drill(drilled: dict[str, Any] | None, now_ms: int) -> None:
     limit = drilled["rto_objective_seconds"]
     promised = f" of {duration(limit)}" if limit is not None and took else ""
     typer.echo(f"Last drill: {drilled['kind']}, {ago} ago, {drilled['verdict']}{took}{promised}.")
-
-
-def _patterns(topics: str | None) -> Patterns:
-    from twinlog.model.selection import Patterns
-
-    patterns = Patterns((topics or ".*",))
-    try:
-        patterns.check()
-    except RegexError as error:
-        raise UsageError(f"--topics: {error}") from None
-    return patterns
 
 
 async def _look(eyes: Any) -> LinkExposure:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from twinlog.errors import UsageError
-from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.start import AtTime, parse_start
+from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
@@ -52,7 +51,7 @@ def verify(
     from twinlog.surface.cli.progress import bars
 
     settings = chosen_link(link, config)
-    wish = VerifyWish(*_topics(topics), _bound("--from", first), _bound("--to", after), _share(sample))
+    wish = VerifyWish(Wanted("--topics", topics), _bound("--from", first), _bound("--to", after), _share(sample))
     if report is not None and not report.absolute().parent.is_dir():
         raise UsageError(f"{report.parent}: no such folder for the report")
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
@@ -77,16 +76,6 @@ def verify(
         _print(found, output)
     if not found.equal:
         raise typer.Exit(1)
-
-
-def _topics(text: str | None) -> tuple[Callable[[str], bool], str]:
-    if text is None:
-        return lambda _: True, "all topics"
-    try:
-        pattern = compile_java(text)
-    except RegexError as error:
-        raise UsageError(f"--topics: {error}") from error
-    return lambda name: pattern.fullmatch(name) is not None, f"topics {text}"
 
 
 def _bound(option: str, text: str | None) -> Bound | None:

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from twinlog.audit.verify_plan import VerifyWish
 from twinlog.connectors.audit import NOBODY, Who
 from twinlog.errors import TwinlogError, UsageError
-from twinlog.model.javaregex import RegexError, compile_java
 from twinlog.model.switch_plan import Facts, Plan
+from twinlog.model.wanted import Wanted
 from twinlog.recovery.switching import reports
 from twinlog.surface.rest.desk import Desk, TheDesk
 from twinlog.surface.rest.operations import Kind, Operation, Work
@@ -113,13 +113,7 @@ def list_verifications(link: str, desk: TheDesk) -> list[OperationAnswer]:
 
 def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
     """What was asked for, as the auditors take it. Raises UsageError."""
-    if not topics:
-        return VerifyWish(sample=sample)
-    try:
-        pattern = compile_java(topics)
-    except RegexError as error:
-        raise UsageError(f"topics={topics}: {error}") from error
-    return VerifyWish(lambda name: pattern.fullmatch(name) is not None, f"topics {topics}", sample=sample)
+    return VerifyWish(Wanted("topics", topics or None), sample=sample)
 
 
 @router.post("/links/{link}/examinations", status_code=202, responses=Accepted)  # type: ignore[arg-type]
