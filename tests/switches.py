@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,11 +17,15 @@ from twinlog.config.pair import Pair, resolve_pair, stand_in_pair
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
 from twinlog.kafka.admin import TopicOrder
+from twinlog.ledger.reading import look_at_ledger
+from twinlog.ledger.writer import LedgerWriter, roster_writer
+from twinlog.model.ledger import ledger_topic, shard_of
 from twinlog.model.switch import Command
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Switching
+from twinlog.wire.connection import Cluster
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
@@ -112,6 +117,29 @@ def _serving(link: LinkSettings, folder: Path) -> Iterator[ThreadedEngine]:
         yield engine
     finally:
         engine.stop()
+
+
+def as_if_killed(ends: Ends) -> None:
+    """Leave the ledger as an engine leaves it that was killed in the midst of copying: nobody signed out."""
+    link = ends.link
+
+    async def rewrite() -> None:
+        view = await look_at_ledger(link.target_producer, link.source, within_s=30)
+        assert view is not None
+        assert view.engine is not None
+        long_ago = int(time.time() * 1000) - 60_000
+        cluster = Cluster(link.target_producer, "test")
+        try:
+            engine = view.engine.model_copy(update={"phase": "running", "at_ms": long_ago})
+            await roster_writer(cluster, link.source, link.name).write([engine])
+            for partition, state in view.states.items():
+                shard = 1 + shard_of(partition, len(view.positions) - 1)
+                unsigned = LedgerWriter(cluster, ledger_topic(link.source), shard, link.name)
+                await unsigned.write([state.model_copy(update={"phase": "copying", "at_ms": long_ago})])
+        finally:
+            await cluster.close()
+
+    asyncio.run(rewrite())
 
 
 def produce(bootstrap: str, topic: str, values: range, *, partition: int = 0) -> list[str]:

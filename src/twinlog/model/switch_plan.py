@@ -45,6 +45,7 @@ class Facts:
     lag_seconds: float | None = None
     known_at_ms: int | None = None  # when the source was last heard of
     faults: tuple[str, ...] = ()
+    dead_copies: tuple[str, ...] = ()  # on the target: deleted, or without a leader; one sentence each
     topics: tuple[str, ...] = ()
     partitions: int = 0
     groups: int = 0
@@ -110,6 +111,7 @@ class Refusal:
     way: str
 
 
+_NAMED: Final = 10
 _RESUME: Final = "`twinlog switch status {link}` shows it; `twinlog switch resume {link}` goes on with it."
 
 
@@ -167,6 +169,11 @@ def _planned_refusal(facts: Facts) -> Refusal | None:
         return Refusal(
             f"{len(facts.faults)} partitions or topics are faulted, the first is {facts.faults[0]}",
             "Mend them (`twinlog status` says how), or accept the loss with --unplanned.",
+        )
+    if facts.dead_copies:
+        return Refusal(
+            f"{len(facts.dead_copies)} copies cannot be used, the first is {facts.dead_copies[0]}",
+            "Bring them back (`twinlog status` says how), or give them up with --unplanned.",
         )
     if facts.lag_records is None:
         return Refusal("how far the copy is behind is not known", "`twinlog status` says why; try again when it is.")
@@ -364,3 +371,7 @@ def _warnings(facts: Facts) -> Iterator[str]:
         yield f"{facts.link.source} answers: a planned failover (`--planned`) would lose nothing"
     if facts.command == "failover-unplanned" and facts.faults:
         yield f"{len(facts.faults)} partitions or topics are faulted: {facts.faults[0]}"
+    if facts.command == "failover-unplanned":
+        yield from facts.dead_copies[:_NAMED]
+        if len(facts.dead_copies) > _NAMED:
+            yield f"{len(facts.dead_copies) - _NAMED} more copies on {facts.link.target} cannot be used"

@@ -17,7 +17,7 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
-from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.names import LinkName
 from twinlog.recovery.journal import Journal
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
@@ -177,16 +177,6 @@ class SwitchContext:
         except (ClusterError, *ConnectionTrouble) as error:
             return str(error) or type(error).__name__
         return None
-
-
-def offsets_of(answers: Mapping[TopicPartition, int | ClusterError]) -> dict[TopicPartition, int]:
-    """The offsets, or the first error among them."""
-    found: dict[TopicPartition, int] = {}
-    for partition, answer in answers.items():
-        if isinstance(answer, ClusterError):
-            raise answer
-        found[partition] = int(answer)
-    return found
 
 
 def require(refusals: Mapping[Any, TwinlogError | None]) -> None:

@@ -4,12 +4,18 @@ What an engine does when it takes a shard over (flow/takeover), without taking a
 gets a higher epoch, and a marker of it on the shard's ledger and on each partition that is not closed. Behind these
 markers nothing of an older owner can be written. What it wrote but did not note is found before them and noted, as far
 as its place on the source is certain.
+
+A copy that was deleted or has no leader is left out and named: nobody can write into it now, and its state in the
+ledger stays open, so that the next owner fences it first.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.ledger.view import LedgerView
@@ -17,16 +23,35 @@ from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.ledger import PartitionState, ledger_topic, shard_of, transactional_id
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import SwitchContext
+from twinlog.recovery.copies import copy_of, dead_copies
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence, Producer
-from twinlog.wire.log import LogReader, fetch_ends
+from twinlog.wire.log import LogReader
+from twinlog.wire.offset_lists import fetch_offsets
+from twinlog.wire.offsets import LATEST
 
 Take = Callable[[BatchHeader, bytes], object]
 
+_SHARD_WITHIN_S: Final = 15.0
+_ANSWER_WITHIN_S: Final = 5.0
+_ATTEMPTS: Final = 2
+"""A leader may be lost while a shard is stopped: its partition is left out at the next attempt."""
 
-async def stop_by_force(ctx: SwitchContext, link: LinkSettings) -> dict[TopicPartition, int]:
-    """Shut every writer of a link out; returns how many records they had not noted, where there are any."""
+
+@dataclass
+class Stopped:
+    """What a forced stop found: records that were written but not noted, copies that could not be asked, and shards
+    whose writers are not proven to be shut out, with the reason.
+    """
+
+    unnoted: dict[TopicPartition, int] = field(default_factory=dict)
+    dead: dict[TopicPartition, str] = field(default_factory=dict)
+    unproven: dict[int, str] = field(default_factory=dict)
+
+
+async def stop_by_force(ctx: SwitchContext, link: LinkSettings) -> Stopped:
+    """Shut every writer of a link out."""
     view = await ctx.ledger(link)
     shards = len(view.positions) - 1
     wanted: dict[int, list[TopicPartition]] = {}
@@ -36,44 +61,70 @@ async def stop_by_force(ctx: SwitchContext, link: LinkSettings) -> dict[TopicPar
             wanted.setdefault(shard_of(partition, shards), []).append(partition)
     target = Cluster(link.target_producer, f"twinlog|{link.name}|forced-stop")
     try:
-        found: dict[TopicPartition, int] = {}
+        work = _ForcedStop(target, link, view)
         for shard, partitions in sorted(wanted.items()):
-            found |= await _stop_shard(target, link, view, shard, partitions)
-        return found
+            await work.stop(shard, partitions)
+        return work.found
     finally:
         await target.close()
 
 
-async def _stop_shard(
-    target: Cluster, link: LinkSettings, view: LedgerView, shard: int, partitions: list[TopicPartition]
-) -> dict[TopicPartition, int]:
-    fence = Fence(target, link.name)
-    producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
-    topic = ledger_topic(link.source)
-    await target.refresh([topic])
-    await fence.plant(producer, shard, [TopicPartition(topic, 1 + shard)])
-    reader = LogReader(target, topic, {1 + shard: view.positions[1 + shard]}, f"stop-{shard}", lasting=False)
-    await _read_to_marker(reader, 1 + shard, producer, view.take)
-    unclean = [
-        (partition, state)
-        for partition in partitions
-        if (state := view.states.get(partition)) is not None
-        and state.phase != "closed"
-        and state.incarnation == view.roster[partition.topic].incarnation
-    ]
-    remotes = [TopicPartition(view.roster[p.topic].remote, p.partition) for p, _ in unclean]
-    await target.refresh({remote.topic for remote in remotes})
-    behind = {r: (await fetch_ends(target, r.topic, {r.partition: 0}))[r.partition] for r in remotes}
-    await fence.plant(producer, shard, remotes)
-    found: dict[TopicPartition, int] = {}
-    noted: list[PartitionState] = []
-    for (partition, state), remote in zip(unclean, remotes, strict=True):
-        records = await _count(target, remote, state, producer, behind[remote])
-        if records:
-            found[partition] = records
-        noted.append(_closed(state, records))
-    await LedgerWriter(target, topic, 1 + shard, link.name, producer).write(noted)
-    return found
+@dataclass
+class _ForcedStop:
+    target: Cluster
+    link: LinkSettings
+    view: LedgerView
+    found: Stopped = field(default_factory=Stopped)
+
+    async def stop(self, shard: int, partitions: list[TopicPartition]) -> None:
+        """Stop one shard. A leader that is lost meanwhile costs its partition, not the shard."""
+        for _ in range(_ATTEMPTS):
+            entries = [self.view.roster[name] for name in {partition.topic for partition in partitions}]
+            self.found.dead |= await dead_copies(self.target, entries)
+            try:
+                async with asyncio.timeout(_SHARD_WITHIN_S):
+                    await self._stop_shard(shard, partitions)
+            except TimeoutError:
+                continue
+            return
+        # A transaction that cannot end, because a partition in it lost its leader, blocks the shard's id.
+        self.found.unproven[shard] = (
+            f"the writers of shard {shard} of {self.link.name} are not proven to be shut out: "
+            f"{self.link.target} did not confirm it within {_ATTEMPTS * _SHARD_WITHIN_S:.0f} s"
+        )
+
+    async def _stop_shard(self, shard: int, partitions: list[TopicPartition]) -> None:
+        target, link, view, found = self.target, self.link, self.view, self.found
+        fence = Fence(target, link.name)
+        producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
+        topic = ledger_topic(link.source)
+        await target.refresh([topic])
+        await fence.plant(producer, shard, [TopicPartition(topic, 1 + shard)])
+        reader = LogReader(target, topic, {1 + shard: view.positions[1 + shard]}, f"stop-{shard}", lasting=False)
+        await _read_to_marker(reader, 1 + shard, producer, view.take)
+        unclean = {
+            copy_of(view, partition): (partition, state)
+            for partition in partitions
+            if partition not in found.dead
+            and (state := view.states.get(partition)) is not None
+            and state.phase != "closed"
+            and state.incarnation == view.roster[partition.topic].incarnation
+        }
+        behind: dict[TopicPartition, int] = {}
+        for copy, answer in (await fetch_offsets(target, unclean, LATEST, within_s=_ANSWER_WITHIN_S)).items():
+            if isinstance(answer, str):
+                found.dead[unclean[copy][0]] = answer
+            else:
+                behind[copy] = answer
+        await fence.plant(producer, shard, behind)
+        noted: list[PartitionState] = []
+        for copy, end in behind.items():
+            partition, state = unclean[copy]
+            records = await _count(target, copy, state, producer, end)
+            if records:
+                found.unnoted[partition] = records
+            noted.append(_closed(state, records))
+        await LedgerWriter(target, topic, 1 + shard, link.name, producer).write(noted)
 
 
 def _closed(state: PartitionState, unnoted: int) -> PartitionState:

@@ -18,6 +18,7 @@ from twinlog.model.source_ends import known_ends
 from twinlog.model.switch import Command
 from twinlog.model.switch_plan import Facts
 from twinlog.recovery.context import SwitchContext
+from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.fencing import choose_means
 from twinlog.recovery.standstill import alive
 from twinlog.recovery.steps.fence import target_topics
@@ -60,8 +61,10 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
     faulted = [s.fault.says for s in view.states.values() if s.phase == "faulted" and s.fault is not None]
     problems = [topic.problem.says for topic in view.roster.values() if topic.problem is not None]
     promised = unshelved("promote", {name: memo.body for name, memo in view.memos.get(ACLS, {}).items()})
+    dead = await dead_copies(ctx.at_target, view.roster.values())
     facts = replace(
         facts,
+        dead_copies=tuple(sentences_about(dead, view, link.target)),
         ledger_there=view.engine is not None,
         state=ctx.journal.state,
         open=ctx.journal.log.open,

@@ -9,24 +9,21 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.model.health import ENGINE_SILENT_MS
 from twinlog.model.ledger import Engine
-from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import SwitchContext
-from twinlog.recovery.forced_stop import stop_by_force
+from twinlog.recovery.forced_stop import Stopped, stop_by_force
 
 _HEED_WITHIN_S: Final = 20.0
 _GONE: Final = frozenset({"stopped", "switched"})
 
 
-async def stop_and_prove(
-    ctx: SwitchContext, step: str, link: LinkSettings, generation: int
-) -> tuple[str, dict[TopicPartition, int]]:
+async def stop_and_prove(ctx: SwitchContext, step: str, link: LinkSettings, generation: int) -> tuple[str, Stopped]:
     """See a link stand still: its engine says so, or it is shut out by force. Also what it wrote and did not note."""
     engine = await await_heeded(ctx, step, link, generation, hard=False)
     if engine is not None and engine.phase in _GONE:
-        return f"the engine on {engine.host} stopped cleanly", {}
+        return f"the engine on {engine.host} stopped cleanly", Stopped()
     # Dead, frozen, or cut off: whatever it is, it must not write any more (R10).
     found = await stop_by_force(ctx, link)
-    count = sum(found.values())
+    count = sum(found.unnoted.values())
     return f"no engine answered; its writers are shut out by force; {count} records were written but not noted", found
 
 

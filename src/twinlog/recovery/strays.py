@@ -6,16 +6,20 @@ what the link's map does not cover is read: little, however much was copied.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from twinlog.ledger.view import LedgerView
 from twinlog.model.names import TopicPartition
 from twinlog.model.runs import Run, RunMap, uncovered
-from twinlog.recovery.context import SwitchContext, offsets_of
+from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.tail import TailReader
+from twinlog.wire.offset_lists import fetch_offsets
+from twinlog.wire.offsets import LATEST
+
+_ANSWER_WITHIN_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -59,10 +63,12 @@ async def strays_on_source(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     if ctx.facts("wipe"):
         since = dict.fromkeys(since, 0)
     there = {partition: first for partition, first in since.items() if partition.topic in view.roster}
-    ends = offsets_of(await asyncio.to_thread(ctx.source.fetch_end_offsets, list(there)))
+    ends = await fetch_offsets(ctx.at_source, there, LATEST, within_s=_ANSWER_WITHIN_S)
     found: dict[TopicPartition, Strays] = {}
     for partition, first in there.items():
-        await _note(reader, partition, uncovered(_runs(view, partition), first, ends[partition]), found)
+        end = ends[partition]
+        if isinstance(end, int):  # one that does not answer took no record either; the forced stop names it
+            await _note(reader, partition, uncovered(_runs(view, partition), first, end), found)
     return found
 
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from twinlog.config.settings import LinkSettings
+from twinlog.errors import SwitchStopped
 from twinlog.model.ledger import PartitionState
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import Override
 from twinlog.model.switch import Copying
-from twinlog.recovery.context import StepResult, SwitchContext, offsets_of
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.copies import sentences_about
 from twinlog.recovery.forced_stop import stop_by_force
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import skip_tails
 from twinlog.recovery.steps.engines import cut_of, drain_link
 from twinlog.recovery.steps.tail import tail_ends
 from twinlog.recovery.strays import strays_in_copies, strays_on_source
+from twinlog.wire.offset_lists import fetch_offsets
+from twinlog.wire.offsets import LATEST
 
 NEARLY: Final = 1000
 """Offsets that may be left when producers are shut out: the rest is copied while they wait."""
 _LISTED: Final = 50
+_ANSWER_WITHIN_S: Final = 5.0
 
 
 async def copy_back(ctx: SwitchContext) -> StepResult:
@@ -88,25 +92,29 @@ def everything(back: LinkSettings) -> LinkSettings:
 
 async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> int:
     """Wait until a link has nearly caught up with its source as it is now."""
-    admin = ctx.target if link.source == ctx.link.target else ctx.source
+    cluster = ctx.at_target if link.source == ctx.link.target else ctx.at_source
     committed = link.fetch.isolation == "read_committed"
 
-    async def behind() -> int | None:
+    async def behind() -> int | str:
         view = await ctx.ledger(link)
         # The roster is what our engine found only once it runs: before, topics that were made meanwhile are not in it.
         if view.engine is None or (view.engine.phase, view.engine.pid) != ("running", os.getpid()):
-            return None
-        wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
-        ends = offsets_of(await asyncio.to_thread(admin.fetch_end_offsets, wanted, committed=committed))
+            return f"the engine of {link.name} does not run yet"
+        wanted = [
+            TopicPartition(t.topic, n) for t in view.roster.values() if not t.problem for n in range(t.partitions)
+        ]
+        ends = await fetch_offsets(cluster, wanted, LATEST, committed=committed, within_s=_ANSWER_WITHIN_S)
+        for partition, end in ends.items():
+            if isinstance(end, str):
+                return f"{partition} on {link.source}: {end}"
         left = 0
         for partition, end in ends.items():
             origin = view.roster[partition.topic].origins[partition.partition]
-            left += max(0, end - _reached(view.states.get(partition), origin))
+            left += max(0, int(end) - _reached(view.states.get(partition), origin))
         ctx.say(f"{left:,} offsets left")
         return left
 
-    what = f"offsets left (None: the engine of {link.name} does not run yet)"
-    found: int = await ctx.wait(step, what, behind, lambda left: left is not None and left <= NEARLY)
+    found: int = await ctx.wait(step, "offsets left", behind, lambda left: isinstance(left, int) and left <= NEARLY)
     return found
 
 
@@ -129,10 +137,15 @@ async def stop_back(ctx: SwitchContext) -> StepResult:
     await ctx.engines.stop(ctx.back.name)
     await ctx.journal.decide("everything is copied back", links={ctx.back.name: "held", ctx.link.name: "held"})
     # One that was killed before may have left writers behind.
-    await stop_by_force(ctx, ctx.back)
-    cut = await cut_of(ctx, ctx.back)
+    stopped = await stop_by_force(ctx, ctx.back)
+    for reason in stopped.unproven.values():
+        way = f"Look for partitions without a leader on {ctx.link.source}, then resume."
+        raise SwitchStopped(ctx.link.name, "stop-back", reason, way)
+    view = await ctx.ledger(ctx.back)
+    cut = cut_of(view)
     copies, here = await strays_in_copies(ctx), await strays_on_source(ctx)
-    findings = [
+    findings = sentences_about(stopped.dead, view, ctx.link.source)
+    findings += [
         f"{partition}: {found.records} records were written there by others than {ctx.link.name}; the way back carries "
         f"no copies, so {ctx.link.source} does not get them"
         for partition, found in copies.items()

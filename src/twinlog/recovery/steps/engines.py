@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
+from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger import RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.standstill import alive, await_heeded, stop_and_prove
+
+_LISTED: Final = 50
 
 
 async def freeze(ctx: SwitchContext) -> StepResult:
@@ -66,14 +72,22 @@ async def stop_link(ctx: SwitchContext) -> StepResult:
     """Hold both links, see that nothing is written any more, and note the cut."""
     held: dict[str, Copying] = {ctx.link.name: "held", ctx.back.name: "held"}
     state = await ctx.journal.decide(f"{ctx.link.source} is left", links=held)
-    says, unnoted = await stop_and_prove(ctx, "stop-link", ctx.link, state.generation)
-    facts = {"cut": await cut_of(ctx, ctx.link), "unnoted": {str(p): count for p, count in unnoted.items()}}
-    return StepResult(says, facts)
+    says, stopped = await stop_and_prove(ctx, "stop-link", ctx.link, state.generation)
+    view = await ctx.ledger(ctx.link)
+    dead = stopped.dead | await dead_copies(ctx.at_target, view.roster.values())
+    findings = [*stopped.unproven.values(), *sentences_about(dead, view, ctx.link.target)]
+    facts: dict[str, Any] = {
+        "cut": cut_of(view),
+        "unnoted": {str(p): count for p, count in stopped.unnoted.items()},
+        "dead": {str(p): why for p, why in dead.items()},
+        "findings": findings[:_LISTED],
+        "found": len(findings),
+    }
+    return StepResult(f"{says}; {len(dead)} copies cannot be used" if dead else says, facts)
 
 
-async def cut_of(ctx: SwitchContext, link: LinkSettings) -> dict[str, list[list[int]]]:
+def cut_of(view: LedgerView) -> dict[str, list[list[int]]]:
     """Where a link ends, on both sides: per topic and partition [source next, target next]."""
-    view = await ctx.ledger(link)
     cut: dict[str, list[list[int]]] = {}
     for topic in view.roster.values():
         rows: list[list[int]] = []

@@ -13,7 +13,8 @@ from twinlog.model.group_positions import Copied, GroupsNow, standings
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.model.partition_map import PartitionMap
-from twinlog.recovery.context import StepResult, SwitchContext, offsets_of
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.copies import copy_of, dead_copies
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.ends import LinkEnds
@@ -22,11 +23,14 @@ from twinlog.sync.internal_topics import InternalLog
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
+from twinlog.wire.offset_lists import fetch_offsets
+from twinlog.wire.offsets import EARLIEST, LATEST
 
 _FINISH_WITHIN_S: Final = 15.0
 """How long groups may read on behind the fence: who reaches the end there reads nothing twice here."""
 _LOOK_S: Final = 0.5
 _LISTED: Final = 50
+_ANSWER_WITHIN_S: Final = 5.0
 
 
 async def positions(ctx: SwitchContext) -> StepResult:
@@ -122,12 +126,20 @@ async def commit(groups: GroupCoordinators, wanted: Mapping[str, dict[TopicParti
 
 
 async def _copied(ctx: SwitchContext, view: LedgerView, wanted: set[TopicPartition]) -> dict[TopicPartition, Copied]:
-    remotes = {p: TopicPartition(view.roster[p.topic].remote, p.partition) for p in wanted}
-    starts = offsets_of(await asyncio.to_thread(ctx.target.fetch_start_offsets, list(remotes.values())))
-    ends = offsets_of(await asyncio.to_thread(ctx.target.fetch_end_offsets, list(remotes.values())))
+    """How each copy stands. One that cannot be used has positions for nobody, and says why."""
+    dead = await dead_copies(ctx.at_target, [view.roster[name] for name in {p.topic for p in wanted}])
+    remotes = {p: copy_of(view, p) for p in wanted}
+    alive = [remote for partition, remote in remotes.items() if partition not in dead]
+    starts = await fetch_offsets(ctx.at_target, alive, EARLIEST, within_s=_ANSWER_WITHIN_S)
+    ends = await fetch_offsets(ctx.at_target, alive, LATEST, within_s=_ANSWER_WITHIN_S)
     found: dict[TopicPartition, Copied] = {}
     for partition, remote in remotes.items():
         topic, state = view.roster[partition.topic], view.states.get(partition)
+        start, end = starts.get(remote, dead.get(partition, "")), ends.get(remote, dead.get(partition, ""))
+        if isinstance(start, str) or isinstance(end, str):
+            why = f"{remote} on {ctx.link.target}: {start if isinstance(start, str) else end}"
+            found[partition] = Copied(remote, topic.incarnation, 0, 0, trouble=why)
+            continue
         known = None
         if state is not None and state.incarnation == topic.incarnation:
             known = PartitionMap(state, view.sealed.get(partition, {}).values())
@@ -136,10 +148,10 @@ async def _copied(ctx: SwitchContext, view: LedgerView, wanted: set[TopicPartiti
             remote=remote,
             incarnation=topic.incarnation,
             first=known.span.source_first if known else origin,
-            floor=starts[remote],
+            floor=start,
             translate=known.to_target if known else None,
             source_start=origin,
-            target_start=starts[remote],
-            target_end=max(starts[remote], ends[remote]),
+            target_start=start,
+            target_end=max(start, end),
         )
     return found
