@@ -23,7 +23,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos compat fuzz bench page package chart promtool proofs reference docs clean
+.PHONY: help setup check test demo chaos faults compat fuzz bench page package chart promtool proofs reference docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -66,6 +66,10 @@ demo: $(READY) ## two local clusters, a link and a failover, live
 
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
 	$(PY) -m pytest tests/chaos tests/e2e tests/integration -m chaos
+
+# Namespaces of its own hold the run, so it needs Linux and root. A run that was stopped goes on where it was.
+faults: $(READY) ## every fault of the matrix on real clusters, into bench/results; ONLY=network, AGAIN=1, RED=1
+	$(PY) -m tests.faults $(ONLY) $(if $(AGAIN),--again) $(if $(RED),--red)
 
 compat: $(READY) ## MirrorMaker 2 and a Connect worker as oracles: take-over, positions, REST
 	$(PY) -m pytest tests/compat

@@ -207,7 +207,8 @@ def _kill_first(found: Sequence[psutil.Process]) -> bool:
 
 
 def _ports(cluster: Any) -> set[int]:
-    return {broker.port for broker in cluster.brokers}
+    """Where mirrors are connected to: a cluster may have a listener for them alone."""
+    return getattr(cluster, "mirror_ports", None) or {broker.port for broker in cluster.brokers}
 
 
 def _peers(process: psutil.Process) -> set[int]:

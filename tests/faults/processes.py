@@ -1,0 +1,149 @@
+"""Faults of the mirror's own processes: killed, frozen, doubled, out of memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import psutil
+from tests.faults.mirrors import Mirror, Twinlog
+from tests.faults.scenario import scenario
+
+if TYPE_CHECKING:
+    from tests.faults.scene import Scene
+
+_ENGINE_GONE = r"(?i)STALLED|engine starting|engine.*(silent|not heard|gone|dead|does not|not been heard)"
+_HEADROOM = 1 << 20
+
+
+@scenario("kill -9 of the mirror, everything at once", 1, 2, 28, named=_ENGINE_GONE)
+def mirror_killed(scene: Scene) -> None:
+    """Kill -9 of the service, its JVM and its workers; the supervisor starts it again after 5 s."""
+    with scene.fault():
+        for mirror in scene.mirrors:
+            mirror.kill()
+
+
+@scenario("the mirror is dead and nobody starts it", 1, named=_ENGINE_GONE, always_named=True)
+def mirror_stays_dead(scene: Scene) -> None:
+    """Kill -9 of everything; the supervisor is away for 25 s."""
+    with scene.fault():
+        for mirror in scene.mirrors:
+            mirror.held = True
+            mirror.kill()
+        scene.hold(25)
+        for mirror in scene.mirrors:
+            mirror.held = False
+            mirror.start()
+
+
+@scenario("kill -9 of Spark's JVM", 2, peer=False)
+def jvm_killed(scene: Scene) -> None:
+    """Kill -9 of the JVM (driver and executor); the service goes on living."""
+    with scene.fault():
+        scene.twinlog.engine.kill("jvm")
+
+
+@scenario("kill -9 of a Python worker that writes", 3, 42, peer=False)
+def writer_killed(scene: Scene) -> None:
+    """Kill -9 of one worker that writes to the target, then of the next one, 3 s apart."""
+    with scene.fault():
+        scene.twinlog.engine.kill("writer")
+        scene.hold(3)
+        scene.twinlog.engine.kill("writer")
+
+
+@scenario("kill -9 of a Python worker that reads", 3, 42, peer=False)
+def reader_killed(scene: Scene) -> None:
+    """Kill -9 of one worker that reads from the source, then of the next one, 3 s apart."""
+    with scene.fault():
+        scene.twinlog.engine.kill("reader")
+        scene.hold(3)
+        scene.twinlog.engine.kill("reader")
+
+
+@scenario("no memory for the Python workers", 3, peer=False, named=r"(?i)memory|worker|task")
+def workers_without_memory(scene: Scene) -> None:
+    """The address space of every worker is limited to what it has now (RLIMIT_AS), for 15 s."""
+    with scene.fault():
+        engine = scene.twinlog.engine
+        limited = [*engine.workers("reader"), *engine.workers("writer")]
+        for process in limited:
+            _limit(process, process.memory_info().vms + _HEADROOM)
+        scene.hold(15)
+        for process in limited:
+            _limit(process, resource.RLIM_INFINITY)
+
+
+@scenario("no memory for Spark's JVM", 3, peer=False, named=r"(?i)memory|JVM|Spark")
+def jvm_without_memory(scene: Scene) -> None:
+    """The address space of the JVM is limited to what it has now (RLIMIT_AS), for 15 s: no thread, no buffer."""
+    with scene.fault():
+        jvm = scene.twinlog.engine.jvm()
+        assert jvm is not None
+        _limit(jvm, jvm.memory_info().vms + _HEADROOM)
+        scene.hold(15)
+        _limit(jvm, resource.RLIM_INFINITY)
+
+
+@scenario("the mirror is frozen and wakes again", 4, named=_ENGINE_GONE)
+def mirror_frozen(scene: Scene) -> None:
+    """SIGSTOP of all processes of the mirror for 25 s, then SIGCONT."""
+    with scene.fault(), frozen(scene.mirrors):
+        scene.hold(25)
+
+
+@scenario("a frozen mirror wakes beside its successor", 4, 37, peer=False, own_mirrors=True)
+def zombie(scene: Scene) -> None:
+    """SIGSTOP of everything; a second engine takes the link over and copies; SIGCONT of the first under load."""
+    with scene.fault():
+        heir = _second_engine(scene, freeze_first=True)
+        scene.await_true(lambda: scene.twinlog.engine.exit_code == 4, "the first engine ends with exit code 4", 60)
+        scene.twinlog.process, heir.process = heir.process, None
+
+
+@scenario("two engines are started for one link", 37, peer=False, own_mirrors=True)
+def two_engines(scene: Scene) -> None:
+    """A second engine is started with the same file while the first one runs; the first must end by itself."""
+    with scene.fault():
+        heir = _second_engine(scene, freeze_first=False)
+        scene.await_true(lambda: scene.twinlog.engine.exit_code == 4, "the first engine ends with exit code 4", 60)
+        scene.twinlog.process, heir.process = heir.process, None
+
+
+def _second_engine(scene: Scene, *, freeze_first: bool) -> Twinlog:
+    """Start another engine for the same link, as one who knows that it takes over; wait until it copies."""
+    heir = Twinlog(scene.ends, scene.twinlog.folder, *scene.take_over_option())
+    reached = sum(scene.witnesses[Twinlog.name].reached().values())
+    with frozen([scene.twinlog] if freeze_first else []):
+        heir.start()
+        heir.engine.await_phase("running", 90)
+        scene.await_true(
+            lambda: sum(scene.witnesses[Twinlog.name].reached().values()) > reached + 100, "the second one copies", 60
+        )
+    return heir
+
+
+@contextmanager
+def frozen(mirrors: list[Mirror]) -> Iterator[None]:
+    """Mirrors with all their processes, stopped in their tracks while the block runs."""
+    stopped = [process for mirror in mirrors for process in mirror.processes()]
+    for process in stopped:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in reversed(stopped):
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                os.kill(process.pid, signal.SIGCONT)
+
+
+def _limit(process: psutil.Process, limit: int) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+        process.rlimit(psutil.RLIMIT_AS, (limit, resource.RLIM_INFINITY))

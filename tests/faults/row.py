@@ -1,0 +1,102 @@
+"""One line of the page: what a fault cost one mirror, and which goals were missed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tests.load.verdict import Kind, Verdict
+
+NAMED_WITHIN_S = 10.0
+"""A fault that stops records is named within this time."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What was counted and measured of one mirror."""
+
+    records: int = 0
+    lost: int = 0
+    doubled: int = 0
+    reordered: int = 0
+    changed: int = 0
+    stood_still_s: float | None = None
+    beside_still_s: float | None = None
+    goes_on_s: float | None = None
+    note: str = ""
+
+    @classmethod
+    def of(cls, verdict: Verdict, **measured: Any) -> Cost:
+        counts = verdict.counts
+        return cls(
+            records=verdict.source_records,
+            lost=counts[Kind.LOST],
+            doubled=counts[Kind.DUPLICATED],
+            reordered=counts[Kind.REORDERED],
+            changed=counts[Kind.CHANGED] + counts[Kind.FOREIGN] + counts[Kind.ABORTED],
+            **measured,
+        )
+
+    @property
+    def sound(self) -> bool:
+        return not (self.lost or self.doubled or self.reordered or self.changed)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fault, once."""
+
+    key: str
+    family: str
+    matrix: list[int]
+    title: str
+    done: str
+    twinlog: Cost
+    peer: Cost | None
+    said: str
+    named_s: float | None
+    missed: list[str] = field(default_factory=list)
+    """Goals that were not reached, in words; empty when all is well."""
+    commit: str = ""
+    at: str = ""
+    took_s: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def green(self) -> bool:
+        return not self.missed
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, facts: dict[str, Any]) -> Row:
+        peer = facts.get("peer")
+        return cls(**{**facts, "twinlog": Cost(**facts["twinlog"]), "peer": Cost(**peer) if peer else None})
+
+
+def missed_goals(
+    cost: Cost, *, named_s: float | None, wants_name: bool, always_named: bool, end_state: str | None
+) -> list[str]:
+    """Hold one row against the goals: nothing lost, doubled or out of order, named in time, goes on by itself."""
+    missed = [
+        f"{count} {what}"
+        for count, what in (
+            (cost.lost, "lost"),
+            (cost.doubled, "doubled"),
+            (cost.reordered, "out of order"),
+            (cost.changed, "changed or foreign"),
+        )
+        if count
+    ]
+    if cost.goes_on_s is None:
+        missed.append("did not go on by itself")
+    stood = cost.stood_still_s is None or cost.stood_still_s > NAMED_WITHIN_S
+    if wants_name and (always_named or stood):
+        if named_s is None:
+            missed.append("the true cause was not named")
+        elif named_s > NAMED_WITHIN_S:
+            missed.append(f"the true cause was named after {named_s:.0f} s")
+    if end_state is not None:
+        missed.append(f"afterwards status still says: {end_state}")
+    return missed

@@ -1,0 +1,112 @@
+"""What a fault is: a name, what to do, how its true cause reads in `twinlog status`, and what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.faults.scene import Scene
+
+Play = Callable[["Scene"], None]
+
+FAMILIES = ("processes", "brokers", "network")
+"""The files with faults, in the order in which they are run."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A source topic of a scenario."""
+
+    partitions: int
+    configs: Mapping[str, str] = field(default_factory=dict)
+    copy_factor: int | None = None
+    """Replicas of the copy, which is then made before the topic itself; None: the mirrors make it."""
+
+
+TOPICS: Mapping[str, Topic] = {"orders": Topic(6), "beside": Topic(2)}
+"""Where the load goes. A fault that is aimed at a topic is aimed at `orders`; `beside` must not notice."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One fault.
+
+    `named` is a pattern for the words of status that tell the true cause. They are wanted within ten seconds when
+    records stand still for longer than that, and always when `always_named`. A fault that `stays` is one that only an
+    operator can end: its partitions wait, named, and all others go on.
+    """
+
+    key: str
+    family: str
+    matrix: tuple[int, ...]
+    title: str
+    play: Play
+    named: str | None = None
+    always_named: bool = False
+    peer: bool = True
+    within_s: float = 60.0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    topics: Mapping[str, Topic] = field(default_factory=lambda: TOPICS)
+    sites: str = "plain"
+    tools: tuple[str, ...] = ()
+    own_mirrors: bool = False
+    stays: bool = False
+
+    @property
+    def done(self) -> str:
+        """What is done, in one sentence: the docstring of the play."""
+        return " ".join((self.play.__doc__ or "").split())
+
+
+_found: list[Scenario] = []
+
+
+def scenario(
+    title: str,
+    *matrix: int,
+    named: str | None = None,
+    always_named: bool = False,
+    peer: bool = True,
+    within_s: float = 60.0,
+    settings: Mapping[str, str] | None = None,
+    topics: Mapping[str, Topic] | None = None,
+    sites: str = "plain",
+    tools: Sequence[str] = (),
+    own_mirrors: bool = False,
+    stays: bool = False,
+) -> Callable[[Play], Play]:
+    """Put a fault on the list; numbers are those of the published matrix."""
+
+    def add(play: Play) -> Play:
+        _found.append(
+            Scenario(
+                key=play.__name__.replace("_", "-"),
+                family=play.__module__.rpartition(".")[2],
+                matrix=matrix,
+                title=title,
+                play=play,
+                named=named,
+                always_named=always_named,
+                peer=peer,
+                within_s=within_s,
+                settings=settings or {},
+                topics=topics or TOPICS,
+                sites=sites,
+                tools=tuple(tools),
+                own_mirrors=own_mirrors or stays,
+                stays=stays,
+            )
+        )
+        return play
+
+    return add
+
+
+def all_scenarios() -> list[Scenario]:
+    """Every fault, family by family."""
+    for family in FAMILIES:
+        import_module(f"tests.faults.{family}")
+    return sorted(_found, key=lambda one: FAMILIES.index(one.family))
