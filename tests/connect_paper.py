@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,10 +39,14 @@ class PaperTopic:
         if self.leader is not by:
             raise NotActive(self.shelf.group, "another service took the links over")
         for key, value in records:
-            self.shelf = self.shelf.take(key, value)
+            self.plant(key, value)
+        return self.shelf
+
+    def plant(self, key: bytes, value: bytes | None) -> None:
+        """A record, whoever wrote it."""
+        self.shelf = self.shelf.take(key, value)
         for store in self.stores:
             store.on_news(self.shelf)
-        return self.shelf
 
 
 class PaperStore:
@@ -122,6 +126,7 @@ class PaperService:
         url: str | None = None,
         audit: Path | None = None,
         desk: Callable[[Audit], Desk] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
         self.steward = Steward(
@@ -130,7 +135,7 @@ class PaperService:
             topic.shelf.group,
             instance,
             url or f"http://{instance}:8083",
-            {"SECRET": "hush-from-env"},
+            environment or {"SECRET": "hush-from-env"},
             Audit(audit),
         )
         self.app = build_app(

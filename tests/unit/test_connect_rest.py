@@ -215,7 +215,11 @@ def test_one_link_is_copied_by_one_connector(client: TestClient):
 
 @pytest.mark.proves("R12")
 def test_no_secret_is_answered_or_audited_and_the_mask_keeps_it(topic: PaperTopic, tmp_path: Path):
-    service = PaperService(topic, audit=tmp_path / "audit.log")
+    declared = (
+        "store.bootstrap.servers = s:1\nconfig.providers = env\nconfig.providers.env.param.allowlist.pattern = SECRET\n"
+        "config.providers.env.class = org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
+    )
+    service = PaperService(topic, text=declared, audit=tmp_path / "audit.log")
     login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="hush";'
     secret = {
         "source.cluster.security.protocol": "SASL_PLAINTEXT",

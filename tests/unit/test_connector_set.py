@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.config.connector_set import check_connector, connectors_of, link_name, plan_links
+from twinlog.config.connector_set import Grounds, check_connector, connectors_of, link_name, plan_links
 from twinlog.config.masking import is_secret, left_masked, masked, unmasked
 from twinlog.config.resolve import Resolved, resolve
 from twinlog.model.connectors import Connector, Kind, Leader, Shelf, kind_of
@@ -50,7 +50,7 @@ def plan(*stored: Connector, given_file: Resolved | None = None, **states: Any):
 
 
 def errors(one: Connector, environment: dict[str, str] | None = None) -> list[str]:
-    return [str(f) for f in check_connector(one, environment or {}) if f.level == "error"]
+    return [str(f) for f in check_connector(one, Grounds(environment=environment or {})) if f.level == "error"]
 
 
 def test_a_source_connector_is_a_link():
@@ -121,7 +121,7 @@ def test_a_connector_that_cannot_be_read_stops_only_itself():
     broken = connector("Source", "broken", topics="${file:/nowhere:x}", source_cluster_alias="X")
     found = plan(broken, connector())
     assert [link.name for link in found.links] == ["A->B"]
-    assert "the file cannot be read" in found.troubles["broken"]
+    assert "declared are none" in found.troubles["broken"]
 
 
 def test_names_of_both_directions_are_settled_together():

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from javaproperties import dumps
 
 from twinlog.config.properties import parse_properties
-from twinlog.config.providers import expand
+from twinlog.config.providers import expand, references_of_file
 
 
 def parsed(text: bytes) -> dict[str, tuple[str, int]]:
@@ -65,7 +65,7 @@ def test_what_java_would_write_is_read_back(properties):
 
 def expanded(text: str, **environment: str) -> tuple[dict[str, str], list[str]]:
     entries, _ = parse_properties(text.encode(), "f")
-    filled, findings, _ = expand(entries, "f", environment)
+    filled, findings, _, _ = expand(entries, "f", references_of_file(entries, "f", environment))
     assert all(one.level == "error" for one in findings)
     return {entry.key: entry.value for entry in filled.values()}, [one.sentence for one in findings]
 

@@ -26,6 +26,7 @@ from twinlog.config.values import (
     T_co,
     Text,
     TopicCharacters,
+    TopicNames,
     Url,
     Whole,
     Words,
@@ -47,8 +48,15 @@ def _policy(class_name: str) -> str | None:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 CLUSTERS = Key("clusters", (Scope.FILE,), Words(), None, "Aliases of the clusters that the file is about. Required.")
-CONFIG_PROVIDERS = Key("config.providers", (Scope.FILE,), Words(), "", "Further names of config providers.")
-PROVIDER_CLASSES = Key("config.providers.*", (Scope.FILE,), Text(), None, "Class of a provider.")
+CONFIG_PROVIDERS = Key(
+    "config.providers", (Scope.FILE,), Words(), "",
+    "Names of config providers; connectors made over HTTP may use those alone that have a limit.",
+)  # fmt: skip
+PROVIDER_CLASSES = Key(
+    "config.providers.*", (Scope.FILE,), Text(), None,
+    "Class of a provider (NAME.class), and its limit for connectors: NAME.param.allowed.paths (file, dir) or "
+    "NAME.param.allowlist.pattern (env).",
+)  # fmt: skip
 
 
 # --- a link -----------------------------------------------------------------------------------------------------------
@@ -185,11 +193,11 @@ MERGE_LINGER_MS = _own("merge.linger.ms", Whole(0, 10_000), "3", "How long a tri
 EPOCH_SECONDS = _own("epoch.seconds", Whole(1, 86_400), "600", "Length of a Spark epoch while the plan is unchanged.")
 LEDGER_SHARDS = _own("ledger.shards", Whole(1, 256), "32", "Writers' identities of the link. Fixed once it has run.")
 MAX_BYTES_IN_FLIGHT = _own("max.bytes.in.flight", Whole(65_536), "33554432", "Bytes read but not written, per task.")
-TOPIC_WHITELIST = _own("topic.whitelist", Words(), "", "Replicator's word: topics to mirror, by name.")
+TOPIC_WHITELIST = _own("topic.whitelist", TopicNames(), "", "Replicator's word: topics to mirror, by name.")
 TOPIC_REGEX = _own(
     "topic.regex", Regex(), None, "Replicator's word: one expression for topics to mirror; may hold commas."
 )
-TOPIC_BLACKLIST = _own("topic.blacklist", Words(), "", "Replicator's word: topics to leave out, by name.")
+TOPIC_BLACKLIST = _own("topic.blacklist", TopicNames(), "", "Replicator's word: topics to leave out, by name.")
 RENAME_FORMAT = _own(
     "topic.rename.format", RenameFormat(), "${topic}",
     "What copies are called, as with Replicator; where it is set, replication.policy.class has no effect.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, assert_never, cast
@@ -18,6 +19,15 @@ from twinlog.config.values import ValueRefusedError
 
 T = TypeVar("T")
 _EXTENSION = "extension_"
+# Libraries hand these on to programs; what a shell would read as an order is not part of any name.
+_SERVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PRINCIPAL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9._-]+)?(?:@[A-Za-z0-9._-]+)?")
+_KEY_TAB = re.compile(r"(?:FILE:)?/[A-Za-z0-9._/@+-]+")
+_MEANT = {
+    "sasl.kerberos.service.name": "allowed are letters, digits, `.`, `_` and `-`",
+    "principal": "allowed is name, name/host or name/host@REALM of letters, digits, `.`, `_` and `-`",
+    "keyTab": "allowed is an absolute path of letters, digits and `._/@+-`",
+}
 
 
 def resolve_client(lookup: LinkLookup, role: Role) -> ClientSettings:
@@ -110,6 +120,15 @@ class _Credentials:
             self._missing(keys.SASL_KERBEROS_SERVICE, "sasl.mechanism = GSSAPI")
             return None
         keytab = options.get("keyTab") if options.get("useKeyTab", "false").lower() == "true" else None
+        for name, text, allowed in (
+            ("sasl.kerberos.service.name", service, _SERVICE),
+            ("principal", options.get("principal"), _PRINCIPAL),
+            ("keyTab", keytab, _KEY_TAB),
+        ):
+            if text is not None and not allowed.fullmatch(text):
+                entry = self.lookup.entry(keys.SASL_JAAS_CONFIG, self.role)
+                self.lookup.lookup.note("error", entry, f"{name} is not valid: {_MEANT[name]}")
+                return None
         return Kerberos(service=service, principal=options.get("principal"), keytab=keytab)
 
     def _missing(self, key: Key[str], because: str) -> None:
@@ -137,7 +156,7 @@ class _Credentials:
         if inline is not None:
             self._must_be_pem(keys.SSL_TRUSTSTORE_CERTIFICATES, keys.SSL_TRUSTSTORE_TYPE, kind)
             return self._try(keys.SSL_TRUSTSTORE_CERTIFICATES, lambda: trust_from_pem(inline))
-        if location:
+        if location and self.lookup.lookup.opens_files:
             path = self._file(location)
             return self._try(keys.SSL_TRUSTSTORE_LOCATION, lambda: trust_from_file(path, kind, password))
         return None
@@ -153,7 +172,7 @@ class _Credentials:
             self._must_be_pem(keys.SSL_KEYSTORE_KEY, keys.SSL_KEYSTORE_TYPE, kind)
             chain = inline_chain or ""
             return self._try(keys.SSL_KEYSTORE_KEY, lambda: identity_from_pem(chain, inline_key, key_password))
-        if location:
+        if location and self.lookup.lookup.opens_files:
             path = self._file(location)
             return self._try(keys.SSL_KEYSTORE_LOCATION, lambda: identity_from_file(path, kind, password, key_password))
         return None

@@ -6,17 +6,22 @@ Runs in the service whenever either changes. A connector that cannot be read any
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from twinlog.config.connector_rules import ConnectorRules
 from twinlog.config.mirror_connector import pair_of
 from twinlog.config.properties import Entry
+from twinlog.config.providers import NAMES, UNFOLLOWED, References, references_of_connectors, refers
 from twinlog.config.replicator import link_of
 from twinlog.config.resolve import Draft, Examined, Resolved, draft, examine_together
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.errors import Finding
 from twinlog.model.connectors import COPYING, STARTED, Connector, Kind, TargetState, file_connector
+
+log = logging.getLogger("twinlog.connectors")
 
 _CHECKPOINT_KEYS: Final = (
     "groups", "groups.exclude", "groups.blacklist", "refresh.groups.enabled", "refresh.groups.interval.seconds",
@@ -56,10 +61,33 @@ def link_name(connector: Connector) -> str:
     return str(pair_of(connector.config))
 
 
-def check_connector(connector: Connector, environment: Mapping[str, str]) -> tuple[Finding, ...]:
+@dataclass(frozen=True)
+class Grounds:
+    """What connectors are read by: the limits of the service's file, and the environment of its process."""
+
+    rules: ConnectorRules = field(default_factory=ConnectorRules)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    # Off: no reference is followed and no key store opened, as for somebody who may not make connectors.
+    looks_inside: bool = True
+
+    def references(self) -> References:
+        """How references of a connector are followed."""
+        return references_of_connectors(self.rules.providers, self.environment) if self.looks_inside else UNFOLLOWED
+
+
+def grounds_of(file: Resolved | None, environment: Mapping[str, str]) -> Grounds:
+    """The grounds of a service with this file; without one nothing is allowed that needs a declaration."""
+    return Grounds(ConnectorRules() if file is None else file.service.connectors, environment)
+
+
+def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
     """Find all that is wrong with one connector by itself."""
-    (found,) = examine_together([_alone(connector, environment)])
-    return found.findings
+    (found,) = examine_together([_alone(connector, grounds)])
+    if grounds.looks_inside:
+        return found.findings
+    # Nobody looked where these lead, so whether they are right is not known.
+    unseen = {key for key, value in connector.config.items() if refers(value) and key not in NAMES}
+    return tuple(one for one in found.findings if one.key not in unseen)
 
 
 def connectors_of(file: Resolved) -> list[Connector]:
@@ -95,8 +123,9 @@ def plan_links(
 ) -> LinkPlan:
     """Read everything together."""
     troubles: dict[str, str] = {}
+    grounds = grounds_of(file, environment)
     copying, chores = _sorted_out(file, stored, troubles)
-    found = _read(file, copying, chores, environment, troubles)
+    found = _read(file, copying, chores, grounds, troubles)
     links: list[LinkSettings] = []
     settings: dict[str, LinkSettings] = {}
     for examined, connector in found:
@@ -110,7 +139,7 @@ def plan_links(
                 updates = [off for kind, off in _OFF.items() if states[kind] != STARTED]
                 links.append(link.model_copy(update={k: v for off in updates for k, v in off.items()}))
     pairs = [pair for examined, connector in found if connector is None for pair in examined.heartbeats]
-    pairs += _lone_heartbeats(chores, settings, environment, troubles)
+    pairs += _lone_heartbeats(chores, settings, grounds, troubles)
     return LinkPlan(tuple(links), tuple(pairs), settings, troubles)
 
 
@@ -147,17 +176,21 @@ def _read(
     file: Resolved | None,
     copying: Iterable[Connector],
     chores: Mapping[tuple[str, Kind], Connector],
-    environment: Mapping[str, str],
+    grounds: Grounds,
     troubles: dict[str, str],
 ) -> list[tuple[Examined, Connector | None]]:
     good: list[tuple[Draft, Connector | None]] = [] if file is None else [(file.draft, None)]
     for connector in copying:
-        one = _together(connector, chores, environment)
-        (alone,) = examine_together([one])
+        try:
+            (alone,) = examine_together([_together(connector, chores, grounds)])
+        except Exception:  # whoever wrote this record must not stop the links of all others (R8)
+            log.exception("connector %s cannot be read", connector.name)
+            troubles[connector.name] = "it cannot be read; the log of the service says why"
+            continue
         if errors := _errors(alone.findings):
             troubles[connector.name] = "; ".join(errors)
         else:
-            good.append((_together(connector, chores, environment), connector))
+            good.append((_together(connector, chores, grounds), connector))
     found = examine_together([one for one, _ in good])
     errors = [text for examined in found for text in _errors(examined.findings)]
     if errors and any(connector for _, connector in good):
@@ -181,45 +214,43 @@ def _errors(findings: Iterable[Finding]) -> list[str]:
 def _lone_heartbeats(
     chores: Mapping[tuple[str, Kind], Connector],
     settings: Mapping[str, LinkSettings],
-    environment: Mapping[str, str],
+    grounds: Grounds,
     troubles: dict[str, str],
 ) -> Iterable[HeartbeatPair]:
     for (name, kind), connector in chores.items():
         if kind != "heartbeat" or name in settings or connector.state != STARTED:
             continue
-        (found,) = examine_together([_alone(connector, environment)])
+        (found,) = examine_together([_alone(connector, grounds)])
         if errors := _errors(found.findings):
             troubles[connector.name] = "; ".join(errors)
             continue
         yield from (HeartbeatPair.of(link) for link in found.links if link.emit_heartbeats_enabled)
 
 
-def _together(
-    connector: Connector, chores: Mapping[tuple[str, Kind], Connector], environment: Mapping[str, str]
-) -> Draft:
+def _together(connector: Connector, chores: Mapping[tuple[str, Kind], Connector], grounds: Grounds) -> Draft:
     """A link's connector with the chores that other connectors switch on for it."""
     if connector.kind == "replicator":
-        return _draft(connector, connector.config, environment)
+        return _draft(connector, connector.config, grounds)
     others = {key for keys in _CHORE_KEYS.values() for key in keys}
     config = {key: value for key, value in connector.config.items() if key not in others}
     for kind, keys in _CHORE_KEYS.items():
         chore = chores.get((link_name(connector), kind))
         if chore is not None and chore.state == STARTED:
             config |= _ON[kind] | {key: chore.config[key] for key in keys if key in chore.config}
-    return _draft(connector, config, environment)
+    return _draft(connector, config, grounds)
 
 
-def _alone(connector: Connector, environment: Mapping[str, str]) -> Draft:
+def _alone(connector: Connector, grounds: Grounds) -> Draft:
     config = {**_ON.get(connector.kind, {}), **connector.config}
     target = config.get("target.cluster.bootstrap.servers")
     if connector.kind == "heartbeat" and target is not None:
         # It is written to the target alone; an address of the source is often left out.
         config.setdefault("source.cluster.bootstrap.servers", target)
-    return _draft(connector, config, environment)
+    return _draft(connector, config, grounds)
 
 
-def _draft(connector: Connector, config: Mapping[str, str], environment: Mapping[str, str]) -> Draft:
-    return draft(_entries(config), (), f"connector {connector.name}", (), environment)
+def _draft(connector: Connector, config: Mapping[str, str], grounds: Grounds) -> Draft:
+    return draft(_entries(config), (), f"connector {connector.name}", (), grounds.references(), rules=grounds.rules)
 
 
 def _entries(config: Mapping[str, str]) -> dict[str, Entry]:
@@ -229,6 +260,3 @@ def _entries(config: Mapping[str, str]) -> dict[str, Entry]:
 def with_state(connector: Connector, state: TargetState) -> Connector:
     """The same connector, wanted otherwise."""
     return dataclasses.replace(connector, state=state)
-
-
-__all__ = ["LinkPlan", "check_connector", "connectors_of", "link_name", "plan_links", "with_state"]

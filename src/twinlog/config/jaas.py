@@ -57,6 +57,12 @@ def read_options(text: str, mechanism: str) -> dict[str, str]:
     return _options(options)
 
 
+def module_of(text: str) -> str:
+    """Name the login module, without its package; raises ValueRefusedError."""
+    tokens = _tokens(text)
+    return tokens[0][1].rpartition(".")[2] if tokens else ""
+
+
 def _tokens(text: str) -> list[tuple[str, str]]:
     tokens: list[tuple[str, str]] = []
     at = 0

@@ -7,7 +7,7 @@ that one pass finds all errors.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -21,6 +21,8 @@ from twinlog.model.names import LinkName
 
 T = TypeVar("T")
 _LONGEST_SHOWN = 200
+_SEPARATORS = re.compile(r"[\s,;|=\"'()]+")
+_SHORTEST_PART = 4
 
 
 class Origin(NamedTuple):
@@ -34,8 +36,10 @@ class Origin(NamedTuple):
 class Lookup:
     """The entries of one file, with a memory of what was asked."""
 
-    def __init__(self, file: str, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, file: str, entries: Mapping[str, Entry], *, opens_files: bool = True) -> None:
         self.file = file
+        # Off: the key stores that a text names are not looked into.
+        self.opens_files = opens_files
         self.entries = entries
         # As keys of a dict: a top-level key that is wrong is wrong for every link, and told once.
         self.findings: dict[Finding, None] = {}
@@ -51,8 +55,6 @@ class Lookup:
     ) -> None:
         """Add a finding about an entry, or about a key that is missing."""
         line = None if entry is None else entry.line
-        if entry is not None and entry.provided:
-            sentence = _without(entry.value, sentence)
         self.findings[Finding(level, self.file, line, key if entry is None else entry.key, sentence)] = None
 
     def find(self, ways: tuple[str, ...]) -> Entry | None:
@@ -104,11 +106,21 @@ class LinkLookup:
         return value
 
 
-def _without(provided: str, sentence: str) -> str:
-    """Mask what a provider filled in, and each word of it: names in a list are quoted by those who read it (R12)."""
-    for word in sorted({provided.strip(), *re.split(r"\s*,\s*", provided.strip())} - {""}, key=len, reverse=True):
-        sentence = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, sentence)
-    return sentence
+def masked_findings(findings: Iterable[Finding], provided: Iterable[str]) -> list[Finding]:
+    """Mask what config providers filled in, and each word of it, wherever a finding quotes it: the one exit (R12)."""
+    words = {word for value in provided for word in (value.strip(), *_SEPARATORS.split(value))} - {""}
+    ordered = sorted(words, key=len, reverse=True)
+    if not ordered:
+        return list(findings)
+    # A short word may be part of an ordinary one; a longer one is masked also where text was joined to it.
+    either = "|".join(
+        re.escape(word) if len(word) >= _SHORTEST_PART else rf"(?<!\w){re.escape(word)}(?!\w)" for word in ordered
+    )
+    hidden = re.compile(either)
+    return [
+        one._replace(key=one.key and hidden.sub(MASK, one.key), sentence=hidden.sub(MASK, one.sentence))
+        for one in findings
+    ]
 
 
 def spellings(key: Key[Any], link: LinkName, role: Role | None) -> tuple[str, ...]:

@@ -14,6 +14,10 @@ from twinlog.config.secrets import MASK
 
 _SUSPECT: Final = re.compile(r"passw|secret|token|credential|jaas|private|\bkey$|api[._-]?key|\bauth\b", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
+_DESTINATION: Final = re.compile(
+    r"(?:^|\.)(?:bootstrap\.servers|security\.protocol|sasl\.mechanism|sasl\.oauthbearer\.token\.endpoint\.url|"
+    r"sasl\.kerberos\.service\.name|ssl\.endpoint\.identification\.algorithm|ssl\.truststore\..+|connector\.class)$"
+)
 _PLAIN: Final = frozenset({"key.converter", "header.converter", "value.converter"})
 
 
@@ -45,6 +49,38 @@ def unmasked(config: Mapping[str, str], before: Mapping[str, str]) -> dict[str, 
         key: before[key] if value == MASK and key in before and is_secret(key) else value
         for key, value in config.items()
     }
+
+
+def repointed(before: Mapping[str, str], after: Mapping[str, str], sent: Mapping[str, str | None]) -> dict[str, str]:
+    """Find secrets that were kept although the client that shows them goes elsewhere: each with the key that changed.
+
+    Whoever may change a connector need not know its passwords, and must not be able to send them to a place of theirs.
+    """
+    kept = [
+        key
+        for key, value in after.items()
+        if is_secret(key) and value and before.get(key) == value and sent.get(key) in {None, MASK}
+        if not _REFERENCE.fullmatch(value.strip())
+    ]
+    moved = [key for key in {*before, *after} if before.get(key) != after.get(key) and _says_where(key)]
+    found: dict[str, str] = {}
+    for key in kept:
+        changed = sorted(one for one in moved if _end(one) == _end(key) or "both" in {_end(one), _end(key)})
+        if changed:
+            found[key] = changed[0]
+    return found
+
+
+def _says_where(key: str) -> bool:
+    """Whether a key decides to whom a client shows its secret, and how openly."""
+    return _DESTINATION.search(key) is not None
+
+
+def _end(key: str) -> str:
+    """The cluster that a key is about; `both` when the key alone does not tell."""
+    if key.startswith(("source.", "src.", "consumer.")):
+        return "source"
+    return "target" if key.startswith(("target.", "dest.", "producer.")) else "both"
 
 
 def left_masked(config: Mapping[str, str]) -> list[str]:

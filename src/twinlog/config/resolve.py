@@ -17,7 +17,8 @@ from typing import NamedTuple, cast
 
 from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
-from twinlog.config.lookup import LinkLookup, Lookup, Origin
+from twinlog.config.connector_rules import ConnectorRules, broken_rules
+from twinlog.config.lookup import LinkLookup, Lookup, Origin, masked_findings
 from twinlog.config.mirror_connector import is_mirror_connector, translate_mirror
 from twinlog.config.objectives import resolve_objectives
 from twinlog.config.precedence import (
@@ -29,7 +30,7 @@ from twinlog.config.precedence import (
     TARGET_PRODUCER,
 )
 from twinlog.config.properties import Entry
-from twinlog.config.providers import expand
+from twinlog.config.providers import References, expand, references_of_file
 from twinlog.config.redirects import resolve_switch
 from twinlog.config.remarks import remark
 from twinlog.config.replicator import is_connector, parse_settings, translate
@@ -79,6 +80,8 @@ class Draft(NamedTuple):
     clusters: tuple[str, ...]
     connector: Translated | None
     findings: tuple[Finding, ...]
+    # What config providers filled in; no finding shows it (R12).
+    provided: frozenset[str]
 
 
 class Examined(NamedTuple):
@@ -123,7 +126,8 @@ def conclude(found: Examined) -> Resolved:
 def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Examined:
     """Read the text of a file as far as it can be read."""
     entries, findings = parse_settings(data, file)
-    (found,) = examine_together([draft(entries, findings, file, clusters, environment)])
+    references = references_of_file(entries, file, environment)
+    (found,) = examine_together([draft(entries, findings, file, clusters, references)])
     return found
 
 
@@ -132,19 +136,24 @@ def draft(
     findings: Iterable[Finding],
     file: str,
     clusters: Collection[str],
-    environment: Mapping[str, str],
+    references: References,
+    *,
+    rules: ConnectorRules | None = None,
 ) -> Draft:
-    """Fill in what lies outside of a text and bring it into the keys of this room."""
-    expanded, unresolved, files = expand(entries, file, environment)
+    """Fill in what lies outside of a text and bring it into the keys of this room; `rules` hold for connectors."""
+    expanded, unresolved, files, provided = expand(entries, file, references)
+    if rules is not None:
+        unresolved += broken_rules(expanded, file, rules)
+        expanded.pop("clusters", None)  # refused; with it the text would be read as a file
     connector: Translated | None = None
     if is_connector(expanded):
         connector = translate(expanded, file)
     elif is_mirror_connector(expanded):
         connector = translate_mirror(expanded, file)
-    lookup = Lookup(file, expanded if connector is None else connector.entries)
+    lookup = Lookup(file, expanded if connector is None else connector.entries, opens_files=references.follows)
     lookup.files |= files
     told = [*findings, *unresolved, *(connector.findings if connector is not None else ())]
-    return Draft(lookup, tuple(clusters), connector, tuple(told))
+    return Draft(lookup, tuple(clusters), connector, tuple(told), provided)
 
 
 def examine_together(drafts: Sequence[Draft]) -> list[Examined]:
@@ -172,7 +181,7 @@ def _examined(
     if connector is not None:
         found = connector.retold(found)
         connector.origins(lookup.origins)
-    everything = sorted([*one.findings, *found], key=lambda finding: finding.line or 0)
+    everything = sorted(masked_findings([*one.findings, *found], one.provided), key=lambda finding: finding.line or 0)
     return Examined(one, lookup, links, heartbeats, tuple(everything), service)
 
 

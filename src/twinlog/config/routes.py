@@ -12,10 +12,11 @@ from typing import cast
 
 from twinlog.config import catalogue as keys
 from twinlog.config.lookup import LinkLookup
+from twinlog.model.javaregex import RegexError
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.provenance import Mode, Provenance, Relay
-from twinlog.model.selection import Selection
+from twinlog.model.selection import Patterns, Selection
 from twinlog.model.topology import Route, settle
 
 
@@ -72,6 +73,14 @@ def _selection(at: LinkLookup) -> Selection:
         exclude = exclude if at.entry(keys.TOPICS_EXCLUDE) is not None else ()
     banned = at.value(keys.TOPIC_BLACKLIST)
     exclude = (*exclude, *map(_quoted, banned))
+    for key, patterns in ((keys.TOPICS, include), (keys.TOPICS_EXCLUDE, exclude)):
+        try:
+            Patterns(patterns).check()
+        except RegexError as error:
+            # Each key alone was in order; joined they are not (two groups of one name).
+            entry = at.entry(key) or at.entry(keys.TOPIC_REGEX)
+            at.lookup.note("error", entry, f"together with the other patterns of the link it has {error}", key.name)
+            return Selection(())
     return Selection(include, exclude, heartbeats=at.value(keys.HEARTBEATS_REPLICATION))
 
 

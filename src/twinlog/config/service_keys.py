@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twinlog.config.keys import Key, Scope
-from twinlog.config.values import Kind, T_co, Text, TopicCharacters, Url, Whole, Words
+from twinlog.config.values import Flag, Kind, OneOf, T_co, Text, TopicCharacters, Url, Whole, Words
 
 STORE = "store"
 """What the store's cluster is called where a cluster needs an alias."""
@@ -59,8 +59,29 @@ OTEL_ENDPOINT = _file(
 )  # fmt: skip
 OTEL_INTERVAL = _file("otel.interval.seconds", Whole(1, 3600), "15", "How often they are told.")
 
+OVERRIDE_POLICY = _file(
+    "connector.client.config.override.policy", OneOf(("All", "Principal", "Allowlist", "None")), "All",
+    "Which client settings a connector made over HTTP may have beside addresses: all, the login (security.protocol, "
+    "sasl.mechanism, sasl.jaas.config), those listed, or none.",
+)  # fmt: skip
+OVERRIDE_ALLOWLIST = _file(
+    "connector.client.config.override.allowlist", Words(), "", "The client settings that the policy Allowlist allows."
+)
+CONNECTOR_HOSTS = _file(
+    "connector.allowed.hosts", Words(), "",
+    "Brokers that connectors made over HTTP may name; `*.example.com` stands for every host below. Empty: any, "
+    "except link-local addresses.",
+)  # fmt: skip
+CONNECTOR_KERBEROS = _file(
+    "connector.kerberos.enabled", Flag(), "false", "Connectors made over HTTP may log in with Krb5LoginModule."
+)
+TOKEN_URLS = _file(
+    "sasl.oauthbearer.allowed.urls", Words(), "",
+    "Token endpoints that connectors made over HTTP may name, each in full. Empty: none.",
+)  # fmt: skip
+
 SERVICE_KEYS: tuple[Key[Any], ...] = (
     GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
     HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
-    OTEL_ENDPOINT, OTEL_INTERVAL,
+    OTEL_ENDPOINT, OTEL_INTERVAL, OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from twinlog.config import service_keys as keys
 from twinlog.config.clients import resolve_client
+from twinlog.config.connector_rules import ConnectorRules, resolve_rules
 from twinlog.config.keys import Key
 from twinlog.config.lookup import LinkLookup, Lookup
 from twinlog.config.precedence import TARGET_ADMIN
@@ -67,6 +68,8 @@ class ServiceSettings(_Frozen):
     store_replication_factor: int = -1
     http: HttpSettings = HttpSettings()
     otel: OtelSettings | None = None
+    # What connectors made over HTTP may say.
+    connectors: ConnectorRules = ConnectorRules()
 
 
 def has_store(lookup: Lookup) -> bool:
@@ -110,6 +113,7 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         store_replication_factor=_value(lookup, keys.STORE_REPLICAS),
         http=http,
         otel=_otel(lookup),
+        connectors=resolve_rules(lookup),
     )
 
 

@@ -131,6 +131,20 @@ class Words:
 
 
 @dataclass(frozen=True)
+class TopicNames:
+    """A list of topics, each by its whole name."""
+
+    allowed: str = "names of topics (letters, digits, `.`, `_` and `-`), separated by commas"
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Split; what no topic can be called is refused."""
+        names = Words().read(text)
+        if not all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names):
+            raise ValueRefusedError(f"allowed is {self.allowed}")
+        return names
+
+
+@dataclass(frozen=True)
 class Servers:
     """Bootstrap addresses."""
 

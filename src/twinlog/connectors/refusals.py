@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from twinlog.config.connector_set import check_connector
+from twinlog.config.connector_set import Grounds, check_connector
 from twinlog.config.masking import left_masked
 from twinlog.errors import ConnectorRefused
 from twinlog.model.connectors import Connector, kind_of
 
 
-def check_alone(one: Connector, environment: Mapping[str, str]) -> None:
+def check_alone(one: Connector, grounds: Grounds) -> None:
     """Refuse what could not run, whatever runs beside it. Raises ConnectorRefused."""
     chosen = one.config.get("connector.class", "")
     if kind_of(chosen) is None:
@@ -18,7 +18,7 @@ def check_alone(one: Connector, environment: Mapping[str, str]) -> None:
     errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(one.config)]
     errors += [
         found.sentence if found.key is None else f"Invalid value for configuration {found.key}: {found.sentence}"
-        for found in check_connector(one, environment)
+        for found in check_connector(one, grounds)
         if found.level == "error"
     ]
     if errors:
@@ -33,6 +33,15 @@ def invalid(errors: Sequence[str]) -> str:
         "You can also find the above list of errors at the endpoint "
         "`/connector-plugins/{connectorType}/config/validate`"
     )
+
+
+def send_again(kept: Mapping[str, str]) -> str:
+    """What is said about secrets that would go elsewhere with what changed."""
+    return invalid([
+        f"Invalid value for configuration {key}: send this secret again: {changed} changes, and a kept secret would go "
+        "elsewhere"
+        for key, changed in kept.items()
+    ])  # fmt: skip
 
 
 def unknown_class(name: str) -> str:

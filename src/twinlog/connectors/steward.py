@@ -19,13 +19,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
 from twinlog.config.changes import Change
-from twinlog.config.connector_set import LinkPlan, connectors_of, link_name, plan_links
-from twinlog.config.masking import masked, unmasked
+from twinlog.config.connector_set import Grounds, LinkPlan, connectors_of, grounds_of, link_name, plan_links
+from twinlog.config.masking import masked, repointed, unmasked
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.connectors.audit import Audit, Who
 from twinlog.connectors.levels import LEVELS, is_ours, level_of, set_level
-from twinlog.connectors.refusals import check_alone, invalid
+from twinlog.connectors.refusals import check_alone, invalid, send_again
 from twinlog.connectors.states import ConnectorStatus, EngineSight, judge
 from twinlog.errors import (
     ConnectorExists,
@@ -282,6 +282,11 @@ class Steward:
         return not self.active and (leader is None or (leader.instance != self.instance and leader.url == self.url))
 
     @property
+    def grounds(self) -> Grounds:
+        """What connectors are read by."""
+        return grounds_of(self._file, self.environment)
+
+    @property
     def turn(self) -> object:
         """What the list of connectors is made of: the same objects until it changes."""
         return self._file, self._shelf
@@ -354,14 +359,14 @@ class Steward:
         before = next((one for one in self._all() if one.name == name), None)
         if before is None:
             return True, await self.create(who, name, config, "STARTED")
-        await self._change(who, before, {**config, "name": name})
+        await self._change(who, before, {**config, "name": name}, sent=config)
         return False, self.connector(name)
 
     async def patch(self, who: Who, name: str, changes: Mapping[str, str | None]) -> Connector:
         """Set some keys of a connector's config; None removes one."""
         before = self.connector(name)
         config = {key: value for key, value in {**before.config, **changes}.items() if value is not None}
-        await self._change(who, before, config)
+        await self._change(who, before, config, sent=changes)
         return self.connector(name)
 
     async def delete(self, who: Who, name: str) -> None:
@@ -428,11 +433,15 @@ class Steward:
             raise
         self.audit.note(who, what, name, before=before, after=after)
 
-    async def _change(self, who: Who, before: Connector, config: Mapping[str, str]) -> None:
+    async def _change(
+        self, who: Who, before: Connector, config: Mapping[str, str], *, sent: Mapping[str, str | None]
+    ) -> None:
         shown = masked(before.config), masked(config)
         async with self._order(who, "change", before.name, *shown):
             self._writable(before)
             wanted = replace(before, config=unmasked(config, before.config))
+            if kept := repointed(before.config, wanted.config, sent):
+                raise ConnectorRefused(before.name, send_again(kept))
             new = await self._checked(wanted)
             await self._append(self._shelf.config_record(before.name, new.config))
 
@@ -443,7 +452,7 @@ class Steward:
 
     async def _checked(self, one: Connector) -> Connector:
         """Refuse what could not run: by itself, beside the others, or on this machine."""
-        await asyncio.to_thread(check_alone, one, self.environment)
+        await asyncio.to_thread(check_alone, one, self.grounds)
         others = [other for other in self._stored() if other.name != one.name]
         plan = await asyncio.to_thread(plan_links, self._file, [*others, one], self._shelf.state_of, self.environment)
         # A chore may come before its link; everything else that is wrong now stays wrong.

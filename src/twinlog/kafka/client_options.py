@@ -1,7 +1,11 @@
-"""What the user wrote about a cluster, in librdkafka's words. Pure; runs wherever an ordinary client is built."""
+"""What the user wrote about a cluster, in librdkafka's words. Runs wherever an ordinary client is built.
+
+Pure, but for a Kerberos key tab: the Kerberos library finds it by a variable of the process and in no other way.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TypeAlias
 
 from twinlog.config.settings import ClientCredentials, ClientSettings, Kerberos, Security
@@ -82,9 +86,9 @@ def _kerberos_options(kerberos: Kerberos) -> dict[str, OptionValue]:
     options: dict[str, OptionValue] = {"sasl.kerberos.service.name": kerberos.service}
     if kerberos.principal is not None:
         options["sasl.kerberos.principal"] = kerberos.principal
+    # librdkafka would run kinit through a shell, with the principal as part of the command line. It is never run: the
+    # Kerberos library takes a key tab by itself, and tickets of the user's own cache need nothing to be run.
+    options["sasl.kerberos.kinit.cmd"] = ""
     if kerberos.keytab is not None:
-        options["sasl.kerberos.keytab"] = kerberos.keytab
-    else:
-        # Tickets of the user's own cache: nothing to run before logging in.
-        options["sasl.kerberos.kinit.cmd"] = ""
+        os.environ.setdefault("KRB5_CLIENT_KTNAME", kerberos.keytab)
     return options
