@@ -231,6 +231,21 @@ SYNC_TOPIC_ACLS_MODE = _own(
     "sync.topic.acls.mode", OneOf(("mm2", "full")), "mm2",
     "MirrorMaker 2's rules, or also prefixed patterns, groups, writers (held back until failover) and removals.",
 )  # fmt: skip
+SYNC_CLIENT_QUOTAS_MODE = _own(
+    "sync.client.quotas.mode", OneOf(("off", "list", "sync")), "list",
+    "Client quotas of users and client ids: list those that differ on the target, or set the source's values there.",
+)  # fmt: skip
+SYNC_GROUP_CONFIGS_MODE = _own(
+    "sync.group.configs.mode", OneOf(("off", "list", "sync")), "list",
+    "Configs of the selected groups: list those that differ on the target, or set the source's values there.",
+)  # fmt: skip
+SYNC_SCRAM_USERS_MODE = _own(
+    "sync.scram.users.mode", OneOf(("off", "list")), "list",
+    "SCRAM users of the source: list those who could not log in on the target. Kafka never tells their keys.",
+)  # fmt: skip
+SYNC_LOGINS_SECONDS = _own(
+    "sync.logins.interval.seconds", Whole(1), "60", "How often SCRAM users, quotas and group configs are compared.",
+)  # fmt: skip
 GROUP_REWINDS = _own(
     "group.rewinds", OneOf(("follow", "hold")), "follow",
     "A group went back on the source: take its position on the target back too, or leave it.",
@@ -383,7 +398,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     PROVENANCE_RELAY, PROVENANCE_OVERRIDES,
     SEPARATOR_INTERNAL, HEARTBEATS_REPLICATION, REPLICATION_FACTOR, TASKS_MAX, REFRESH_TOPICS, REFRESH_TOPICS_SECONDS,
     SYNC_TOPIC_CONFIGS, SYNC_TOPIC_CONFIGS_SECONDS, CONFIG_EXCLUDE, USE_DEFAULTS_FROM, CONFIG_CONFLICT, TOPIC_DELETION,
-    SYNC_TOPIC_ACLS, SYNC_TOPIC_ACLS_SECONDS, SYNC_TOPIC_ACLS_MODE, GROUPS, GROUPS_EXCLUDE, REFRESH_GROUPS,
+    SYNC_TOPIC_ACLS, SYNC_TOPIC_ACLS_SECONDS, SYNC_TOPIC_ACLS_MODE, SYNC_CLIENT_QUOTAS_MODE,
+    SYNC_GROUP_CONFIGS_MODE, SYNC_SCRAM_USERS_MODE, SYNC_LOGINS_SECONDS, GROUPS, GROUPS_EXCLUDE, REFRESH_GROUPS,
     REFRESH_GROUPS_SECONDS, EMIT_CHECKPOINTS, EMIT_CHECKPOINTS_SECONDS, CHECKPOINTS_REPLICAS, SYNC_GROUP_OFFSETS,
     SYNC_GROUP_OFFSETS_SECONDS, GROUP_REWINDS, EMIT_HEARTBEATS, EMIT_HEARTBEATS_SECONDS, HEARTBEATS_REPLICAS,
     EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX, ERRORS_TOLERANCE, TRANSFORMS,

@@ -48,6 +48,8 @@ from twinlog.config.settings import (
     LinkSettings,
     Mm2Takeover,
     OnGap,
+    UsersMode,
+    ValuesMode,
 )
 from twinlog.config.translated import Translated
 from twinlog.errors import Finding, SettingsInvalid
@@ -274,6 +276,10 @@ def _link(at: LinkLookup, route: Route) -> LinkSettings:
         sync_topic_acls_enabled=at.value(keys.SYNC_TOPIC_ACLS),
         sync_topic_acls_seconds=at.value(keys.SYNC_TOPIC_ACLS_SECONDS),
         sync_topic_acls_mode=cast("AclsMode", at.value(keys.SYNC_TOPIC_ACLS_MODE)),
+        sync_client_quotas_mode=cast("ValuesMode", at.value(keys.SYNC_CLIENT_QUOTAS_MODE)),
+        sync_group_configs_mode=cast("ValuesMode", at.value(keys.SYNC_GROUP_CONFIGS_MODE)),
+        sync_scram_users_mode=cast("UsersMode", at.value(keys.SYNC_SCRAM_USERS_MODE)),
+        sync_logins_seconds=at.value(keys.SYNC_LOGINS_SECONDS),
         groups=Selection(at.value(keys.GROUPS), at.value(keys.GROUPS_EXCLUDE)),
         refresh_groups_enabled=at.value(keys.REFRESH_GROUPS),
         refresh_groups_seconds=at.value(keys.REFRESH_GROUPS_SECONDS),

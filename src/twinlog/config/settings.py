@@ -26,6 +26,8 @@ Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
 OnGap: TypeAlias = Literal["fault", "skip"]
 End: TypeAlias = Literal["source", "target"]
 AclsMode: TypeAlias = Literal["mm2", "full"]
+ValuesMode: TypeAlias = Literal["off", "list", "sync"]
+UsersMode: TypeAlias = Literal["off", "list"]
 ConfigConflict: TypeAlias = Literal["report", "revert", "keep"]
 GroupRewinds: TypeAlias = Literal["follow", "hold"]
 Mm2Takeover: TypeAlias = Literal["check", "trust", "off"]
@@ -133,6 +135,10 @@ class LinkSettings(_Frozen):
     sync_topic_acls_enabled: bool
     sync_topic_acls_seconds: int
     sync_topic_acls_mode: AclsMode
+    sync_client_quotas_mode: ValuesMode
+    sync_group_configs_mode: ValuesMode
+    sync_scram_users_mode: UsersMode
+    sync_logins_seconds: int
     # Of these only the patterns count; heartbeats are a matter of topics.
     groups: Selection
     refresh_groups_enabled: bool

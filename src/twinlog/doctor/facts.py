@@ -21,6 +21,7 @@ from twinlog.model.inspection import (
     Unknown,
 )
 from twinlog.model.ledger import ChoreNote, Memo, RosterTopic
+from twinlog.model.scram_users import ScramUsers
 
 NOT_ASKED = Unknown("it was not asked")
 
@@ -42,6 +43,7 @@ class EndFacts:
     group_rights: Known[Mapping[str, frozenset[str] | ClusterError]] = NOT_ASKED
     clock: Known[ClockLook] = NOT_ASKED
     quotas: Known[tuple[QuotaLook, ...]] = NOT_ASKED
+    scram_users: Known[ScramUsers] = NOT_ASKED
     disks: Known[tuple[DiskLook, ...]] = NOT_ASKED
     versions: Known[Mapping[int, int]] = NOT_ASKED
     certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED

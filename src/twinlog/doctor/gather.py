@@ -30,7 +30,9 @@ from twinlog.model.selection import replicates
 from twinlog.wire.certificates import fetch_certificates, own_certificates
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.groups import GroupCoordinators
-from twinlog.wire.inspection import fetch_clock, fetch_disks, fetch_quotas, fetch_versions, find_transaction_coordinator
+from twinlog.wire.inspection import fetch_clock, fetch_disks, fetch_versions, find_transaction_coordinator
+from twinlog.wire.quotas import fetch_quotas
+from twinlog.wire.scram import fetch_scram_users
 
 T = TypeVar("T")
 _PATIENCE_MS: Final = 10_000
@@ -141,6 +143,7 @@ async def _end(questions: _Questions) -> EndFacts:
         "groups": GroupCoordinators(wire).list_groups(),
         "clock": fetch_clock(wire),
         "quotas": fetch_quotas(wire),
+        "scram_users": fetch_scram_users(wire),
         "disks": _disks(wire, questions.ledger),
         "versions": fetch_versions(wire),
     }
@@ -167,6 +170,7 @@ _ASKED: Final = (
     "group_rights",
     "clock",
     "quotas",
+    "scram_users",
     "disks",
     "versions",
     "certificates",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from twinlog.doctor.answers import Check, Diagnosis, diagnose
-from twinlog.doctor.checks import clocks, durability, groups, health, keeping, limits, names, reach, rights
+from twinlog.doctor.checks import clocks, durability, groups, health, keeping, limits, logins, names, reach, rights
 from twinlog.doctor.facts import Facts
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -18,6 +18,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *durability.CHECKS,
     *clocks.CHECKS,
     *groups.CHECKS,
+    *logins.CHECKS,
 )
 
 

@@ -10,7 +10,7 @@ from twinlog.model.ledger import RosterTopic
 from twinlog.model.topic_configs import ConfigVerdict, Fate
 from twinlog.model.topics import TopicFacts
 
-Kind: TypeAlias = Literal["topic", "partitions", "config", "deletion", "acl"]
+Kind: TypeAlias = Literal["topic", "partitions", "config", "deletion", "acl", "quota", "group config", "login"]
 
 
 @dataclass(frozen=True)

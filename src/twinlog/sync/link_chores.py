@@ -12,7 +12,9 @@ from twinlog.sync.ends import LinkEnds
 from twinlog.sync.groups import GroupSync
 from twinlog.sync.heartbeats import Heartbeats
 from twinlog.sync.offset_syncs import OffsetSyncs
+from twinlog.sync.scram_users import ScramUserList
 from twinlog.sync.source_ends import SourceEnds
+from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
 
 
 def chores_of(ends: LinkEnds) -> list[Chore]:
@@ -24,6 +26,12 @@ def chores_of(ends: LinkEnds) -> list[Chore]:
         chores.append(DeletionSync(ends))
     if ends.link.sync_topic_acls_enabled:
         chores.append(AclSync(ends))
+    if ends.link.sync_client_quotas_mode != "off":
+        chores.append(ValueSync(ends, QUOTAS, ends.link.sync_client_quotas_mode))
+    if ends.link.sync_group_configs_mode != "off":
+        chores.append(ValueSync(ends, GROUP_CONFIGS, ends.link.sync_group_configs_mode))
+    if ends.link.sync_scram_users_mode != "off":
+        chores.append(ScramUserList(ends))
     if ends.link.emit_checkpoints_enabled or ends.link.sync_group_offsets_enabled:
         chores.append(GroupSync(ends))
     if ends.link.emit_heartbeats_enabled:

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from twinlog.config.settings import LinkSettings
-from twinlog.errors import AuthorizerMissing, ClusterRightMissing, TopicUnknown
+from twinlog.config.settings import LinkSettings, ValuesMode
+from twinlog.errors import AccessDenied, AuthorizerMissing, BrokerRefused, ClusterRightMissing, TopicUnknown
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.acls import AclBinding
@@ -19,8 +19,10 @@ from twinlog.model.ledger import RosterTopic
 from twinlog.model.link_diff import (
     Difference,
     Habits,
+    Kind,
     LinkDiff,
     config_difference,
+    shown,
     soon,
     topic_differences,
 )
@@ -30,6 +32,8 @@ from twinlog.model.topics import TopicFacts
 from twinlog.model.wanted import Wanted
 from twinlog.sync import acls, configs, deletions
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.scram_users import compared_users
+from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueKind, compared
 
 
 async def read_roster(link: LinkSettings) -> LedgerView | None:
@@ -55,6 +59,9 @@ async def differences(ends: LinkEnds, wanted: Wanted) -> LinkDiff:
         look.remarks.append(f"{ends.link.name}: no engine has ever run this link; start it with `twinlog run`")
     await asyncio.to_thread(look.at_topics)
     await look.at_acls()
+    await look.at_values(QUOTAS, "quota", ends.link.sync_client_quotas_mode)
+    await look.at_values(GROUP_CONFIGS, "group config", ends.link.sync_group_configs_mode)
+    await look.at_users()
     return LinkDiff(ends.link.name, tuple(look.found), tuple(look.remarks), tuple(look.topics))
 
 
@@ -147,7 +154,7 @@ class _Look:
             return
         later = soon(link.sync_topic_acls_seconds, "sync.topic.acls.enabled")
         remotes = {entry.remote for entry in self.view.roster.values() if self.wanted(entry.topic)}
-        everything = all(self.wanted(entry.topic) for entry in self.view.roster.values())
+        everything = self._everything()
 
         def of_interest(bindings: Iterable[AclBinding]) -> list[AclBinding]:
             return sorted(b for b in bindings if everything or (b.resource == "topic" and b.name in remotes))
@@ -162,6 +169,42 @@ class _Look:
             self.remarks.append(plan.diff.refused)
         if plan.held_back:
             self.remarks.append(f"rights to write that wait for a failover: {len(plan.held_back)}")
+
+    async def at_values(self, kind: ValueKind, word: Kind, mode: ValuesMode) -> None:
+        """Client quotas or group configs, unless the settings leave them alone or only some topics are wanted."""
+        if mode == "off" or not self._everything():
+            return
+        try:
+            both = await compared(kind, self.ends, self.view.memos.get(kind.name, {}))
+        except (AccessDenied, BrokerRefused) as refused:
+            self.remarks.append(f"{refused}; or set {kind.setting} = off")
+            return
+        later = soon(self.ends.link.sync_logins_seconds, kind.setting)
+        for change in both.verdict.differences:
+            if mode == "list":
+                why = f"listed only; {kind.setting} = sync would set it"
+            else:
+                why = later if change in both.verdict.changes else "changed by hand on the target and kept"
+            what = f"{change.owner} {change.key}"
+            self.found.append(Difference(word, change.owner, what, shown(change.wish), shown(change.have), why))
+        if both.refused:
+            self.remarks.append(both.refused)
+
+    async def at_users(self) -> None:
+        """SCRAM users who could not log in on the target."""
+        if self.ends.link.sync_scram_users_mode == "off" or not self._everything():
+            return
+        try:
+            _, missing = await compared_users(self.ends)
+        except (AccessDenied, BrokerRefused) as refused:
+            self.remarks.append(f"{refused}; or set sync.scram.users.mode = off")
+            return
+        for user in missing:
+            why = "Kafka does not tell a user's key: create the user on the target with kafka-configs.sh"
+            self.found.append(Difference("login", user.user, str(user), "can log in", "cannot log in", why))
+
+    def _everything(self) -> bool:
+        return all(self.wanted(entry.topic) for entry in self.view.roster.values())
 
 
 def _entry_for(source: TopicFacts, target: TopicFacts, known: RosterTopic | None) -> RosterTopic:

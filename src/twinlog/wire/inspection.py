@@ -1,4 +1,4 @@
-"""Questions to a cluster that the ordinary client cannot ask: its clock, quotas, disks, versions, coordinators.
+"""Questions to a cluster that the ordinary client cannot ask: its clock, disks, versions, coordinators.
 
 Runs in the doctor's loop. Nothing here changes anything.
 """
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused
-from twinlog.model.inspection import ClockLook, DiskLook, QuotaLook
+from twinlog.model.inspection import ClockLook, DiskLook
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
@@ -22,7 +22,6 @@ PRODUCE: Final = 0
 FIND_COORDINATOR: Final = 10
 
 _DESCRIBE_QUORUM: Final = (55, 1)
-_DESCRIBE_QUOTAS: Final = (48, 1)
 _DESCRIBE_LOG_DIRS: Final = (35, 4)
 _FIND_COORDINATOR_V1: Final = (10, 1)
 _TRANSACTION: Final = 1
@@ -65,31 +64,6 @@ async def _look_at_clock(cluster: Cluster) -> ClockLook:
         if node == leader and caught_up > 0:
             return ClockLook(caught_up - (sent + received) * 500, (received - sent) * 500)
     raise BrokerRefused(cluster.alias, "its controller does not tell its time")
-
-
-async def fetch_quotas(cluster: Cluster) -> tuple[QuotaLook, ...]:
-    """All quotas of users and clients."""
-    connection = await cluster.any_connection()
-    body = [b"\x01", b"\x00", b"\x00"]  # whomever they bind
-    reader = await connection.exchange(*_DESCRIBE_QUOTAS, body, flexible=True, timeout_s=cluster.timeout_s)
-    reader.i32()  # throttle
-    error = reader.i16()
-    reader.compact_string()
-    _check(cluster, error, "asking for quotas", "DescribeConfigs on the cluster")
-    found: list[QuotaLook] = []
-    for _ in range(reader.uvarint() - 1):
-        entity: list[tuple[str, str | None]] = []
-        for _ in range(reader.uvarint() - 1):
-            entity.append((reader.compact_string() or "", reader.compact_string()))
-            reader.tags()
-        limits: list[tuple[str, float]] = []
-        for _ in range(reader.uvarint() - 1):
-            name = reader.compact_string() or ""
-            limits.append((name, struct.unpack(">d", reader.take(8))[0]))
-            reader.tags()
-        reader.tags()
-        found.append(QuotaLook(tuple(entity), tuple(limits)))
-    return tuple(found)
 
 
 async def fetch_disks(cluster: Cluster, topics: Mapping[str, int]) -> tuple[DiskLook, ...]:
