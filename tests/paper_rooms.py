@@ -189,9 +189,13 @@ class PaperRooms:
     step_seconds: float = 0.15
     held: bool = False  # a switch waits in its step while this is true
     kept: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    taken: str | None = None  # who has every link instead of this service
 
     def links(self) -> Sequence[LinkSettings]:
         return self.resolved.links
+
+    def superseded(self, link: LinkSettings) -> str | None:  # noqa: ARG002  all links alike
+        return self.taken
 
     def observer(self, link: LinkSettings) -> PaperLooks:
         if link.name not in self.looks:

@@ -89,11 +89,13 @@ def _copy(reader: EpochReader, writer: ParcelWriter, plan: Any, ended: queue.Sim
 class ThreadedEngine:
     """One engine in a thread of its own."""
 
-    def __init__(self, link: LinkSettings, folder: Path, *, with_chores: bool = False) -> None:
+    def __init__(self, link: LinkSettings, folder: Path, *, with_chores: bool = False, stands_by: bool = False) -> None:
         ends = LinkEnds.of(link)
         topics = LinkTopics(link, ends.source, ends.target)
         self.chores = Chores(link.name, chores_of(ends) if with_chores else [])
-        self.engine = LinkEngine(link, topics, self._start_query, folder / "checkpoints", _CORES, self.chores)
+        self.engine = LinkEngine(
+            link, topics, self._start_query, folder / "checkpoints", _CORES, self.chores, stands_by=stands_by
+        )
         self.queries: list[ThreadedQuery] = []
         self.failure: BaseException | None = None
         self._loop = asyncio.new_event_loop()

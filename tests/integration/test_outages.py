@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,35 @@ def test_a_second_engine_takes_over_and_the_first_ends_by_itself(make_ends: Make
             assert one.engine.phase == "superseded"
         ends.await_copied(name)
         other.stop()
+    assert ends.check(name).source_records == load.count
+
+
+@pytest.mark.proves("R9", "R10", "R14")
+def test_an_engine_of_a_service_says_who_took_its_link_and_continues_when_that_one_ends(
+    make_ends: MakeEnds, tmp_path: Path
+) -> None:
+    ends = make_ends()
+    name = ends.create("orders", 4)
+    load = ends.load(name, 4, linger_ms=0)
+    service = ThreadedEngine(ends.link, tmp_path / "one", stands_by=True)
+    try:
+        service.await_running()
+        with load.in_background(rate=400):
+            await_copies(ends, 500)
+            other = ThreadedEngine(ends.link, tmp_path / "other")
+            wait_until(lambda: service.engine.phase, lambda phase: phase == "superseded", within_s=20, what="its word")
+            told = wait_until(lambda: service.engine.trouble or "", bool, within_s=5, what="why")
+            assert f"(pid {os.getpid()}) has run this link since" in told
+            assert f"`twinlog link restart '{ends.link.name}'`" in told
+            other.await_running()
+            await_copies(ends, 200)
+            other.stop()
+            service.await_running()
+            await_copies(ends, 200)
+        ends.await_copied(name)
+        assert service.engine.trouble is None
+    finally:
+        service.stop()
     assert ends.check(name).source_records == load.count
 
 

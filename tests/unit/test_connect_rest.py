@@ -451,3 +451,15 @@ def test_links_that_the_leader_does_not_have_are_not_silently_left_out(topic: Pa
         assert answer.status_code == 500
         assert "H->G" in answer.json()["message"]
         assert "F->G" not in answer.json()["message"]
+
+
+@pytest.mark.proves("R14")
+def test_a_service_whose_link_another_engine_took_is_unhealthy_and_says_who(topic: PaperTopic):
+    service = PaperService(topic, text=FILE)
+    with asked(service) as client:
+        await_links(service, "F->G")
+        assert client.get("/health").status_code == 200
+        service.runner.phases["F->G"] = ("superseded", "the engine on vm (pid 7) has run this link since 14:02")
+        answer = client.get("/health")
+        assert (answer.status_code, answer.json()["status"]) == (500, "unhealthy")
+        assert "F->G: the engine on vm (pid 7)" in answer.json()["message"]

@@ -112,6 +112,7 @@ class Actor:
         self.phase = "starting"
         self.trouble: str | None = None
         self.failure: Exception | None = None
+        self.take_over = False
         self._asked = asyncio.Event()
 
     async def run(self) -> None:

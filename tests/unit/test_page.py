@@ -144,13 +144,21 @@ def test_a_service_that_stands_by_says_so_on_every_page(active: bool, url: str |
 
 
 def test_a_link_that_rests_is_told_unless_it_was_switched_away() -> None:
-    for phase, told in (("stopped", ["it is stopped: nothing is copied"]), ("switched", [])):
+    for phase, told in (("stopped", ["nothing is copied: the engine on"]), ("switched", [])):
         found = sights(PaperRooms(faulted=False))[:1]
         status = found[0].status
         assert status is not None
         assert status.engine is not None
         found[0].status = dataclasses.replace(status, engine=status.engine.model_copy(update={"phase": phase}))
-        assert [need.says for need in needs_of(found).told] == told
+        assert [need.says[:32] for need in needs_of(found).told] == told
+
+
+@pytest.mark.proves("R14")
+def test_a_link_that_another_engine_took_says_who_since_when_and_the_way_back() -> None:
+    (sight, *_) = sights(PaperRooms(faulted=False))
+    sight.superseded = "the engine on vm (pid 7) has run this link since 14:02. `twinlog link restart 'east->west'`"
+    assert [need.says for need in needs_of([sight]).told] == [sight.superseded]
+    assert summary_of(sight).reason == sight.superseded
 
 
 @pytest.mark.proves("R14")

@@ -204,6 +204,16 @@ class Steward:
         return self._shelf.leader is not None and self._shelf.leader.instance == self.instance
 
     @property
+    def superseded(self) -> tuple[str, ...]:
+        """Links of ours that an engine of somebody else has, each with its sentence."""
+        if not self.active:
+            return ()
+        sights = {link.name: self.runner.sight(link.name) for link in self.plan.links}
+        return tuple(
+            f"{name}: {sight.trouble}" for name, sight in sights.items() if sight and sight.phase == "superseded"
+        )
+
+    @property
     def unserved(self) -> tuple[str, ...]:
         """Links of our file that nobody copies: another service leads, and its file does not have them."""
         leader = self._shelf.leader

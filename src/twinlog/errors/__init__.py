@@ -34,6 +34,7 @@
     │       ├── AuthorizerMissing
     │       └── ConfigRefused
     ├── LedgerMissing              no engine has ever run the link
+    ├── LinkTaken                  another engine runs the link (exit code 4)
     ├── GroupUnknown               no group of that name has a position
     ├── GroupActive                a group has members: its positions are its own business
     ├── OffsetsNotWritten          a cluster did not take positions that were to be written
@@ -128,6 +129,7 @@ from twinlog.errors.links import (
     GroupActive,
     GroupUnknown,
     LedgerMissing,
+    LinkTaken,
     OffsetsNotWritten,
     OwnershipLost,
     PositionUnknown,
@@ -192,6 +194,7 @@ __all__ = [
     "LeaderMissing",
     "LedgerDisagrees",
     "LedgerMissing",
+    "LinkTaken",
     "LinkToItself",
     "LinkUnknown",
     "LocalClusterError",

@@ -21,6 +21,18 @@ class LedgerMissing(TwinlogError):
 
 
 @dataclass(eq=False)
+class LinkTaken(TwinlogError):
+    """Another engine runs the link, and nobody said that it may be taken away. Nothing was started."""
+
+    code = "LINK_TAKEN"
+    says = "{link}: {owner} runs this link now"
+    remedy = "Stop that one first, or take the link from it with `twinlog run --take-over`."
+
+    link: str
+    owner: str
+
+
+@dataclass(eq=False)
 class GroupUnknown(TwinlogError):
     """A command asks about groups that are not there, not selected, or never committed anything."""
 

@@ -26,6 +26,15 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, EngineBroke, EngineDied, LinkToItself
 from twinlog.flow.plan import tasks_for
+from twinlog.flow.rivals import (
+    HEARTBEAT_SECONDS,
+    RIVAL_SECONDS,
+    Rival,
+    RivalListener,
+    has_ended,
+    is_ours,
+    name_of,
+)
 from twinlog.flow.source import LinkRun
 from twinlog.flow.switch_watch import SwitchWatch
 from twinlog.ledger.view import LedgerView
@@ -42,7 +51,6 @@ from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.engine")
 
-HEARTBEAT_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 6.0
 _IDLE_STOP_SECONDS: Final = 1.0
 """Before the first query there is nothing to bring to an end: only a request or two that are under way."""
@@ -93,6 +101,10 @@ class LinkEngine:
     heeds_switch: bool = True
     # What to do while the switch holds the link (given by the service: recovery.guard).
     on_held: Callable[[StateEntry], Awaitable[None]] | None = None
+    # Whether it may take the link from another engine that lives; whether it waits for the end of one that took it.
+    take_over: bool = True
+    stands_by: bool = False
+    service: str = ""
     phase: Phase = "starting"
     trouble: str | None = None
     view: LedgerView | None = None
@@ -109,6 +121,9 @@ class LinkEngine:
     _beside_tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _following: asyncio.Task[None] | None = None
     _chores: asyncio.Task[None] | None = None
+    _rival: Rival | None = None  # who has the link instead of us
+    _since_ms: int = 0
+    _took_from: str = ""
     _heeded: int = 0
     _copied: bool = False  # a query was begun …
     _noted: bool = False  # … and a task of it noted a partition
@@ -143,7 +158,9 @@ class LinkEngine:
                 return
             self._following = following = asyncio.create_task(watch.follow())
             while not self._stopping.is_set():
-                if watch.holds and self.heeds_switch:
+                if self._rival is not None:
+                    await self._stand_by(target, self._rival)
+                elif watch.holds and self.heeds_switch:
                     await self._stand_still(watch)
                 else:
                     await self._copy(target, shards, watch)
@@ -164,6 +181,8 @@ class LinkEngine:
         try:
             self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
             await self._sign_in(target, writer, view)
+            if self._over:
+                return
             telling = asyncio.create_task(self._tell_why(writer, watch))
             tasks.append(telling)
             # The source may know of a switch that the target never heard of.
@@ -188,6 +207,32 @@ class LinkEngine:
                 await asyncio.gather(*tasks, return_exceptions=True)
                 tasks.clear()
                 self._chores = None
+
+    @property
+    def _over(self) -> bool:
+        """Whether nothing more is to be copied, for now or for good."""
+        return self._stopping.is_set() or self._rival is not None
+
+    async def _stand_by(self, target: Cluster, rival: Rival) -> None:
+        """Wait for the end of the engine that has the link; it may be stopped, killed, or taken over itself."""
+        listener = RivalListener(rival, target, self.link.source)
+        while not self._stopping.is_set() and not rival.gone:
+            self.trouble = rival.says(self.link.name)
+            await self._pause(RIVAL_SECONDS)
+            await listener.listen()
+        if not self._stopping.is_set():
+            log.warning("%s: %s has ended: this engine continues", self.link.name, name_of(rival.engine))
+            self._rival, self._engine_id, self.generation = None, uuid.uuid4().hex[:12], -1
+            self.phase, self.trouble = "starting", None
+
+    def _give_way(self, engine: Engine) -> None:
+        """Another engine has the link: nothing more is written (R10)."""
+        self._rival = Rival(engine)
+        self.phase = "superseded"
+        self.trouble = self._rival.says(self.link.name) if self.stands_by else f"{name_of(engine)} took over"
+        log.warning("%s: superseded: %s", self.link.name, self.trouble)
+        if not self.stands_by:
+            self._stopping.set()
 
     def _held(self, watch: SwitchWatch) -> bool:
         return self.heeds_switch and watch.holds
@@ -253,7 +298,7 @@ class LinkEngine:
     async def _patiently(self, what: str, work: Callable[[], Any], watch: SwitchWatch | None = None) -> Any:
         """Try until it works; None when stopped or held meanwhile. Clusters that are away are waited for."""
         pause = 0.5
-        while not self._stopping.is_set() and not (watch is not None and self._held(watch)):
+        while not self._over and not (watch is not None and self._held(watch)):
             try:
                 done = await work()
             except (ClusterError, *ConnectionTrouble) as error:
@@ -287,14 +332,36 @@ class LinkEngine:
 
     async def _sign_in(self, target: Cluster, writer: LedgerWriter, view: LedgerView) -> None:
         """Become the link's engine: the log decides who came last (R10)."""
+        await view.catch_up(target, self.link.source)
+        there = await self._living(target, view)
+        if there is not None and not self.take_over:
+            self._give_way(there)
+            return
+        self._since_ms, self._took_from = int(time.time() * 1000), "" if there is None else name_of(there)
         await writer.write([self._record("starting", generation=None)])
         await view.catch_up(target, self.link.source)
         if view.engine is None or view.engine.engine_id != self._engine_id:
             self.phase = "superseded"
+            if view.engine is not None:
+                self._give_way(view.engine)
             self._stopping.set()
             return
+        self.take_over = self.take_over and not self.stands_by  # an order to take it counts once
         self.generation = view.engine.generation or 0
         log.info("%s: signed in as generation %d", self.link.name, self.generation)
+
+    async def _living(self, target: Cluster, view: LedgerView) -> Engine | None:
+        """The engine of somebody else that has the link, once it is known to live; waits where that is in doubt."""
+        if view.engine is None or is_ours(view.engine, self.service) or has_ended(view.engine):
+            return None
+        rival = Rival(view.engine)
+        listener = RivalListener(rival, target, self.link.source)
+        while not (self.take_over or rival.heard or rival.gone or self._stopping.is_set()):
+            self._enter("waiting", f"{name_of(rival.engine)} had this link; waiting to see whether it still runs")
+            await self._pause(RIVAL_SECONDS)
+            await listener.listen()
+        self._enter("starting")
+        return None if rival.gone else rival.engine
 
     def _record(self, phase: Any, generation: int | None) -> Engine:
         return Engine(
@@ -308,15 +375,16 @@ class LinkEngine:
             heeded=self._heeded,
             epochs=self.epochs,
             epochs_failed=self.epochs_failed,
+            service=self.service,
+            since_ms=self._since_ms,
+            took_from=self._took_from,
             at_ms=int(time.time() * 1000),
         )
 
     def _hear(self, entry: Any) -> None:
         self._noted |= isinstance(entry, PartitionState)
         if isinstance(entry, Engine) and (entry.generation or 0) > self.generation >= 0:
-            self.phase, self.trouble = "superseded", f"engine {entry.engine_id} on {entry.host} took over"
-            log.warning("%s: superseded: %s", self.link.name, self.trouble)
-            self._stopping.set()
+            self._give_way(entry)
 
     async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
         """One roster cycle."""
@@ -366,7 +434,7 @@ class LinkEngine:
         next_beat = 0.0
         pause = 0.5
         refreshing: asyncio.Task[None] | None = None
-        while not self._stopping.is_set() and not self._held(watch):
+        while not self._over and not self._held(watch):
             self._see_that_all_live()
             if await self._heed_draining(writer, view, watch):
                 next_beat = 0.0

@@ -46,6 +46,8 @@ class Engine(Protocol):
     def trouble(self) -> str | None:
         """Why it does not get on, if so."""
 
+    take_over: bool
+
     async def run(self) -> None:
         """Until stopped."""
 
@@ -156,13 +158,14 @@ class Fleet:
             return changes
 
     async def restart(self, link: str) -> None:
-        """Begin a link anew with the settings it has. One that is not here is left alone."""
+        """Restart a link with the settings it has, also when another engine has it. One not here is left alone."""
         async with self._changing:
             life = self._lives.get(link)
             if life is None:
                 return
             try:
                 new = self._make_engine(life.engine.link)
+                new.take_over = True  # an operator asked for it
                 await self._end(link)
                 if not self._stopping:
                     self._begin(new)
@@ -172,8 +175,8 @@ class Fleet:
     async def _replace(self, name: str, new: Engine | None) -> None:
         old = self._lives.get(name)
         if old is not None:
-            # Another engine has the link. It reads the same file: taking it back would start a quarrel.
-            if old.engine.phase == "superseded" and new is not None:
+            # Another engine has the link, and ours does not wait for its end: it is not taken back by a change.
+            if old.engine.phase == "superseded" and new is not None and not self._stays:
                 return
             await self._end(name)
         if new is not None and not self._stopping:

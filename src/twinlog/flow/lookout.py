@@ -92,6 +92,8 @@ class Eyes:
     observer: Callable[[LinkSettings], Looks]
     groups: Callable[[LinkSettings], Awaitable[Groups]]
     switches: Callable[[LinkSettings], Awaitable[Switches]]
+    superseded: Callable[[LinkSettings], str | None] = lambda _: None
+    """Who has the link instead of this service's engine, in a sentence."""
 
 
 class Memory(Protocol):
@@ -116,6 +118,7 @@ class Sight:
     status: LinkStatus | None = None
     trouble: str | None = None  # why the last look failed
     remedy: str = ""
+    superseded: str | None = None  # who has the link instead of this service's engine
     looked_ms: int = 0
     took_s: float = 0.0
     failures: int = 0  # in a row
@@ -292,6 +295,7 @@ class Lookout:
             began = time.monotonic()
             try:
                 first = sight.status is None
+                sight.superseded = self._eyes.superseded(sight.link)
                 found = sight.take(await sight.looks.look())
                 self.tell(news(self.events, found, sight.link.name, _now_ms()) if first else found)
             except _ODDITIES as error:

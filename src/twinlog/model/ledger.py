@@ -74,6 +74,9 @@ class Engine(_Entry):
     heeded: int = 0  # the generation of the switch that this engine obeys by now
     epochs: int = 0  # that came to their end since this engine signed in
     epochs_failed: int = 0
+    service: str = ""  # services of one group stand by for each other: none of them takes anything from a stranger
+    since_ms: int = 0  # when it signed in
+    took_from: str = ""  # the living engine whose link it took
     at_ms: int = 0
 
 

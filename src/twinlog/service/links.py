@@ -59,8 +59,16 @@ class Service:
         heartbeats: Sequence[HeartbeatPair] = (),
         *,
         stays: bool = False,
+        group: str = "",
+        take_over: bool = False,
     ) -> None:
-        """Nothing is started yet. One that `stays` begins without links: `become` brings them, at once or over HTTP."""
+        """Nothing is started yet. One that `stays` begins without links: `become` brings them, at once or over HTTP.
+
+        `group` names the services that stand by for each other. `take_over`: the first engine of each of these links
+        takes it even from a living engine of somebody else.
+        """
+        self._group = group
+        self._to_take = {link.name for link in links} if take_over else set()
         self._stays = stays
         self._links = links
         self._heartbeats = heartbeats
@@ -91,6 +99,9 @@ class Service:
             self._cores,
             chores,
             on_held=ReturnGuard(stand_in_pair(link)),
+            take_over=link.name in self._to_take,
+            stands_by=self._stays,
+            service=self._group,
         )
 
     def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
@@ -132,6 +143,7 @@ class Service:
     async def become(self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
         """Make these the links, wherever they were written."""
         changes = await self._fleet.apply(links)
+        self._to_take -= {link.name for link in links}
         await self._heartbeat_pairs.become(heartbeats)
         return changes
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.doctor.answers import Diagnosis
 from twinlog.doctor.gather import gather
 from twinlog.doctor.registry import examine
-from twinlog.errors import UsageError
+from twinlog.errors import ClusterError, UsageError
 from twinlog.flow.observe import Observer
+from twinlog.flow.rivals import Rival, has_ended, is_ours
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health import LinkStatus
+from twinlog.model.ledger import Engine as EngineEntry
 from twinlog.model.link_diff import LinkDiff
 from twinlog.model.names import TopicPartition
 from twinlog.model.wanted import Wanted
@@ -22,6 +27,8 @@ from twinlog.sync.group_report import Answer, GroupReport, report_groups, transl
 from twinlog.sync.link_diff import differences
 from twinlog.sync.offset_reset import OffsetResets
 from twinlog.sync.takeover_preview import TakeoverRow, preview_takeover
+
+_LOOK_AGAIN_S: Final = 1.0
 
 
 def observer(link: LinkSettings) -> Observer:
@@ -43,6 +50,29 @@ def looking(link: LinkSettings) -> Callable[[], Awaitable[tuple[LinkStatus, Ledg
         return await eyes.look(), eyes.view
 
     return look
+
+
+async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
+    """The engine of somebody else that runs a link now. Waits up to 20 s where it is in doubt whether it lives.
+
+    None when the target does not answer: an engine asks again before it signs in.
+    """
+    rival: Rival | None = None
+    while True:
+        try:
+            view = await look_at_ledger(link.target_consumer, link.source, part="roster")
+        except ClusterError:
+            return None
+        there = view.engine if view is not None else None
+        if there is None or is_ours(there, service) or has_ended(there):
+            return None
+        if rival is None:
+            rival = Rival(there)
+        elif rival.hear(there):
+            return there
+        if rival.gone:
+            return None
+        await asyncio.sleep(_LOOK_AGAIN_S)
 
 
 async def group_report(link: LinkSettings, wanted: Callable[[str], bool]) -> GroupReport:

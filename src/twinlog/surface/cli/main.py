@@ -1,6 +1,7 @@
 """The command `twinlog`: composes the commands and turns errors into sentences and exit codes.
 
-Exit codes: 0 done, 1 it did not work, 2 the command or the file is wrong (nothing was started), 4 superseded.
+Exit codes: 0 done, 1 it did not work, 2 the command or the file is wrong (nothing was started), 4 another engine has
+the links.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]  # public, not marked as such
 from typer.exceptions import TyperException
 
-from twinlog.errors import LinkUnknown, SettingsInvalid, TwinlogError, UsageError
+from twinlog.errors import LinkTaken, LinkUnknown, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli.completion import COMPLETING
 from twinlog.surface.cli.context import choose_context
 from twinlog.surface.cli.grammar import Book, Commands, Page, Root
@@ -85,6 +86,9 @@ def main() -> None:
         print_findings(invalid.findings)
         print_way_out(invalid)
         sys.exit(2)
+    except LinkTaken as error:
+        print_error(error)
+        sys.exit(4)
     except (UsageError, LinkUnknown) as error:
         print_error(error)
         sys.exit(2)

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 
@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from twinlog.errors import EngineDied, Finding, SettingsInvalid, TwinlogError, UsageError
+from twinlog.errors import EngineDied, Finding, LinkTaken, SettingsInvalid, TwinlogError, UsageError
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.notify import Supervisor, known_phases
 from twinlog.surface.cli.options import Clusters, ConfigFile
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from twinlog.config.resolve import Resolved
     from twinlog.config.settings import LinkSettings
     from twinlog.config.watch import SettingsWatch
+    from twinlog.model.ledger import Engine as EngineEntry
     from twinlog.service import Service
     from twinlog.surface.cli.listening import Door, Take
 
@@ -49,6 +50,9 @@ def run(
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
     listen: Annotated[str | None, typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083.")] = None,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take links also from another engine that runs them now.")
+    ] = False,
     dry_run: DryRun = False,
     output: Form = Output.TABLE,
 ) -> None:
@@ -58,6 +62,10 @@ def run(
 
     With --listen the service answers over HTTP: Kafka Connect's REST interface makes, changes and holds links. Services
     with the same group.id stand by for each other.
+
+    Another engine may run a link already. At a terminal the command asks before it takes the link; elsewhere it ends
+    with exit code 4, unless --take-over is given. With --listen it starts and waits for the end of the other one. An
+    engine that was stopped or killed, and a standby of the same group, need no flag.
     """
     from twinlog.config.watch import SettingsWatch
     from twinlog.service import Service, SparkPlace, scratch_folder
@@ -73,6 +81,8 @@ def run(
     if listen is None and resolved.service.otel is not None:
         unheard = "nothing is told to it without --listen"
         print_findings([Finding("warning", str(config), None, "otel.endpoint", unheard)], output)
+    group = "" if listen is None else resolved.service.group_id
+    take_over = take_over or _asked_to_take(resolved.links, group, listening=listen is not None)
     door = None if listen is None else _open_door(listen, resolved)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
@@ -81,7 +91,15 @@ def run(
     scratch = scratch_folder()
     try:
         place = SparkPlace(master, options)
-        service = Service(resolved.links, place, scratch, resolved.heartbeats, stays=door is not None)
+        service = Service(
+            resolved.links,
+            place,
+            scratch,
+            resolved.heartbeats,
+            stays=door is not None,
+            group=group,
+            take_over=take_over,
+        )
         gc.freeze()  # what is loaded stays: a full collection need not look at it while somebody waits for an answer
         with asyncio.Runner() as runner:
             runner.get_loop().set_default_executor(_Questions())
@@ -95,6 +113,26 @@ def run(
         shutil.rmtree(scratch, ignore_errors=True)
     phases = {engine.link.name: engine.phase for engine in service.engines}
     _leave(SUPERSEDED if phases and all(phase == "superseded" for phase in phases.values()) else 0)
+
+
+def _asked_to_take(links: Sequence[LinkSettings], group: str, *, listening: bool) -> bool:
+    """Whether links may be taken from living engines. Raises LinkTaken where nobody can be asked, or says no."""
+    at_terminal = sys.stdin.isatty()
+    if listening and not at_terminal:
+        return False  # a service waits for the end of the other engine
+    from twinlog.flow.rivals import name_of
+    from twinlog.service import living_engine
+
+    async def look() -> list[EngineEntry | None]:
+        return await asyncio.gather(*(living_engine(link, group) for link in links))
+
+    taken = [(link.name, there) for link, there in zip(links, asyncio.run(look()), strict=True) if there is not None]
+    for link, there in taken:
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime((there.since_ms or there.at_ms) / 1000))
+        owner = f"{name_of(there)}, signed in at {since},"
+        if not at_terminal or not typer.confirm(f"{link}: {owner} is alive and copies. Take the link from it?"):
+            raise LinkTaken(link, owner)
+    return bool(taken)
 
 
 class _Questions(ThreadPoolExecutor):

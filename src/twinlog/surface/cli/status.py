@@ -200,6 +200,11 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
         silent = (time.time() * 1000 - engine.at_ms) / 1000
         told = f"{link.name}: the engine on {engine.host} (pid {engine.pid}) is silent for {silent:.0f} s."
         console.print(Text(told), soft_wrap=True)
+    if engine is not None and engine.took_from and status_.state != "SWITCHED":
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.since_ms / 1000))
+        ended = "; it has stopped since" if engine.phase == "stopped" else ""
+        told = f"{link.name}: the engine on {engine.host} (pid {engine.pid}) took this link from {engine.took_from} at"
+        console.print(Text(f"{told} {since}{ended}.", "yellow"), soft_wrap=True)
     for trouble in filter(None, (status_.source_trouble, engine.trouble if engine else None)):
         console.print(Text(f"{link.name}: ").append(trouble, "red"), soft_wrap=True)
     for fault in status_.faults:

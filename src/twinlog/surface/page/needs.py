@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -52,6 +53,8 @@ def _of(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
         yield Need(name, f"it cannot be looked at: {sight.trouble}", sight.remedy)
     if sight.switches is not None and sight.switches.open is not None:
         yield Need(name, f"a {sight.switches.open.claim.command} is open", tab="/switch", tone="warn")
+    if sight.superseded:
+        yield Need(name, sight.superseded)
     if status is None or sight.trouble:
         return
     state = state_of(sight)
@@ -59,8 +62,9 @@ def _of(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
         yield from _one_copy(sight, moving)
         return
     found = [*_causes(sight, status)]
-    if state == "STOPPED":
-        found.append(Need(name, "it is stopped: nothing is copied", tone="warn"))
+    if state == "STOPPED" and not sight.superseded:
+        way = f"`twinlog link resume '{name}'` where the service still runs, `twinlog run` where it does not."
+        found.append(Need(name, _stopped(status), way, tone="warn"))
     elif not found and tone(state) == "bad":
         never = Need(name, "no engine has ever run it", "`twinlog run` starts one; the first start takes a while.")
         found = [never if status.engine is None else Need(name, f"it is {state}")]
@@ -96,6 +100,16 @@ def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
             yield _away(sight, f"{', '.join(chores)}: {says}")
             continue
         yield Need(name, f"{', '.join(chores)}: {says}", tab="/faults", tone="bad" if not trouble else "warn")
+
+
+def _stopped(status: LinkStatus) -> str:
+    """Who stopped, and when: nothing is copied until an engine runs again."""
+    engine = status.engine
+    if engine is None:
+        return "it is stopped: nothing is copied"
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.at_ms / 1000))
+    took = f"; it had taken the link from {engine.took_from}" if engine.took_from else ""
+    return f"nothing is copied: the engine on {engine.host} (process {engine.pid}) was stopped at {at}{took}"
 
 
 def _away(sight: Sight, trouble: str) -> Need:

@@ -47,7 +47,7 @@ class Desk:
         keeper: Keeper | None = None,
     ) -> Desk:
         """A desk over these rooms; without memory and keeper it knows only what happened in its own time."""
-        eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing)
+        eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing, rooms.superseded)
         return cls(rooms, Lookout(eyes, look_seconds=look_seconds, memory=memory), audit, keeper)
 
     @asynccontextmanager

@@ -52,6 +52,9 @@ class Rooms(Protocol):
     def observer(self, link: LinkSettings) -> Looks:
         """Eyes on a link."""
 
+    def superseded(self, link: LinkSettings) -> str | None:
+        """Who has a link instead of the engine of this service; None while that is nobody."""
+
     async def groups(self, link: LinkSettings) -> GroupReport:
         """How its groups stand on both sides."""
 
@@ -119,6 +122,10 @@ class LiveRooms:
 
     def observer(self, link: LinkSettings) -> Looks:
         return observer(link)
+
+    def superseded(self, link: LinkSettings) -> str | None:
+        sight = self.service.sight(link.name)
+        return sight.trouble if sight is not None and sight.phase == "superseded" else None
 
     async def groups(self, link: LinkSettings) -> GroupReport:
         return await group_report(link, lambda _: True)

@@ -42,7 +42,10 @@ async def root(request: Request) -> Response:
 
 @router.get("/health", summary="Whether it can be asked")
 async def health(request: Request) -> Response:
-    """As Connect means it: the service has read its links. Whether data moves says /readyz."""
+    """As Connect means it: the service has read its links, and no other engine has one of them.
+
+    Whether data moves says /readyz.
+    """
     steward = steward_of(request)
     if steward.trouble is not None:
         return JSONResponse({"status": "starting", "message": f"Not ready: {steward.trouble}"}, 503)
@@ -52,6 +55,8 @@ async def health(request: Request) -> Response:
     if missing := ", ".join(steward.unserved):
         told = f"{steward.leader_url} leads the group {steward.group} and its file has no {missing}: nobody copies them"
         return JSONResponse({"status": "unhealthy", "message": told}, 500)
+    if lost := steward.superseded:
+        return JSONResponse({"status": "unhealthy", "message": " ".join(lost)}, 500)
     where = "runs the links" if steward.active else f"stands by for {steward.leader_url or 'the active service'}"
     return JSONResponse({"status": "healthy", "message": f"This service {where}"})
 

@@ -253,7 +253,7 @@ def _summary(sight: Sight) -> dict[str, Any]:
     if decided is not None and state_of(sight) == "SWITCHED":
         # An engine that stands still writes nothing more: what it said is as old as the first step of the switch.
         engine_trouble = held_because(decided, link.name)
-    trouble = sight.trouble or (status.source_trouble if status else None) or engine_trouble
+    trouble = sight.trouble or sight.superseded or (status.source_trouble if status else None) or engine_trouble
     return {
         "link": link.name,
         "source": link.source,
