@@ -32,6 +32,7 @@ class PaperTopic:
     def __init__(self, group: str = "g") -> None:
         self.shelf = Shelf(group)
         self.audited: list[bytes] = []
+        self.audit_trouble: str | None = None
         self.leader: PaperStore | None = None
         self.stores: list[PaperStore] = []
 
@@ -66,8 +67,10 @@ class PaperStore:
     def append(self, records: Sequence[Record]) -> Shelf:
         return self.topic.write(self, records)
 
-    def audit(self, entry: bytes) -> None:
-        self.topic.audited.append(entry)
+    def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
+        if self.topic.audit_trouble is None:
+            self.topic.audited.append(entry)
+        done(self.topic.audit_trouble)
 
     def close(self) -> None:
         self.topic.stores.remove(self)
@@ -136,7 +139,7 @@ class PaperService:
             instance,
             url or f"http://{instance}:8083",
             environment or {"SECRET": "hush-from-env"},
-            Audit(audit),
+            Audit(audit, required=self.http.audit_required),
         )
         self.app = build_app(
             None,

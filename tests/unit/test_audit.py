@@ -11,11 +11,16 @@ import pytest
 from tests.connect_paper import PaperService, PaperTopic, asked
 from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms
+from typer.testing import CliRunner
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.users import save_user, with_token
+from twinlog.connectors.audit import Audit, Who
+from twinlog.model.evidence import breaks
+from twinlog.surface.cli.main import app
 from twinlog.surface.rest.desk import Desk
 
+ANNA = Who("anna", "admin")
 SECRET = "hush-hush"
 CONFIG = {
     "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
@@ -219,6 +224,7 @@ def test_every_route_that_changes_something_is_audited(tmp_path: Path):
 
     with asked(service) as client:
         client.headers["authorization"] = f"Bearer {token}"
+        assert client.get("/connectors").status_code == 200  # the login is an entry of its own
         for order in ORDERS:
             method = order.route.partition(" ")[0]
             before = len(entries())
@@ -252,9 +258,95 @@ def test_the_same_key_again_is_no_second_order(tmp_path: Path):
     assert file.read_text().count('"begin examination"') == 1
 
 
+def test_entries_are_chained_over_restarts_and_rotated_files(tmp_path: Path):
+    file, old = tmp_path / "audit.log", tmp_path / "audit.log.1"
+    audit = Audit(file)
+    audit.note(ANNA, "pause", "c")
+    audit.note(ANNA, "resume", "c", after="ü\ud800")
+    Audit(file).note(ANNA, "delete", "c")
+    assert breaks(file.read_text().splitlines()) == []
+    file.rename(old)
+    audit.note(ANNA, "create", "c")
+    lines = file.read_text().splitlines()
+    assert breaks(lines, part=True) == [], "the chain goes on in the new file"
+    assert breaks(lines) != [], "which is no whole chain"
+    assert file.stat().st_mode & 0o077 == 0
+    changed = old.read_text().replace('"resume"', '"refuse"').splitlines()
+    assert [one.line for one in breaks(changed)] == [2]
+    assert [one.line for one in breaks([changed[0], changed[2]])] == [2, 2]
+
+
+def test_an_entry_behind_half_a_line_is_whole(tmp_path: Path):
+    file = tmp_path / "audit.log"
+    audit = Audit(file)
+    audit.note(ANNA, "pause", "c")
+    with file.open("a") as torn:
+        torn.write('{"at_ms": 17')
+    audit.note(ANNA, "resume", "c")
+    lines = file.read_text().splitlines()
+    assert json.loads(lines[2])["previous"] == json.loads(lines[0])["hash"]
+    assert next(one.problem for one in breaks(lines)) == "it is no report"
+
+
+def test_an_entry_that_the_topic_did_not_take_is_told(caplog: pytest.LogCaptureFixture):
+    topic = PaperTopic()
+    topic.audit_trouble = "Broker: Topic authorization failed"
+    service = PaperService(topic)
+    with asked(service) as client:
+        assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 201
+    assert "the audit topic takes no entry: Broker: Topic authorization failed" in caplog.text
+    assert service.steward.audit.failures == 1
+
+
+def test_no_order_is_carried_out_that_a_required_audit_cannot_keep(tmp_path: Path):
+    topic = PaperTopic()
+    without_file = PaperService(topic, http=HttpSettings(audit_required=True))
+    with asked(without_file) as client:
+        topic.audit_trouble = "no"
+        answer = client.post("/connectors", json={"name": "c", "config": CONFIG})
+        assert (answer.status_code, client.get("/connectors").json()) == (503, [])
+        assert "http.audit.required" in answer.json()["message"]
+        topic.audit_trouble = None
+        assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 201
+    told = [(one["what"], one["thing"], one["outcome"]) for one in map(json.loads, topic.audited)]
+    assert told == [("POST", "/connectors", "asked"), ("create", "c", "done")]
+    with_file = PaperService(PaperTopic(), http=HttpSettings(audit_required=True), audit=tmp_path / "no" / "folder")
+    with asked(with_file) as client:
+        assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 503
+        assert client.get("/connectors").json() == []
+
+
+def test_checking_settings_is_audited(tmp_path: Path):
+    file = tmp_path / "audit.log"
+    with asked(PaperService(PaperTopic(), audit=file)) as client:
+        path = "/connector-plugins/MirrorSourceConnector/config/validate"
+        assert client.put(path, json={"name": "c", **CONFIG}).status_code == 200
+    entry = json.loads(file.read_text())
+    assert (entry["what"], entry["thing"], entry["after"]) == ("validate", "c", sorted(NAMED))
+
+
 def test_an_audit_that_takes_nothing_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     service = PaperService(PaperTopic(), audit=tmp_path / "no" / "folder")
     with asked(service) as client:
         assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 201
     assert "the audit file takes no entry" in caplog.text
     assert SECRET not in caplog.text
+
+
+def test_the_command_tells_whether_entries_were_touched(tmp_path: Path):
+    file = tmp_path / "audit.log"
+    for what in ("pause", "resume", "delete"):
+        Audit(file).note(ANNA, what, "c")
+    good = CliRunner().invoke(app, ["audit", "verify", str(file)])
+    assert (good.exit_code, good.stdout.splitlines()[0]) == (
+        0,
+        "3 entries from the first one on: none was changed, moved or removed",
+    )
+    last = good.stdout.split()[-1]
+    text = file.read_text()
+    file.write_text("".join(text.splitlines(keepends=True)[:2]))
+    assert CliRunner().invoke(app, ["audit", "verify", str(file)]).exit_code == 0, "its end alone cannot be missed"
+    assert CliRunner().invoke(app, ["audit", "verify", str(file), "--last", last]).exit_code == 1
+    file.write_text(text.replace('"resume"', '"refuse"'))
+    broken = CliRunner().invoke(app, ["audit", "verify", str(file)])
+    assert (broken.exit_code, broken.stdout.strip()) == (1, "line 2: it was changed after it was written")

@@ -248,9 +248,10 @@ def test_no_secret_is_answered_or_audited_and_the_mask_keeps_it(topic: PaperTopi
     entries = [json.loads(entry) for entry in topic.audited]
     assert [(one["what"], one["thing"], one["outcome"]) for one in entries] == [
         ("create", "c", "done"),
+        ("validate", "", "done"),
         ("change", "c", "done"),
     ]
-    assert (entries[1]["before"]["tasks.max"], entries[1]["after"]["tasks.max"]) == ("1", "2")
+    assert (entries[2]["before"]["tasks.max"], entries[2]["after"]["tasks.max"]) == ("1", "2")
 
 
 def test_a_refused_order_is_audited_too(client: TestClient, topic: PaperTopic):

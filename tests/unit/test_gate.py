@@ -66,16 +66,6 @@ def test_a_role_opens_what_it_should_and_the_file_holds_no_password(users: Path)
     assert ("anna", "refused: CONNECTOR_REFUSED") in audited
 
 
-def test_wrong_passwords_again_and_again_are_not_even_checked(users: Path):
-    with asked(PaperService(PaperTopic(), http=HttpSettings(users_file=users))) as client:
-        for _ in range(10):
-            assert client.get("/connectors", headers=bearer("wrong")).status_code == 401
-        answer = client.get("/connectors", headers=basic("anna", "a"))
-        assert answer.status_code == 429
-        assert 0 < int(answer.headers["retry-after"]) <= 60
-        assert client.get("/livez").status_code == 404, "probes are not concerned; there is no such path without a desk"
-
-
 def test_a_foreign_page_gives_no_orders_and_lends_no_name():
     with asked(PaperService(PaperTopic())) as client:
         assert client.put("/connectors/c/pause", headers={"origin": "https://evil.example"}).status_code == 403

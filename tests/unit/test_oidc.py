@@ -28,9 +28,7 @@ def issuer() -> Iterator[Issuer]:
 
 
 @pytest.fixture
-def client(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    # Wrong tokens are what is tried here; how often they may be is tried elsewhere.
-    monkeypatch.setattr(f"{RULES}._FAILURES", 1000)
+def client(issuer: Issuer) -> Iterator[TestClient]:
     with asked(service_of(issuer)) as found:
         yield found
 
@@ -144,8 +142,7 @@ def test_nonsense_does_not_make_us_ask_the_issuer_again_and_again(client: TestCl
     assert len(issuer.asked) - asked_before <= 1 + (time.monotonic() - began) / 5
 
 
-def test_an_issuer_that_is_away_is_not_the_fault_of_who_asks(issuer: Issuer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(f"{RULES}._FAILURES", 2)
+def test_an_issuer_that_is_away_is_not_the_fault_of_who_asks(issuer: Issuer):
     with asked(service_of(issuer)) as client:
         issuer.open = False
         for _ in range(4):

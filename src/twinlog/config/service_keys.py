@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twinlog.config.keys import Key, Scope
-from twinlog.config.values import Flag, Kind, OneOf, T_co, Text, TopicCharacters, Url, Whole, Words
+from twinlog.config.values import Flag, Kind, Networks, OneOf, T_co, Text, TopicCharacters, Url, Whole, Words
 
 STORE = "store"
 """What the store's cluster is called where a cluster needs an alias."""
@@ -47,6 +47,14 @@ HTTP_ROLES_CLAIM = _file(
     "http.oidc.roles.claim", Text(), "roles", "The claim that holds viewer, operator or admin; dots lead inside."
 )
 HTTP_AUDIT = _file("http.audit.file", Text(), None, "Every change that was asked for is also written to this file.")
+HTTP_AUDIT_REQUIRED = _file(
+    "http.audit.required", Flag(), "false",
+    "true: an order is carried out only after it was written to the audit file, or to the audit topic without a file.",
+)  # fmt: skip
+HTTP_PROXIES = _file(
+    "http.trusted.proxies", Networks(), "",
+    "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are believed; empty: none.",
+)  # fmt: skip
 HTTP_MAX_BYTES = _file("http.max.request.bytes", Whole(1024, 2**30), "1048576", "A longer request is refused.")
 HTTP_TIMEOUT = _file("http.request.timeout.seconds", Whole(1, 3600), "90", "A request that takes longer is given up.")
 HTTP_HOSTS = _file(
@@ -82,6 +90,7 @@ TOKEN_URLS = _file(
 
 SERVICE_KEYS: tuple[Key[Any], ...] = (
     GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
-    HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
+    HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
+    HTTP_PROXIES, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
     OTEL_ENDPOINT, OTEL_INTERVAL, OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
 )  # fmt: skip

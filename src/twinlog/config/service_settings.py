@@ -42,6 +42,8 @@ class HttpSettings(_Frozen):
     client_ca: Path | None = None
     oidc: OidcSettings | None = None
     audit_file: Path | None = None
+    audit_required: bool = False
+    trusted_proxies: tuple[str, ...] = ()
     max_request_bytes: int = 1_048_576
     request_timeout_seconds: int = 90
     allowed_hosts: tuple[str, ...] = ()
@@ -96,6 +98,8 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         client_ca=_path(lookup, keys.HTTP_CLIENT_CA),
         oidc=oidc,
         audit_file=_path(lookup, keys.HTTP_AUDIT),
+        audit_required=_value(lookup, keys.HTTP_AUDIT_REQUIRED),
+        trusted_proxies=_value(lookup, keys.HTTP_PROXIES),
         max_request_bytes=_value(lookup, keys.HTTP_MAX_BYTES),
         request_timeout_seconds=_value(lookup, keys.HTTP_TIMEOUT),
         allowed_hosts=_value(lookup, keys.HTTP_HOSTS),

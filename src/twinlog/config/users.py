@@ -116,19 +116,25 @@ class Users:
         self._salt = os.urandom(32)
         self._users = load_users(path)
 
+    def remembered(self, name: str, password: str) -> User | None:
+        """Find who logged in with this name and password before. Quick."""
+        self._refresh()
+        return self._right.get(self._key(name, password))
+
+    def _key(self, name: str, password: str) -> bytes:
+        return hmac.digest(self._salt, f"{name}\0{password}".encode(), "sha256")
+
     def by_password(self, name: str, password: str) -> User | None:
         """Find who logs in with a name and a password. Blocking."""
-        self._refresh()
-        key = hmac.digest(self._salt, f"{name}\0{password}".encode(), "sha256")
-        if key in self._right:
-            return self._right[key]
+        if (known := self.remembered(name, password)) is not None:
+            return known
         user = next((one for one in self._users if one.name == name and one.scheme == "scrypt"), None)
         salt, _, expected = user.secret.partition(":") if user else (_text(self._salt[:16]), "", "")
         # For an unknown name, too: how long it takes must not tell whether there is one.
         right = hmac.compare_digest(_text(_scrypt(password, base64.b64decode(salt))), expected)
         if user is None or not right:
             return None
-        self._right[key] = user
+        self._right[self._key(name, password)] = user
         return user
 
     def by_token(self, token: str) -> User | None:

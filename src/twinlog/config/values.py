@@ -6,6 +6,7 @@ value may be shown.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -142,6 +143,23 @@ class TopicNames:
         if not all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names):
             raise ValueRefusedError(f"allowed is {self.allowed}")
         return names
+
+
+@dataclass(frozen=True)
+class Networks:
+    """Addresses and networks of the internet protocol."""
+
+    allowed: str = "addresses or networks such as 10.0.0.7 or 10.0.0.0/8, separated by commas"
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """Split and check each of them."""
+        networks = Words().read(text)
+        for network in networks:
+            try:
+                ipaddress.ip_network(network)
+            except ValueError:
+                raise ValueRefusedError(f"allowed is {self.allowed}") from None
+        return networks
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ class Store(Protocol):
     def append(self, records: Sequence[Record]) -> Shelf:
         """Write, all or none."""
 
-    def audit(self, entry: bytes) -> None:
-        """Write an entry of the audit."""
+    def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
+        """Write an entry of the audit; `done` hears None, or why it could not be written."""
 
     def close(self) -> None:
         """Let another one lead."""

@@ -130,12 +130,16 @@ class LinksTopic:
                 raise ClusterUnreachable(self.cluster, f"{LINKS_TOPIC} was written but could not be read in time")
             return self._shelf
 
-    def audit(self, entry: bytes) -> None:
-        """Hand one entry to the audit topic; it is on its way when this returns."""
+    def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
+        """Hand one entry to the audit topic. `done` hears None when it is written, or why it is not."""
         if self._audit is None:
             self._audit = Producer(self._options(**{"enable.idempotence": True}))
-        with contextlib.suppress(BufferError):
-            self._audit.produce(AUDIT_TOPIC, value=entry)
+        try:
+            self._audit.produce(
+                AUDIT_TOPIC, value=entry, on_delivery=lambda error, _: done(None if error is None else error.str())
+            )
+        except BufferError:
+            done("too many entries wait to be written")
         self._audit.poll(0)
 
     def close(self) -> None:
@@ -157,6 +161,8 @@ class LinksTopic:
         while not self._closing.is_set():
             if self._take(reader.poll(_POLL_S)):
                 self._on_news(self._shelf)
+            if self._audit is not None:
+                self._audit.poll(0)  # what became of entries is told here and nowhere else
         reader.close()
 
     def _read_to(self, reader: Consumer, end: int) -> None:

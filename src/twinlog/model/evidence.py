@@ -47,24 +47,29 @@ class Break:
         return f"line {self.line}: {self.problem}"
 
 
-def breaks(lines: Iterable[str], last_hash: str | None = None) -> list[Break]:
-    """Check a whole file; `last_hash` is what the ledger says of its last report, if anything."""
+def breaks(lines: Iterable[str], last_hash: str | None = None, *, part: bool = False) -> list[Break]:
+    """Check a whole file; `last_hash` is what the ledger says of its last report, if anything.
+
+    A `part` of a chain begins with any number: what was before it is in another file.
+    """
     found: list[Break] = []
     before: dict[str, Any] | None = None
     hashes: set[str] = set()
-    count = 0
+    count = skipped = 0
     for count, line in enumerate(lines, 1):
         report = _read(line)
+        if report is not None and part and count == 1:
+            skipped = int(report["number"]) - 1
         if report is None:
             found.append(Break(count, "it is no report"))
             before = None
             continue
         if report["hash"] != digest(report):
             found.append(Break(count, "it was changed after it was written"))
-        expected = FIRST if before is None and count == 1 else None if before is None else before["hash"]
+        expected = FIRST if count == 1 and not skipped else None if before is None else before["hash"]
         if expected is not None and report["previous"] != expected:
             found.append(Break(count, "it does not follow the report before it: one was changed, moved or removed"))
-        if report["number"] != count:
+        if report["number"] != count + skipped:
             found.append(Break(count, f"it is report number {report['number']}"))
         hashes.add(report["hash"])
         before = report
@@ -79,4 +84,4 @@ def _read(line: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     whole = isinstance(report, dict) and {"hash", "previous", "number"} <= report.keys()
-    return report if whole else None
+    return report if whole and isinstance(report["number"], int) else None

@@ -54,5 +54,5 @@ def steward(runner: Runner, file: Resolved, instance: str, url: str | None) -> S
         instance,
         url,
         os.environ,
-        Audit(settings.http.audit_file),
+        Audit(settings.http.audit_file, required=settings.http.audit_required),
     )

@@ -55,6 +55,7 @@ READING: Final = frozenset(
         "explain group",
         "switch status",
         "user list",
+        "audit verify",
         "context list",
         "local status",
         "completion",

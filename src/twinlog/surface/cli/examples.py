@@ -102,6 +102,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "link delete": (("how it stands, before it ends", "twinlog link delete 'east->west' --dry-run"),),
     "link reset": (("copy one topic again from its first record", "twinlog link reset 'east->west' orders"),),
     "import mm2": (("where MirrorMaker 2 stopped", "twinlog import mm2 'east->west' --dry-run"),),
+    "audit verify": (
+        ("is every entry as it was written", "twinlog audit verify /var/log/twinlog/audit.log"),
+        ("with the file that was rotated before it", "twinlog audit verify audit.log.1 audit.log"),
+    ),
     "user add": (
         ("somebody who may look", "twinlog user add ann --file users"),
         ("a program that may pause and switch", "twinlog user add ci --file users --role operator --token"),

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 
 from twinlog.config.service_settings import HttpSettings
-from twinlog.connectors.audit import NOBODY, Audit, Role, Who, order_under_way
+from twinlog.connectors.audit import NOBODY, Audit, AuditUnavailableError, Role, Who, order_under_way
 from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
+from twinlog.surface.rest.login_limits import TooManyLoginsError
+from twinlog.surface.rest.login_log import LoginLog
+from twinlog.surface.rest.own_threads import OwnThreads, TooBusyError
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -96,6 +100,8 @@ class Gate:
         self._settings = settings
         self._audit = audit
         self._door = Doorkeeper(settings) if settings.asks_who else None
+        self._logins = LoginLog(audit)
+        self._writing = OwnThreads("audit", threads=1, most_waiting=64)
         self._only_here = is_loopback(bound_to) and not settings.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,7 +131,7 @@ class Gate:
             if answered >= _REFUSED and not is_noted():
                 self._audit.note(scope["twinlog.who"], scope["method"], scope["path"], outcome=f"refused: {answered}")
 
-    async def _look(self, scope: Scope) -> Any:
+    async def _look(self, scope: Scope) -> Response | None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         method, path = scope["method"], scope["path"]
         host, is_here = _called(headers.get(b"host", b""))
@@ -138,24 +144,49 @@ class Gate:
         origin = headers.get(b"origin", b"").decode("latin-1")
         if method not in _READING and origin and _place(origin) != headers.get(b"host", b""):
             return refusal(403, f"{origin}: orders are not taken from foreign pages")
-        address = scope["client"][0] if scope.get("client") else ""
-        who: Who | None = Who(NOBODY.name, NOBODY.role, address)
-        if self._door is not None and path not in OPEN_PATHS:
-            if wait := self._door.seconds_to_wait(address):
-                return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": str(wait)})
-            try:
-                who = await self._door.identify(headers.get(b"authorization", b"").decode("latin-1"), address)
-            except IssuerAwayError as error:
-                return refusal(503, f"{error}: the issuer of tokens does not answer; ask again", {"Retry-After": "5"})
-            if who is None:
-                if path.startswith("/ui"):
-                    return HTMLResponse(_LOGIN, 401, headers=_CHALLENGE)
-                return refusal(401, "User cannot access the resource.", _CHALLENGE)
+        who = await self._who(scope, headers)
+        if not isinstance(who, Who):
+            return who
         role = needed_role(method, path)
-        if who is not None and not who.may(role):
+        if not who.may(role):
             self._audit.note(who, method, path, outcome=f"denied: needs {role}")
             return refusal(403, f"{who.name} is {who.role}; this needs {role}")
         scope["twinlog.who"] = who
+        if method not in _READING and self._audit.required:
+            return await self._ask_first(who, method, path)
+        return None
+
+    async def _who(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Who | Response:
+        """Who asks, or what they are answered."""
+        address = scope["client"][0] if scope.get("client") else ""
+        if self._door is None or scope["path"] in OPEN_PATHS:
+            return replace(NOBODY, address=address)
+        try:
+            who = await self._door.identify(headers.get(b"authorization", b"").decode("latin-1"), address)
+        except IssuerAwayError as error:
+            return refusal(503, f"{error}: the issuer of tokens does not answer; ask again", {"Retry-After": "5"})
+        except TooBusyError:
+            return refusal(503, "Too many logins are being checked; ask again", {"Retry-After": "2"})
+        except TooManyLoginsError as error:
+            self._logins.wrong("", address, "too many wrong logins")
+            wait = str(error.seconds)
+            return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": wait})
+        if isinstance(who, Who):
+            self._logins.right(who)
+            return who
+        if who is not None:
+            self._logins.wrong(who.name, address, who.why)
+        if scope["path"].startswith("/ui"):
+            return HTMLResponse(_LOGIN, 401, headers=_CHALLENGE)
+        return refusal(401, "User cannot access the resource.", _CHALLENGE)
+
+    async def _ask_first(self, who: Who, method: str, path: str) -> Response | None:
+        """Write an order down before it is carried out, or refuse it."""
+        try:
+            await self._writing.run(self._audit.ask, who, method, path)
+        except (AuditUnavailableError, TooBusyError) as error:
+            told = f"The audit takes no entry ({error}); no order is carried out while http.audit.required is true"
+            return refusal(503, told, {"Retry-After": "5"})
         return None
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import logging
-import time
 import urllib.request
-from collections import deque
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import jwt
@@ -16,6 +14,8 @@ import jwt
 from twinlog.config.service_settings import HttpSettings, OidcSettings
 from twinlog.config.users import Users
 from twinlog.connectors.audit import RANKS, Role, Who
+from twinlog.surface.rest.login_limits import LoginLimits
+from twinlog.surface.rest.own_threads import OwnThreads
 
 log = logging.getLogger("twinlog.rest")
 
@@ -27,13 +27,19 @@ _ASK_AGAIN_S: Final = 5.0
 """A token with a new key makes us ask for keys, but whoever sends nonsense must not make us ask all the time."""
 _LONGEST: Final = 1 << 20
 _LEEWAY_S: Final = 30
-_FAILURES: Final = 10
-_WITHIN_SECONDS: Final = 60.0
-_MOST_ADDRESSES: Final = 10_000
+_WRONG_LOGIN: Final = "wrong name or password"
 
 
 class IssuerAwayError(Exception):
     """The issuer of tokens cannot be asked: whether a token is good is not known."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What somebody showed is worth nothing: `name` is what they said they are, `why` is for the audit."""
+
+    name: str
+    why: str
 
 
 class Doorkeeper:
@@ -42,54 +48,51 @@ class Doorkeeper:
     def __init__(self, settings: HttpSettings) -> None:
         self._users = Users(settings.users_file) if settings.users_file is not None else None
         self._oidc = _Issuer(settings.oidc) if settings.oidc is not None else None
-        self._failed: dict[str, deque[float]] = {}
+        self._limits = LoginLimits()
+        # Checking a password takes a processor for long, asking an issuer takes time: neither may wait for clusters
+        # that are away, nor for the other.
+        self._checking = OwnThreads("passwords", threads=2, most_waiting=16)
+        self._asking = OwnThreads("issuer", threads=2, most_waiting=64)
 
-    def seconds_to_wait(self, address: str) -> int:
-        """How long an address must wait that showed wrong passwords again and again; checking one costs us dearly."""
-        failed = self._failed.get(address)
-        if failed is None or len(failed) < _FAILURES:
-            return 0
-        return max(0, int(failed[0] + _WITHIN_SECONDS - time.monotonic() + 0.999))
+    async def identify(self, authorization: str, address: str) -> Who | Refused | None:
+        """Return who it is; None when nothing was shown, as browsers do at first.
 
-    def _note_failure(self, address: str) -> None:
-        if address not in self._failed and len(self._failed) >= _MOST_ADDRESSES:
-            self._failed.pop(next(iter(self._failed)))
-        self._failed.setdefault(address, deque(maxlen=_FAILURES)).append(time.monotonic())
-
-    async def identify(self, authorization: str, address: str) -> Who | None:
-        """Return who it is; None when what is shown is worth nothing. Raises IssuerAwayError."""
+        Raises IssuerAwayError, TooManyLoginsError, TooBusyError.
+        """
         scheme, _, shown = authorization.partition(" ")
         match scheme.lower():
             case "basic":
-                who = await self._by_password(shown.strip(), address)
+                return await self._by_password(shown.strip(), address)
             case "bearer":
-                who = await self._by_token(shown.strip(), address)
+                return await self._by_token(shown.strip(), address)
             case _:
-                return None  # nothing was shown: browsers ask so first
-        if who is None:
-            self._note_failure(address)
-        else:
-            self._failed.pop(address, None)
-        return who
+                return None
 
-    async def _by_password(self, shown: str, address: str) -> Who | None:
+    async def _by_password(self, shown: str, address: str) -> Who | Refused:
         try:
             name, colon, password = base64.b64decode(shown, validate=True).decode().partition(":")
         except ValueError:
-            return None
+            return Refused("", "unreadable login")
         if self._users is None or not colon:
-            return None
-        user = await asyncio.to_thread(self._users.by_password, name, password)
-        return None if user is None else Who(user.name, cast("Role", user.role), address)
+            return Refused(name, _WRONG_LOGIN)
+        user = self._users.remembered(name, password)
+        if user is None or self._limits.is_slowed(name, address):
+            async with self._limits.turn(name, address) as turn:
+                user = await self._checking.run(self._users.by_password, name, password)
+                if user is not None:
+                    turn.right()
+        if user is None:
+            return Refused(name, _WRONG_LOGIN)
+        return Who(user.name, cast("Role", user.role), address, "password")
 
-    async def _by_token(self, token: str, address: str) -> Who | None:
+    async def _by_token(self, token: str, address: str) -> Who | Refused:
         user = self._users.by_token(token) if self._users is not None else None
         if user is not None:
-            return Who(user.name, cast("Role", user.role), address)
+            return Who(user.name, cast("Role", user.role), address, "token")
         if self._oidc is None or token.count(".") != 2:
-            return None
-        found = await asyncio.to_thread(self._oidc.read, token)
-        return None if found is None else Who(*found, address)
+            return Refused("", "wrong token")
+        found = await self._asking.run(self._oidc.read, token)
+        return Refused("", "wrong token") if found is None else replace(found, address=address)
 
 
 class _Issuer:
@@ -99,8 +102,8 @@ class _Issuer:
         self._settings = settings
         self._keys: jwt.PyJWKClient | None = None
 
-    def read(self, token: str) -> tuple[str, Role] | None:
-        """Return name and role of a token that is good. Blocking; raises IssuerAwayError."""
+    def read(self, token: str) -> Who | None:
+        """Return whose token it is, if it is good. Blocking; raises IssuerAwayError."""
         settings = self._settings
         try:
             key = self._client().get_signing_key_from_jwt(token)
@@ -122,7 +125,8 @@ class _Issuer:
         role = _role(claims, settings.roles_claim)
         if role is None:
             return None
-        return str(claims.get("preferred_username") or claims["sub"]), role
+        name = str(claims.get("preferred_username") or claims["sub"])
+        return Who(name, role, by="oidc", subject=str(claims["sub"]), issuer=settings.issuer)
 
     def _client(self) -> jwt.PyJWKClient:
         if self._keys is None:

@@ -88,6 +88,10 @@ def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
         failures = GaugeMetricFamily("twinlog_otel_failures", "Failures to tell a collector, in a row.")
         failures.add_metric([], desk.otel_failures)
         yield failures
+    if desk.audit is not None:
+        lost = CounterMetricFamily("twinlog_audit_failures", "Entries that the audit file or topic did not take.")
+        lost.add_metric([], desk.audit.failures)
+        yield lost
     yield from link_families(sights)
     yield from latency_families(sights)
     yield from epoch_families(sights)

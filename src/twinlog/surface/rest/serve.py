@@ -74,6 +74,9 @@ def server_of(app: FastAPI, settings: HttpSettings) -> uvicorn.Server:
         log_config=None,
         access_log=False,
         server_header=False,
+        # Anybody can write such headers: they would choose the address that is limited and audited.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
         lifespan="on",
         limit_concurrency=_MOST_AT_ONCE,
         timeout_keep_alive=15,

@@ -78,6 +78,8 @@ async def validate(request: Request, plugin: Plugin) -> Response:
     known = {key.name for key in _keys()}
     others = [*_REQUIRED, *sorted(name for name in {*config, *errors} if name not in {*known, *_REQUIRED})]
     shown = masked(config)
+    # Nothing is changed, but files that settings name are looked at. What is only tried may hold secrets in any place.
+    steward_of(request).audit.note(who_asks(request), "validate", one.name, after=sorted(config))
     return JSONResponse(
         {
             "name": CLASSES[kind],
