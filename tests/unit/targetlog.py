@@ -43,23 +43,28 @@ class TargetLog:
         assert checksum_holds(batch, header)
         assert header.is_dense  # a broker refuses it otherwise
         known = self.producers.get(header.producer_id)
+        if known is not None and known.epoch > header.producer_epoch:
+            return 47, -1
+        stranger = known is None  # a producer that the partition never met, or forgot, may begin anywhere (KIP-360)
         if known is None or known.epoch < header.producer_epoch:
-            if header.base_sequence != 0:
+            if header.base_sequence != 0 and not stranger:
                 return 45, -1
             known = self.producers[header.producer_id] = ProducerState(header.producer_epoch)
-        elif known.epoch > header.producer_epoch:
-            return 47, -1
         first, last = header.base_sequence, (header.base_sequence + header.record_count - 1) & 0x7FFFFFFF
         for old in known.batches:
             if (old.first, old.last) == (first, last):
                 return 0, old.base
         expected = (known.batches[-1].last + 1) & 0x7FFFFFFF if known.batches else 0
-        if first != expected:
+        if first != expected and not stranger:
             return 45, -1
         base, self.end = self.end, self.end + header.record_count
         self.batches.append(rewritten(batch, base_offset=base))
         known.batches.append(Remembered(first, last, base))
         return 0, base
+
+    def forget_producers(self) -> None:
+        """Nobody wrote for a day (`producer.id.expiration.ms`)."""
+        self.producers.clear()
 
     def plant(self, producer_id: int, epoch: int) -> int:
         """A marker: shuts every earlier epoch out; sequences of the same epoch go on. Returns the offset behind it."""

@@ -70,6 +70,7 @@ class World:
     stale: deque[bytes] = field(default_factory=deque)  # in the socket of a connection that its owner gave up
     enqueued: int = 0
     freed: int = 0
+    now: float = 0.0
 
     def __post_init__(self) -> None:
         elections = sorted(self.rng.choices(range(len(self.source)), k=self.rng.choice([0, 0, 1, 3])))
@@ -85,6 +86,7 @@ class World:
     def take_over(self) -> None:
         """Another owner: same producer id, higher epoch, other settings."""
         self.epoch += 1
+        self.forgotten = False
         producer = Producer("id", PRODUCER, self.epoch)
         self.owner = ShardOwner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, producer, UNTOUCHED, UNTOUCHED)
         self.open()
@@ -98,6 +100,7 @@ class World:
         if known is not None and known.phase != "closed":
             self._late_requests_arrive()
             marker = self.target.plant(PRODUCER, self.epoch)
+            opened.fenced = True
             for header, data in self.target.behind(known.target_next):
                 opened.find(header, data, producer)
             if not opened.written:
@@ -105,7 +108,7 @@ class World:
         opened.state.phase, opened.state.producer_id = "copying", PRODUCER
         if known is None or known.phase == "closed":
             self.saved = opened.state.model_copy(deep=True)  # noted as open before its first record
-        self.box = Outbox(self.owner, begin.remote, self.make_shaper(), opened)
+        self.box = Outbox(self.owner, begin.remote, self.make_shaper(), opened, clock=lambda: self.now)
         self.position = self.rng.choice([opened.state.source_next, self.rng.randint(ORIGIN, opened.state.source_next)])
         self.enqueued = self.freed = 0
 
@@ -208,8 +211,11 @@ class World:
                 assert error != 47
                 out.progress = Progress.FAILED
                 if error == 45 and out is self.box.under_way[0]:
-                    assert self.owner.adrift, "the broker misses a batch before this one"
-                    self.begin_again()  # a batch given up earlier arrived after all: a fault, and then it is found
+                    assert self.owner.adrift or self.forgotten, "the broker misses a batch before this one"
+                    if self.forgotten:
+                        self.crash()  # a marker made it count from 0 again: a fault, until the next owner counts so too
+                    else:
+                        self.begin_again()  # a batch given up earlier arrived after all: a fault, and then it is found
 
     def cut(self) -> None:
         """The connection is gone: what is in the socket may still arrive, the answers never will."""
@@ -225,13 +231,24 @@ class World:
         if self.stale:
             self.target.append(self.stale.popleft())
 
+    def silence(self) -> None:
+        """For longer than a broker remembers who wrote; no connection lasts as long."""
+        while self.wire or self.answers:
+            self.arrive()
+            self.answer()
+        if not any(out.progress is Progress.FAILED for out in self.box.under_way):
+            self.stale.clear()
+            self.target.forget_producers()
+            self.forgotten = True
+            self.now += 86_400
+
     def stranger(self) -> None:
         self.target.stranger_writes(self.rng.randint(1, 3))
 
     def live(self, steps: int) -> None:
         often = (self.fetch, self.send, self.send, self.arrive, self.arrive, self.answer, self.answer)
         seldom = (self.refuse, self.append_and_complain, self.cut, self.stale_arrives, self.flush, self.stranger)
-        rare = (self.crash, self.crash, self.close, self.begin_again)
+        rare = (self.crash, self.crash, self.close, self.begin_again, self.silence)
         for _ in range(steps):
             kind = self.rng.random()
             self.rng.choice(often if kind < 0.8 else seldom if kind < 0.97 else rare)()

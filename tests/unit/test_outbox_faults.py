@@ -10,7 +10,7 @@ from tests.unit.batches import Made, Signature, at, make_batch, payload, read_ba
 from tests.unit.targetlog import ProducerState, Remembered, TargetLog
 
 from twinlog.errors import CorruptBatch, LedgerDisagrees, OffsetGap
-from twinlog.flow.outbox import Outbox, Outgoing, Progress
+from twinlog.flow.outbox import DEPTH, Outbox, Outgoing, Progress
 from twinlog.flow.parcel import Parcel
 from twinlog.flow.shape import Shaper
 from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state
@@ -26,10 +26,12 @@ UNTOUCHED = cast("Any", None)
 PRODUCER = Producer("id", 4_711, 1)
 
 
-def make_box(state: PartitionState | None = None) -> Outbox:
+def make_box(state: PartitionState | None = None, *, fenced: bool = True) -> Outbox:
+    """A box of a partition that knows its producer, unless it is not fenced."""
     owner = ShardOwner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, PRODUCER, UNTOUCHED, UNTOUCHED)
     begin = Begin(WHERE, ROSTER, state, 0, 0, 1, 0)
-    return Outbox(owner, WHERE, Shaper(WHERE, 1 << 20, 0), Opened(begin, state or fresh_state(begin, 0)))
+    opened = Opened(begin, state or fresh_state(begin, 0), fenced=fenced)
+    return Outbox(owner, WHERE, Shaper(WHERE, 1 << 20, 0), opened)
 
 
 def parcel(*log: Made, first: int | None = None) -> Parcel:
@@ -238,3 +240,22 @@ def test_a_partition_with_a_batch_adrift_is_not_closed() -> None:
     clean = make_box()
     clean.close()
     assert clean.opened.state.phase == "closed"
+
+
+@pytest.mark.proves("R3")
+def test_the_first_batch_to_a_partition_that_may_not_know_us_travels_alone() -> None:
+    box = make_box(fenced=False)
+    now = 1_000.0
+    box.clock = lambda: now
+    box.parcels += [parcel(one(offset)) for offset in range(8)]
+    (first,) = sent(box)
+    acknowledge(box, first)
+    assert len(sent(box)) == DEPTH
+    acknowledge(box, *box.under_way)
+    acknowledge(box, *sent(box))
+    assert box.idle
+    now += 3_600  # the broker may have been told to forget producers within the hour
+    box.parcels += [parcel(one(offset)) for offset in range(8, 12)]
+    (again,) = sent(box)
+    acknowledge(box, again)
+    assert len(sent(box)) == 3

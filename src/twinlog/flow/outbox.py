@@ -5,6 +5,10 @@
 Acknowledgements are applied in order only, so the position never passes a batch that is not on the target (R1). At most
 `DEPTH` batches of a partition are under way: that is how many the broker remembers, so a repeated one is recognised
 and not appended again (R2), and a batch can never overtake another (R3).
+
+A broker checks sequence numbers only against a producer that the partition knows: of one it never met, or forgot, it
+takes any first number (KIP-360). So the first batch travels alone. Were it refused while others were under way, those
+would be appended in its place.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final
@@ -28,6 +33,8 @@ from twinlog.wire.batch import Stamp, readdress
 from twinlog.wire.codec import content_of
 
 DEPTH: Final = 5
+_REMEMBERED_S: Final = 60.0
+"""How long a partition surely remembers a producer that is silent: brokers forget after a day, unless configured."""
 _BATCHES: Final = frozenset({"data", "returned"})
 
 
@@ -100,8 +107,12 @@ class Outbox:
     missing_since: float | None = None
     unsaved: list[Entry] = field(default_factory=list)
     unnoted: list[Acknowledged] = field(default_factory=list)  # batches whose position the ledger has not heard
+    clock: Callable[[], float] = time.monotonic
+    known_at: float = float("-inf")  # when the partition last acknowledged a batch, or a marker, of this owner
 
     def __post_init__(self) -> None:
+        if self.opened.fenced:
+            self.known_at = self.clock()
         self.sequence = self.owner.sequences[self.remote] = self.opened.sequence
         self.runs = RunMap.from_json(self.opened.state.runs)
         self.shaped_to = self.opened.state.source_next
@@ -127,7 +138,7 @@ class Outbox:
             return None
         if any(out.progress is Progress.FAILED for out in self.under_way):
             return self._next_repeat()
-        if len(self.under_way) >= DEPTH:
+        if len(self.under_way) >= DEPTH or self._first_is_alone():
             return None
         while True:
             while self.waiting and (self.waiting[0].piece is None or self.waiting[0].progress is Progress.ACKED):
@@ -143,6 +154,12 @@ class Outbox:
         self._stamp(out)
         self.under_way.append(out)
         return out
+
+    def _first_is_alone(self) -> bool:
+        """A batch is under way to a partition that may not know this producer: nothing may be sent behind it (R3)."""
+        if self.clock() - self.known_at < _REMEMBERED_S:
+            return False
+        return any(out.progress is Progress.SENT for out in self.under_way)
 
     def _gather(self) -> tuple[Parcel, Ranges, int]:
         """The next parcel, with the small ones that wait right behind it: their batches can then be merged.
@@ -285,6 +302,7 @@ class Outbox:
             state.bytes += len(out.piece.data)
             state.newest_ms = max(state.newest_ms, out.piece.header.max_timestamp)
             if out.sequence_next >= 0:
+                self.known_at = self.clock()
                 self.owner.sequences[self.remote] = out.sequence_next
             if out.passage is not None:
                 made_ms = out.piece.header.max_timestamp

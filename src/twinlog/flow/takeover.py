@@ -87,6 +87,7 @@ class Opened:
     written: deque[Written] = field(default_factory=deque)
     sequence: int = 0
     fault: PartitionFault | None = None
+    fenced: bool = False  # a marker of this owner lies on the partition, which therefore knows the producer
     target_end: int = 0  # of the log when we looked: the marker that we plant lies behind it
 
     def find(self, header: BatchHeader, data: bytes, producer: Producer) -> None:
@@ -200,6 +201,7 @@ class ShardOwner:
         )
         async for header, data in _up_to_marker(reader, number, self.producer, opened.target_end):
             opened.find(header, data, self.producer)
+        opened.fenced = True
         if not opened.written:
             state.target_next = reader.positions[number]
 
