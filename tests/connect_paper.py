@@ -20,10 +20,14 @@ from twinlog.connectors.audit import Audit
 from twinlog.connectors.states import EngineSight
 from twinlog.connectors.steward import Position, Record, Steward
 from twinlog.errors import NotActive, UsageError
+from twinlog.local.access import LocalToken
 from twinlog.model.connectors import Leader, Shelf
 from twinlog.surface.rest.app import build_app
 from twinlog.surface.rest.desk import Desk
-from twinlog.surface.rest.serve import address_of, bind, server_of
+from twinlog.surface.rest.local_door import TokenDoor
+from twinlog.surface.rest.serve import address_of, bind, is_unix, server_of
+
+TOKEN = "the-token-of-a-paper-service"
 
 
 class PaperTopic:
@@ -145,6 +149,7 @@ class PaperService:
             None,
             self.steward,
             self.http,
+            token=TokenDoor(LocalToken(TOKEN), 8083),
             cluster_id=lambda: "id-of-the-cluster",
             desk=None if desk is None else desk(self.steward.audit),
         )
@@ -152,9 +157,11 @@ class PaperService:
 
 
 @contextmanager
-def asked(service: PaperService, *, active: bool = True) -> Iterator[TestClient]:
-    """A client while the steward runs; both live in the client's loop."""
+def asked(service: PaperService, *, active: bool = True, anonymous: bool = False) -> Iterator[TestClient]:
+    """A client while the steward runs, in one loop: of the user who runs the service, or of anybody on the machine."""
     client = TestClient(service.app, base_url="http://127.0.0.1:8083", raise_server_exceptions=False)
+    if not anonymous and not service.http.asks_who:
+        client.headers["authorization"] = f"Bearer {TOKEN}"
     tasks: list[asyncio.Task[None]] = []
 
     async def begin() -> None:
@@ -186,7 +193,7 @@ def asked(service: PaperService, *, active: bool = True) -> Iterator[TestClient]
 def served(service: PaperService, sock: socket.socket | None = None, *, active: bool = True) -> Iterator[str]:
     """A real server over paper links, in a thread; yields its address."""
     taken = sock or bind("127.0.0.1:0", service.http)
-    server = server_of(service.app, service.http)
+    server = server_of(service.app, service.http, unix=is_unix(taken))
 
     async def main() -> None:
         if service.file is not None:

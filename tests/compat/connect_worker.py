@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from tests.load.waiting import wait_until
 
+from twinlog.local.access import token_for
 from twinlog.local.cluster import LocalCluster
 from twinlog.local.jars import CONNECT_MIRROR, class_path, resolve
 from twinlog.local.java import find_java
@@ -40,13 +41,19 @@ def ask(
 ) -> Answer:
     """One request; answers of any status are answers."""
     data = raw if raw is not None else None if body is None else json.dumps(body).encode()
-    told = {"Content-Type": "application/json", "Accept": "application/json", **(headers or {})}
+    told = {"Content-Type": "application/json", "Accept": "application/json", **own_token(base), **(headers or {})}
     request = urllib.request.Request(base + path, data=data, method=method, headers=told)  # noqa: S310
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             return _answer(answer.status, answer)
     except urllib.error.HTTPError as error:
         return _answer(error.code, error)
+
+
+def own_token(base: str) -> dict[str, str]:
+    """The header that makes an admin of the user who runs a Twinlog service here; nothing for a Connect worker."""
+    token = token_for(base)
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
 def _answer(status: int, found: Any) -> Answer:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
-from tests.compat.connect_worker import ask, free_port
+from tests.compat.connect_worker import ask, free_port, own_token
 from tests.ends import Ends
 from tests.engine import EngineProcess, twinlog_run
 from tests.fuzz.test_rest import SERVICE
@@ -66,7 +66,9 @@ def test_nothing_makes_a_running_service_stumble(case: schemathesis.Case[Any], l
     if zlib.crc32(repr((case.path_parameters, case.body, case.query)).encode(errors="replace")) % 4:
         for name in case.path_parameters or {}:
             case.path_parameters[name] = live.there.get(name, "x")
-    answer = case.call(base_url=live.address, timeout=100, stream=case.path == "/v1/stream")
+    answer = case.call(
+        base_url=live.address, timeout=100, stream=case.path == "/v1/stream", headers=own_token(live.address)
+    )
     assert answer.status_code < 500 or answer.status_code == 503, answer.text
     assert live.engine.exit_code is None, live.engine.output
 

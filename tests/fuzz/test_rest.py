@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
-from tests.connect_paper import PaperService, PaperTopic, served
+from tests.connect_paper import TOKEN, PaperService, PaperTopic, served
 from tests.paper_rooms import PaperRooms
 
 from twinlog.surface.rest.desk import Desk
@@ -42,6 +42,7 @@ SERVICE = PaperService(
     PaperTopic(), text=FILE, desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit, look_seconds=0.5)
 )
 schema = schemathesis.openapi.from_dict(SERVICE.app.openapi())
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 answered: dict[str, set[int]] = {}
 
 
@@ -55,7 +56,7 @@ def address() -> Iterator[str]:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_nothing_makes_the_service_stumble(case: schemathesis.Case[Any], address: str) -> None:
     about_what_is_there(case, address)
-    answer = case.call(base_url=address, timeout=20, stream=case.path == "/v1/stream")
+    answer = case.call(base_url=address, timeout=20, stream=case.path == "/v1/stream", headers=ADMIN)
     answered.setdefault(f"{case.method} {case.path}", set()).add(answer.status_code)
     if case.path == "/v1/stream":
         assert answer.status_code < 500

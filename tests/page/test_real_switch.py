@@ -14,6 +14,8 @@ from tests.ends import Ends
 from tests.engine import twinlog_run
 from tests.switches import IDENTITY, commit_at, log_numbers, produce
 
+from twinlog.local.access import token_for
+
 __all__ = ["chromium", "tab"]
 pytestmark = [needs_browser, pytest.mark.timeout(600)]
 
@@ -50,7 +52,7 @@ def test_fail_over_and_back_by_clicking(make_ends: Callable[..., Ends], tmp_path
     home = f"http://{listen}/ui"
     address = f"{home}/links/{ends.alias}-%3ET"
     with twinlog_run(ends, tmp_path, "--listen", listen):
-        page = tab.open(f"{home}/")
+        page = tab.open(f"{home}/?access={token_for(home)}")
         expect(page.get_by_role("row", name=re.compile(re.escape(link)))).to_contain_text("RUNNING", timeout=SOON)
         page.goto(f"{address}?filter={topic}")
         expect(copied(page, topic)).to_have_text("200", timeout=SOON)

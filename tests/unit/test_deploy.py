@@ -88,3 +88,12 @@ def test_the_settings_that_the_chart_comes_with_are_valid_without_a_remark():
 def test_the_chart_is_of_the_version_of_the_code():
     chart = yaml.safe_load((ROOT / "deploy/helm/twinlog/Chart.yaml").read_text())
     assert chart["appVersion"] == project(".")["project"]["version"]
+
+
+def test_the_unit_takes_orders_through_a_socket_of_its_group():
+    text = (ROOT / "deploy/systemd/twinlog@.service").read_text().replace("\\\n", " ")
+    lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    listens = re.findall(r"--listen (\S+)", lines["ExecStart"])
+    assert listens == ["${LISTEN}", "unix:/run/twinlog/%i/twinlog.sock"]
+    assert lines["RuntimeDirectory"] == "twinlog/%i"
+    assert lines["RuntimeDirectoryMode"] == "0750", "nobody outside of the group reaches the socket"

@@ -14,7 +14,8 @@ from tests.connect_paper import PaperService, PaperTopic, asked
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.users import Users, load_users, parse_users, remove_user, save_user, with_password, with_token
 from twinlog.errors import UsageError
-from twinlog.surface.rest.gate import is_loopback, needed_role
+from twinlog.local.access import is_loopback
+from twinlog.surface.rest.gate import needed_role
 from twinlog.surface.rest.serve import bind
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 import yaml
-from tests.connect_paper import PaperService, PaperTopic, served
+from tests.connect_paper import TOKEN, PaperService, PaperTopic, served
 from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms
+from tests.unit.commands import run_command
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.users import save_user, with_password, with_token
+from twinlog.local.folders import write_atomically
 from twinlog.surface.cli import completion_facts
-from twinlog.surface.cli.main import main
 from twinlog.surface.rest.desk import Desk
 
 FILE = "clusters = east, west\nbootstrap.servers = k:9092\neast->west.enabled = true\ntopics = filed\n"
@@ -46,8 +44,10 @@ def service() -> PaperService:
 
 
 @pytest.fixture
-def url(service: PaperService) -> Iterator[str]:
+def url(service: PaperService, tmp_path: Path) -> Iterator[str]:
     with served(service) as address:
+        port = address.rpartition(":")[2]
+        write_atomically(tmp_path / "twinlog" / "access" / f"{port}.token", TOKEN, mode=0o600)
         yield address
 
 
@@ -56,14 +56,9 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, **variables: str) -> tuple[int, str, str]:
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("TWINLOG_")}
-        monkeypatch.setattr(sys, "argv", ["twinlog", *arguments])
-        environment = {**clean, "XDG_CONFIG_HOME": str(tmp_path), "COLUMNS": "200", **variables}
-        with patch.dict(os.environ, environment, clear=True), pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        code = ended.value.code
-        return code if isinstance(code, int) else 0, told.out, told.err
+        monkeypatch.delenv("TWINLOG_HOME", raising=False)
+        places = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+        return run_command(monkeypatch, capsys, *arguments, **{**places, **variables})
 
     return run
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from tests.connect_paper import PaperService, PaperTopic, served
+from tests.connect_paper import TOKEN, PaperService, PaperTopic, served
 from tests.load.waiting import wait_until
 from tests.paper_rooms import PaperRooms
 
@@ -21,6 +21,7 @@ from twinlog.config.service_settings import HttpSettings
 from twinlog.surface.rest.desk import Desk
 
 PATIENCE = 15
+ORDER = b"POST /connectors HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % TOKEN.encode()
 
 
 @contextmanager
@@ -78,7 +79,7 @@ def test_a_second_request_of_a_connection_has_the_same_limit(monkeypatch: pytest
 def test_a_body_that_does_not_come_is_not_waited_for():
     http = HttpSettings(request_timeout_seconds=1)
     with served(PaperService(PaperTopic(), http=http)) as address, connected(address) as slow:
-        head = b"POST /connectors HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        head = ORDER + b"Host: 127.0.0.1\r\nContent-Type: application/json\r\n"
         slow.sendall(head + b"Content-Length: 9\r\n\r\n{")
         slow.settimeout(PATIENCE)
         assert slow.recv(65536).startswith(b"HTTP/1.1 500"), "Connect's code for a request that takes too long"
@@ -87,7 +88,7 @@ def test_a_body_that_does_not_come_is_not_waited_for():
 def test_a_body_that_never_ends_is_cut_off_where_it_is_too_long():
     http = HttpSettings(max_request_bytes=10_000)
     with served(PaperService(PaperTopic(), http=http)) as address, connected(address) as long:
-        head = b"POST /connectors HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        head = ORDER + b"Host: 127.0.0.1\r\nContent-Type: application/json\r\n"
         long.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
         chunk = b"400\r\n" + b" " * 1024 + b"\r\n"
         with contextlib.suppress(OSError):  # it may hang up on us while we are sending: that is what is wanted
@@ -108,7 +109,9 @@ def test_a_reader_of_the_stream_may_stay_longer_than_any_request_and_is_told_wha
         assert seen.startswith(b"HTTP/1.1 200")
         assert b"text/event-stream" in seen
         order = urllib.request.Request(  # noqa: S310
-            f"{address}/v1/links/east-%3Ewest/examinations", method="POST", headers={"Idempotency-Key": "12345678"}
+            f"{address}/v1/links/east-%3Ewest/examinations",
+            method="POST",
+            headers={"Idempotency-Key": "12345678", "Authorization": f"Bearer {TOKEN}"},
         )
         with urllib.request.urlopen(order, timeout=PATIENCE) as answer:  # noqa: S310
             operation = json.loads(answer.read())["id"].encode()
@@ -159,7 +162,7 @@ def test_a_head_without_end_is_cut_off(head: bytes, piece: bytes):
 def test_behind_a_stream_and_behind_a_body_there_is_no_head_without_end_either():
     rooms = PaperRooms()
     service = PaperService(PaperTopic(), desk=lambda audit: Desk.of(rooms, audit))
-    chunked = b"POST /connectors HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    chunked = ORDER + b"Host: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
     with served(service) as address:
         for begun in (b"GET /v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET / HTTP/1.1\r\n", chunked):
             with connected(address) as long:
@@ -193,7 +196,7 @@ def test_a_client_that_would_rather_speak_http_2_is_understood():
     """Java's own client asks for it with every first request, also with one that has a body."""
     wish = b"Host: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
     body = b'{"name": "c", "nonsense": 1}'
-    order = b"POST /connectors HTTP/1.1\r\n" + wish + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+    order = ORDER + wish + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
     with served(PaperService(PaperTopic())) as address, connected(address) as java:
         for said, expected in (
             (b"GET /connectors HTTP/1.1\r\n" + wish + b"\r\n", b"[]"),

@@ -61,8 +61,8 @@ def order_under_way() -> Iterator[Callable[[], bool]]:
         _NOTED.reset(before)
 
 
-NOBODY = Who("anonymous", "admin")
-"""On loopback without a login: whoever is on the machine may read the settings file, too."""
+NOBODY = Who("anonymous", "viewer")
+"""On loopback without a login: everybody on the machine reaches the port, so they may look and nothing else."""
 
 
 class AuditUnavailableError(Exception):

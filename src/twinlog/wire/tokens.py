@@ -21,6 +21,7 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaConnectionError
 
 from twinlog.config.settings import ClientCredentials
+from twinlog.wire.web import opened
 
 _PATIENCE_S: Final = 10.0
 _USED_PART_OF_LIFE: Final = 0.8
@@ -80,7 +81,7 @@ def _fetch_token(credentials: ClientCredentials, ca_pem: str | None) -> _Token:
     context = _trust(ca_pem) if url.startswith("https:") else None
     began = time.monotonic()
     try:
-        with urllib.request.urlopen(request, timeout=_PATIENCE_S, context=context) as answer:  # noqa: S310
+        with opened(request, timeout_s=_PATIENCE_S, context=context) as answer:
             data = answer.read(_LONGEST_ANSWER)
     except urllib.error.HTTPError as error:
         raise TokenTrouble(f"{url} answers {error.code}{_reason(error)}") from None

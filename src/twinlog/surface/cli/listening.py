@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +16,15 @@ from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
 from twinlog.connectors.reports import ReportFolder
 from twinlog.connectors.steward import Steward
-from twinlog.errors import ExtraMissing
+from twinlog.errors import ExtraMissing, UsageError
+from twinlog.local.access import LocalToken, offer
 from twinlog.local.folders import state_folder
 from twinlog.service import Service, chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
 from twinlog.surface.rest.desk import Desk
+from twinlog.surface.rest.local_door import TokenDoor, page_link
 from twinlog.surface.rest.rooms import LiveRooms
-from twinlog.surface.rest.serve import address_of, bind, server_of
+from twinlog.surface.rest.serve import UNIX, address_of, bind, is_unix, server_of
 
 log = logging.getLogger("twinlog.rest")
 
@@ -34,22 +36,43 @@ Take: TypeAlias = Callable[[Resolved], Awaitable[tuple[Change, ...]]]
 class Door:
     """The address is taken before anything slow begins: one that is in use is told at once."""
 
-    sock: socket.socket
+    socks: tuple[socket.socket, ...]
     file: Resolved
+    token: LocalToken | None = None
     _keeper: Steward | None = None
 
     @classmethod
-    def open(cls, listen: str, file: Resolved) -> Door:
-        """Take the address. Raises UsageError."""
+    def open(cls, listen: Sequence[str], file: Resolved) -> Door:
+        """Take the addresses: a port, a Unix socket, or one of each. Raises UsageError."""
+        if len({one.startswith(UNIX) for one in listen}) != len(listen):
+            raise UsageError(f"--listen {' --listen '.join(listen)}: give one HOST:PORT, one unix:PATH, or one of each")
         store_of(file)
         if file.service.otel is not None:
             _need_otel()
-        return cls(bind(listen, file.service.http), file)
+        socks = tuple(bind(one, file.service.http) for one in sorted(listen, key=lambda one: one.startswith(UNIX)))
+        needs_token = not is_unix(socks[0]) and not file.service.http.asks_who
+        return cls(socks, file, offer(socks[0].getsockname()[1]) if needs_token else None)
 
     @property
-    def address(self) -> str:
+    def addresses(self) -> list[str]:
         """Where it answers."""
-        return address_of(self.sock, self.file.service.http)
+        return [address_of(sock, self.file.service.http) for sock in self.socks]
+
+    @property
+    def url(self) -> str | None:
+        """Where other services of the group find this one; None when it has a Unix socket only."""
+        return None if is_unix(self.socks[0]) else self.addresses[0]
+
+    def announcement(self, *, to_its_user: bool) -> str:
+        """What is said at the start. The link that opens the page is for the eyes of whoever started the service."""
+        said = " and ".join(self.addresses)
+        if self.url is None:
+            return said
+        if self.token is None:
+            return f"{said}, the page is at {page_link(self.url, None)}"
+        if to_its_user:
+            return f"{said}, open the page with {page_link(self.url, self.token)}"
+        return f"{said}, the page is at {page_link(self.url, None)}; orders need the token in {self.token.path}"
 
     @property
     def to_run(self) -> tuple[str, ...] | None:
@@ -62,7 +85,7 @@ class Door:
     async def standing(self, service: Service) -> AsyncIterator[Take]:
         """Answer while the block lasts; yields what is to be done with a changed file."""
         settings = self.file.service.http
-        keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], self.address)
+        keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], self.url)
         await keeper.use_file(self.file)
         rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links, keeper)
         past = chronicle(self.file, lambda: keeper.active)
@@ -72,12 +95,15 @@ class Door:
             service,
             keeper,
             settings,
-            bound_to=self.sock.getsockname()[0],
+            bound_to="127.0.0.1" if self.url is None else self.socks[0].getsockname()[0],
             cluster_id=cluster_id_of(self.file),
             desk=desk,
+            token=None if self.token is None else TokenDoor(self.token, self.socks[0].getsockname()[1]),
         )
-        server = server_of(app, settings)
-        answering = asyncio.create_task(server.serve(sockets=[self.sock]))
+        servers = [server_of(app, settings, unix=is_unix(sock), lifespan=not at) for at, sock in enumerate(self.socks)]
+        answering = [
+            asyncio.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, self.socks, strict=True)
+        ]
         beside = [asyncio.create_task(keeper.run())]
         if self.file.service.otel is not None:
             from twinlog.surface.rest.otel import Teller
@@ -98,9 +124,19 @@ class Door:
             for task in beside:
                 task.cancel()
             desk.hang_up()
-            server.should_exit = True
-            await asyncio.gather(*beside, answering, return_exceptions=True)
+            for server in servers:
+                server.should_exit = True
+            await asyncio.gather(*beside, *answering, return_exceptions=True)
+            self._close()
             await past.close()
+
+    def _close(self) -> None:
+        """Leave nothing behind that would look like a service."""
+        if self.token is not None:
+            self.token.withdraw()
+        for sock in self.socks:
+            if is_unix(sock):
+                Path(str(sock.getsockname())).unlink(missing_ok=True)
 
 
 def _need_otel() -> None:

@@ -49,7 +49,10 @@ def run(
     clusters: Clusters = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
-    listen: Annotated[str | None, typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083.")] = None,
+    listen: Annotated[
+        list[str] | None,
+        typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083, and at unix:PATH for admins here."),
+    ] = None,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take links also from another engine that runs them now.")
     ] = False,
@@ -61,7 +64,8 @@ def run(
     The file is watched: a change takes effect within seconds, for the links that it concerns. SIGHUP reads it at once.
 
     With --listen the service answers over HTTP: Kafka Connect's REST interface makes, changes and holds links. Services
-    with the same group.id stand by for each other.
+    with the same group.id stand by for each other. Without a login everybody on this machine may look; orders are for
+    you (the link that is printed, and your own commands) and for whoever may write to the Unix socket.
 
     Another engine may run a link already. At a terminal the command asks before it takes the link; elsewhere it ends
     with exit code 4, unless --take-over is given. With --listen it starts and waits for the end of the other one. An
@@ -73,17 +77,17 @@ def run(
     watch = SettingsWatch(config, chosen_clusters(clusters))
     resolved = watch.load()
     print_findings(resolved.findings, output)
-    if not resolved.links and listen is None:
+    if not resolved.links and not listen:
         raise UsageError(f"{config}: there is no link in it; with --listen links can be made over HTTP")
     if dry_run:
-        would(*_plan(resolved, master, listen))
+        would(*_plan(resolved, master, listen or ()))
         return
-    if listen is None and resolved.service.otel is not None:
+    if not listen and resolved.service.otel is not None:
         unheard = "nothing is told to it without --listen"
         print_findings([Finding("warning", str(config), None, "otel.endpoint", unheard)], output)
-    group = "" if listen is None else resolved.service.group_id
-    take_over = take_over or _asked_to_take(resolved.links, group, listening=listen is not None)
-    door = None if listen is None else _open_door(listen, resolved)
+    group = resolved.service.group_id if listen else ""
+    take_over = take_over or _asked_to_take(resolved.links, group, listening=bool(listen))
+    door = None if not listen else _open_door(listen, resolved)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
     for link in resolved.links:
@@ -151,17 +155,17 @@ def _leave(code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _plan(resolved: Resolved, master: str | None, listen: str | None) -> Iterator[str]:
+def _plan(resolved: Resolved, master: str | None, listen: Sequence[str]) -> Iterator[str]:
     for link in resolved.links:
         topics = ",".join(link.topics.include)
         yield f"{link.name}: would be mirrored: topics {topics} from {link.start_from}, on Spark {master or 'here'}"
     for pair in resolved.heartbeats:
         yield f"{pair.name}: a heartbeat would be written to {pair.target} every {pair.seconds} s"
-    if listen is not None:
-        yield f"{listen}: would answer over HTTP"
+    for address in listen:
+        yield f"{address}: would answer over HTTP"
 
 
-def _open_door(listen: str, resolved: Resolved) -> Door:
+def _open_door(listen: Sequence[str], resolved: Resolved) -> Door:
     from twinlog.surface.cli.listening import Door
 
     return Door.open(listen, resolved)
@@ -178,7 +182,8 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
         take: Take = _taker(service)
         if door is not None:
             take = await stack.enter_async_context(door.standing(service))
-            _announce(output, "service", None, "answering", f"{door.address}, the page is at {door.address}/ui/")
+            seen = sys.stderr.isatty() and not output.for_programs
+            _announce(output, "service", None, "answering", door.announcement(to_its_user=seen))
         supervisor, began = Supervisor.of(os.environ), time.monotonic()
         reading: Reading = contextlib.nullcontext if supervisor is None else supervisor.reloading
         beside = [

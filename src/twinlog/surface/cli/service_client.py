@@ -16,11 +16,13 @@ import typer
 
 from twinlog.config.contexts import ServiceAddress
 from twinlog.errors import ServiceRefused, ServiceUnreachable, UsageError
+from twinlog.local.access import token_for
 
 if TYPE_CHECKING:
     import ssl
     import urllib.error
 
+UNIX: Final = "unix:"
 SERVICE_VARIABLE: Final = "TWINLOG_SERVICE"
 TOKEN_VARIABLE: Final = "TWINLOG_TOKEN"  # noqa: S105  the name of a variable
 PASSWORD_VARIABLE: Final = "TWINLOG_PASSWORD"  # noqa: S105  the name of a variable
@@ -52,16 +54,18 @@ class ServiceClient:
         import urllib.error
         import urllib.request
 
-        url = self.address.url.rstrip("/") + "".join(f"/{quote(part, safe='')}" for part in path) + query
+        from twinlog.wire.web import opened
+
+        unix = self.address.url.removeprefix(UNIX) if self.address.url.startswith(UNIX) else None
+        base = "http://localhost" if unix is not None else self.address.url.rstrip("/")
+        url = base + "".join(f"/{quote(part, safe='')}" for part in path) + query
         request = urllib.request.Request(url, method=method, headers=self._headers())  # noqa: S310  checked in `of`
         if body is not None:
             request.data = json.dumps(body).encode()
-        # No proxy: a token must not go where nobody meant it to go.
-        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
-        if url.startswith("https:"):
-            handlers.append(urllib.request.HTTPSHandler(context=self._tls()))
+        context = self._tls() if url.startswith("https:") else None
         try:
-            with urllib.request.build_opener(*handlers).open(request, timeout=self.within_s) as answer:
+            # No proxy and no redirect: a token must not go where nobody meant it to go.
+            with opened(request, timeout_s=self.within_s, context=context, proxies=False, unix=unix) as answer:
                 text = answer.read()
         except urllib.error.HTTPError as error:
             raise self._refusal(error) from None
@@ -107,7 +111,7 @@ def opened(address: ServiceAddress, within_s: float = _WITHIN_S, *, ask: bool = 
     A password that is nowhere written is asked for at a terminal, unless nobody is to be asked, as behind TAB.
     """
     if address.user is None:
-        token = os.environ.get(TOKEN_VARIABLE) or _content(address.token_file, "--token-file")
+        token = os.environ.get(TOKEN_VARIABLE) or _content(address.token_file, "--token-file") or token_for(address.url)
         return ServiceClient(address, within_s, f"Bearer {token}" if token else None)
     password = os.environ.get(PASSWORD_VARIABLE) or _content(address.password_file, "--password-file")
     if password is None and ask and sys.stdin.isatty():

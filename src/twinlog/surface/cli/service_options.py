@@ -14,7 +14,7 @@ import typer
 
 from twinlog.config.contexts import ServiceAddress
 from twinlog.errors import UsageError
-from twinlog.surface.cli.service_client import SERVICE_VARIABLE, TOKEN_VARIABLE, opened
+from twinlog.surface.cli.service_client import SERVICE_VARIABLE, TOKEN_VARIABLE, UNIX, opened
 
 VARIABLES: Final = {
     "service": SERVICE_VARIABLE,
@@ -69,8 +69,12 @@ def address_of(
     if service is None:
         return None
     parts = urlsplit(service)
+    if service.startswith(f"{UNIX}/"):
+        return ServiceAddress(service)
     if parts.scheme not in {"http", "https"} or not parts.netloc or parts.username or parts.password:
-        raise UsageError(f"{service}: it is no address of a service; write http://HOST:PORT or https://HOST:PORT")
+        raise UsageError(
+            f"{service}: it is no address of a service; write https://HOST:PORT, http://HOST:PORT or unix:/PATH"
+        )
     if user is not None and token_file is not None:
         raise UsageError(f"{service}: either --user or --token-file says who asks, not both")
     token, own_ca, own, password = (

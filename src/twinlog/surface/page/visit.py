@@ -16,6 +16,7 @@ from twinlog.connectors.audit import NOBODY, Who
 from twinlog.errors import TwinlogError
 from twinlog.surface.page.words import FILTERS, zone
 from twinlog.surface.rest.desk import Desk, desk_of
+from twinlog.surface.rest.local_door import WAY_IN
 
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("twinlog.surface.page"),
@@ -39,10 +40,10 @@ SAFETY: Final = {
 
 @dataclass(frozen=True)
 class Visit:
-    """One request for a page. `who` is None where nobody is asked for a login; `leader` where the links run here."""
+    """One request for a page. `leader` is None where the links run here."""
 
     desk: Desk
-    who: Who | None
+    who: Who
     leader: str | None = None
 
     def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
@@ -50,7 +51,8 @@ class Visit:
         known = {
             "who": self.who,
             "leader": self.leader,
-            "may_act": self.who is None or self.who.may("operator"),
+            "may_act": self.who.may("operator"),
+            "way_in": WAY_IN if self.who.name == NOBODY.name else "",
             "zone": zone(),
             "offset_minutes": time.localtime().tm_gmtoff // 60,
         }
@@ -62,7 +64,7 @@ async def visit_of(request: Request) -> Visit:
     who: Who | None = request.scope.get("twinlog.who")
     steward = getattr(request.app.state, "steward", None)
     leader = None if steward is None or steward.active else steward.leader_url or ""
-    return Visit(desk_of(request), None if who is None or who.name == NOBODY.name else who, leader)
+    return Visit(desk_of(request), who or NOBODY, leader)
 
 
 TheVisit = Annotated[Visit, Depends(visit_of)]

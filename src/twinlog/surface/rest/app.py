@@ -28,6 +28,7 @@ from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.faces import add_faces
 from twinlog.surface.rest.forward import Forward
 from twinlog.surface.rest.gate import Gate
+from twinlog.surface.rest.local_door import TokenDoor
 from twinlog.surface.rest.shelf import Shelf
 from twinlog.surface.rest.v1.route import problem
 
@@ -44,6 +45,7 @@ def build_app(
     bound_to: str = "127.0.0.1",
     cluster_id: Callable[[], str] | None = None,
     desk: Desk | None = None,
+    token: TokenDoor | None = None,
 ) -> FastAPI:
     """All of HTTP for one service, started or not. Without a desk there is Connect's part alone."""
     http = settings or HttpSettings()
@@ -63,7 +65,7 @@ def build_app(
     app.add_middleware(Shelf, turn=lambda: (steward.turn, desk.turn if desk is not None else None))
     app.add_middleware(Forward, steward=steward, settings=http)
     app.add_middleware(Paths)
-    app.add_middleware(Gate, settings=http, audit=steward.audit, bound_to=bound_to)
+    app.add_middleware(Gate, settings=http, audit=steward.audit, bound_to=bound_to, token=token)
     return app
 
 

@@ -3,14 +3,14 @@
     viewer    reads                    operator  pauses, resumes, restarts, switches, checks settings
     admin     makes, changes and deletes links, forgets positions, changes levels of logging
 
-Without a login everybody is an admin; the service then listens on loopback only. A browser on the same machine must not
-be led into giving orders by a foreign page, so orders that come from one are refused, login or not.
+Without a login the service listens on loopback only: everybody on the machine may look, and the token of the user who
+runs it makes an admin (local_door.py). Whoever comes through the Unix socket is an admin. A browser on the same machine
+must not be led into giving orders by a foreign page, so orders that come from one are refused, login or not.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import replace
 from functools import lru_cache
@@ -21,8 +21,10 @@ from fastapi.responses import HTMLResponse, Response
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.connectors.audit import NOBODY, Audit, AuditUnavailableError, Role, Who, order_under_way
+from twinlog.local.access import is_loopback
 from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
+from twinlog.surface.rest.local_door import WAY_IN, TokenDoor, at_socket
 from twinlog.surface.rest.login_limits import TooManyLoginsError
 from twinlog.surface.rest.login_log import LoginLog
 from twinlog.surface.rest.own_threads import OwnThreads, TooBusyError
@@ -59,17 +61,6 @@ def needed_role(method: str, path: str) -> Role:
     return "admin"
 
 
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
-    name = host.strip("[]")
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 @lru_cache(maxsize=256)
 def _called(host: bytes) -> tuple[str, bool]:
     """The name in a Host header, and whether it is this machine's; the same few are asked for again and again."""
@@ -95,13 +86,16 @@ class _TooLong(Exception):
 class Gate:
     """Stands around the application."""
 
-    def __init__(self, app: App, *, settings: HttpSettings, audit: Audit, bound_to: str) -> None:
+    def __init__(
+        self, app: App, *, settings: HttpSettings, audit: Audit, bound_to: str, token: TokenDoor | None = None
+    ) -> None:
         self._app = app
         self._settings = settings
         self._audit = audit
         self._door = Doorkeeper(settings) if settings.asks_who else None
         self._logins = LoginLog(audit)
         self._writing = OwnThreads("audit", threads=1, most_waiting=64)
+        self._token = token if self._door is None else None
         self._only_here = is_loopback(bound_to) and not settings.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -150,7 +144,8 @@ class Gate:
         role = needed_role(method, path)
         if not who.may(role):
             self._audit.note(who, method, path, outcome=f"denied: needs {role}")
-            return refusal(403, f"{who.name} is {who.role}; this needs {role}")
+            way = f". {WAY_IN}" if self._door is None else ""
+            return refusal(403, f"{who.name} is {who.role}; this needs {role}{way}")
         scope["twinlog.who"] = who
         if method not in _READING and self._audit.required:
             return await self._ask_first(who, method, path)
@@ -159,6 +154,12 @@ class Gate:
     async def _who(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Who | Response:
         """Who asks, or what they are answered."""
         address = scope["client"][0] if scope.get("client") else ""
+        if (known := at_socket(scope)) is not None:
+            return known
+        if self._token is not None:
+            found = self._token.follow_link(scope) or self._token.by(headers, address)
+            if found is not None:
+                return found
         if self._door is None or scope["path"] in OPEN_PATHS:
             return replace(NOBODY, address=address)
         try:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Generator
+from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -14,21 +16,25 @@ from fastapi import FastAPI
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.errors import UsageError
-from twinlog.surface.rest.gate import is_loopback
+from twinlog.local.access import is_loopback
+from twinlog.surface.rest.local_door import SocketProtocol, ThroughSocket
 from twinlog.surface.rest.patience import PatientProtocol
 
 log = logging.getLogger("twinlog.rest")
 
+UNIX: Final = "unix:"
 _MOST_AT_ONCE: Final = 1000
 _STOP_SECONDS: Final = 3
 
 
 def bind(listen: str, settings: HttpSettings) -> socket.socket:
     """Take the address, or say why not. Raises UsageError; nothing was started."""
+    if listen.startswith(UNIX):
+        return _bind_unix(Path(listen.removeprefix(UNIX)))
     host, colon, port = listen.rpartition(":")
     host = host.strip("[]")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--listen {listen}: expected HOST:PORT, such as 127.0.0.1:8083")
+        raise UsageError(f"--listen {listen}: expected HOST:PORT, such as 127.0.0.1:8083, or unix:PATH")
     if not is_loopback(host) and not settings.asks_who:
         raise UsageError(
             f"--listen {listen}: beyond this machine nobody is let in without a login; set http.users.file (see "
@@ -46,8 +52,48 @@ def bind(listen: str, settings: HttpSettings) -> socket.socket:
     return sock
 
 
+def _bind_unix(path: Path) -> socket.socket:
+    """Take a path: whoever may write to the socket there, its owner and its group, is an admin."""
+    if not path.is_absolute():
+        raise UsageError(f"--listen {UNIX}{path}: expected an absolute path")
+    if path.exists() and not path.is_socket():
+        raise UsageError(f"--listen {UNIX}{path}: there is a file of that name, and it is no socket")
+    if path.is_socket() and _answers(path):
+        raise UsageError(f"--listen {UNIX}{path}: it is in use")
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        path.unlink(missing_ok=True)
+        before = os.umask(0o117)
+        try:
+            sock.bind(str(path))
+        finally:
+            os.umask(before)
+        sock.listen(512)
+    except OSError as error:
+        sock.close()
+        raise UsageError(f"--listen {UNIX}{path}: {error.strerror or error}") from None
+    return sock
+
+
+def _answers(path: Path) -> bool:
+    """Whether a socket that is there belongs to a process that lives."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        try:
+            caller.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def is_unix(sock: socket.socket) -> bool:
+    """Tell a Unix socket from a port."""
+    return sock.family == socket.AF_UNIX
+
+
 def address_of(sock: socket.socket, settings: HttpSettings) -> str:
-    """Where other services of the group find this one."""
+    """Where other services of the group find this one; of a Unix socket, where commands find it."""
+    if is_unix(sock):
+        return f"{UNIX}{sock.getsockname()}"
     if settings.advertised_url is not None:
         return settings.advertised_url
     host, port = sock.getsockname()[:2]
@@ -66,24 +112,26 @@ class _Server(uvicorn.Server):
         yield
 
 
-def server_of(app: FastAPI, settings: HttpSettings) -> uvicorn.Server:
-    """The server; `serve(sockets=[...])` runs until `should_exit`."""
+def server_of(app: FastAPI, settings: HttpSettings, *, unix: bool = False, lifespan: bool = True) -> uvicorn.Server:
+    """The server; `serve(sockets=[...])` runs until `should_exit`. Of two for one application one has its lifespan."""
+    # The system vouches for who is at the other end of a Unix socket, so there is no TLS.
+    secured = HttpSettings() if unix else settings
     config = uvicorn.Config(
-        app,
-        http=PatientProtocol,
+        ThroughSocket(app) if unix else app,
+        http=SocketProtocol if unix else PatientProtocol,
         log_config=None,
         access_log=False,
         server_header=False,
         # Anybody can write such headers: they would choose the address that is limited and audited.
-        proxy_headers=bool(settings.trusted_proxies),
-        forwarded_allow_ips=list(settings.trusted_proxies),
-        lifespan="on",
+        proxy_headers=bool(secured.trusted_proxies),
+        forwarded_allow_ips=list(secured.trusted_proxies),
+        lifespan="on" if lifespan else "off",
         limit_concurrency=_MOST_AT_ONCE,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=_STOP_SECONDS,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.key,
-        ssl_ca_certs=str(settings.client_ca) if settings.client_ca is not None else None,
-        ssl_cert_reqs=ssl.CERT_REQUIRED if settings.client_ca is not None else ssl.CERT_NONE,
+        ssl_certfile=secured.certificate,
+        ssl_keyfile=secured.key,
+        ssl_ca_certs=str(secured.client_ca) if secured.client_ca is not None else None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if secured.client_ca is not None else ssl.CERT_NONE,
     )
     return _Server(config)

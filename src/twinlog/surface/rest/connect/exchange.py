@@ -84,7 +84,7 @@ def steward_of(request: Request) -> Steward:
 
 def who_asks(request: Request) -> Who:
     """Who gave this order; the gate has looked before."""
-    return cast("Who", request.scope.get("twinlog.who", NOBODY))
+    return cast("Who", request.scope.get("twinlog.who") or NOBODY)
 
 
 async def read_json(request: Request) -> Any:
