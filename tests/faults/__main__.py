@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.report import RESULTS
 from tests.faults import sandbox
 from tests.faults.page import Page, commit
+from tests.faults.proofs import run_proof
 from tests.faults.row import Cost, Row
 from tests.faults.scenario import Scenario, all_scenarios
 from tests.faults.scene import Scene
@@ -93,6 +94,10 @@ def _run(wanted: list[Scenario], scenarios: list[Scenario], page: Page, under_te
         print(f"[{number}/{len(wanted)}] {time.strftime('%H:%M:%S')} {one.family}: {one.title}", flush=True)
         began = time.monotonic()
         try:
+            if one.tests:
+                page.add(row := run_proof(one, under_test), order)
+                _tell(row)
+                continue
             if stage is not None and stage.kind != one.sites:
                 stage.close()
                 stage = None

@@ -111,12 +111,12 @@ def source_unclean_election(scene: Scene) -> None:
     lonely, places = _lonely_leader(scene, scene.source, scene.orders)
     _isolate(scene, scene.source, scene.orders, lonely, places)
     scene.hold(4)
+    scene.exempt = {(scene.orders, number) for number in places}
+    scene.loads["orders"].stop(2)
+    lonely.kill()
+    scene.network.open()
+    _await_other_leader(scene, scene.source, scene.orders, lonely, places)
     with scene.fault():
-        scene.exempt = {(scene.orders, number) for number in places}
-        scene.loads["orders"].stop(2)
-        lonely.kill()
-        scene.network.open()
-        _await_other_leader(scene, scene.source, scene.orders, lonely, places)
         lonely.start(120)
         scene.renew_load()
         scene.await_named(30)
@@ -139,11 +139,11 @@ def target_unclean_election(scene: Scene) -> None:
     lonely, places = _lonely_leader(scene, scene.target, copy)
     _isolate(scene, scene.target, copy, lonely, places)
     scene.hold(4)
+    scene.exempt = {(scene.orders, number) for number in places}
+    lonely.kill()
+    scene.network.open()
+    _await_other_leader(scene, scene.target, copy, lonely, places)
     with scene.fault():
-        scene.exempt = {(scene.orders, number) for number in places}
-        lonely.kill()
-        scene.network.open()
-        _await_other_leader(scene, scene.target, copy, lonely, places)
         lonely.start(120)
         scene.await_named(30)
 

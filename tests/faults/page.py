@@ -110,7 +110,7 @@ def _facts(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def _summary(rows: Sequence[Row], red: Sequence[Row], beside: Sequence[Row]) -> str:
-    ours = _sums([row.twinlog for row in rows])
+    ours = _sums([row.twinlog for row in rows if not row.proof])
     text = f"**{len(rows) - len(red)} of {len(rows)} faults reached every goal.** Twinlog: {ours}."
     if beside:
         theirs = _sums([row.peer for row in beside if row.peer is not None])
@@ -135,12 +135,15 @@ def _main_table(rows: Sequence[Row]) -> str:
     lines = [head]
     for row in rows:
         cost = row.twinlog
+        figures = [
+            *(f"{count:,}" for count in (cost.records, cost.lost, cost.doubled, cost.reordered)),
+            *(_seconds(value) for value in (cost.stood_still_s, cost.beside_still_s, cost.goes_on_s)),
+        ]
         cells = [
             "ok" if row.green else "**MISSED**",
             _cell(f"{row.title}{_numbers(row)}", _SHOWN),
             _cell(row.done, _SHOWN),
-            *(f"{count:,}" for count in (cost.records, cost.lost, cost.doubled, cost.reordered)),
-            *(_seconds(value) for value in (cost.stood_still_s, cost.beside_still_s, cost.goes_on_s)),
+            *(["-"] * len(figures) if row.proof else figures),
             _cell(row.said, _SHOWN),
             "-" if row.named_s is None else _seconds(row.named_s),
         ]

@@ -42,7 +42,7 @@ def mirror_stays_dead(scene: Scene) -> None:
             mirror.start()
 
 
-@scenario("kill -9 of Spark's JVM", 2, peer=False)
+@scenario("kill -9 of Spark's JVM", 2, peer=False, named=r"(?i)spark|JVM|engine starting")
 def jvm_killed(scene: Scene) -> None:
     """Kill -9 of the JVM (driver and executor); the service goes on living."""
     with scene.fault():
@@ -69,12 +69,13 @@ def reader_killed(scene: Scene) -> None:
 
 @scenario("no memory for the Python workers", 3, peer=False, named=r"(?i)memory|worker|task")
 def workers_without_memory(scene: Scene) -> None:
-    """The address space of every worker is limited to what it has now (RLIMIT_AS), for 15 s."""
+    """The address space of every worker is limited to what it has now (RLIMIT_AS) for 15 s; 15 MB come at once."""
     with scene.fault():
         engine = scene.twinlog.engine
         limited = [*engine.workers("reader"), *engine.workers("writer")]
         for process in limited:
             _limit(process, process.memory_info().vms + _HEADROOM)
+        scene.burst()
         scene.hold(15)
         for process in limited:
             _limit(process, resource.RLIM_INFINITY)
@@ -82,11 +83,12 @@ def workers_without_memory(scene: Scene) -> None:
 
 @scenario("no memory for Spark's JVM", 3, peer=False, named=r"(?i)memory|JVM|Spark")
 def jvm_without_memory(scene: Scene) -> None:
-    """The address space of the JVM is limited to what it has now (RLIMIT_AS), for 15 s: no thread, no buffer."""
+    """The address space of the JVM is limited to what it has now (RLIMIT_AS) for 15 s; 15 MB come at once."""
     with scene.fault():
         jvm = scene.twinlog.engine.jvm()
         assert jvm is not None
         _limit(jvm, jvm.memory_info().vms + _HEADROOM)
+        scene.burst()
         scene.hold(15)
         _limit(jvm, resource.RLIM_INFINITY)
 
@@ -102,25 +104,26 @@ def mirror_frozen(scene: Scene) -> None:
 def zombie(scene: Scene) -> None:
     """SIGSTOP of everything; a second engine takes the link over and copies; SIGCONT of the first under load."""
     with scene.fault():
-        heir = _second_engine(scene, freeze_first=True)
+        heir = _successor(scene)
         scene.await_true(lambda: scene.twinlog.engine.exit_code == 4, "the first engine ends with exit code 4", 60)
         scene.twinlog.process, heir.process = heir.process, None
 
 
 @scenario("two engines are started for one link", 37, peer=False, own_mirrors=True)
 def two_engines(scene: Scene) -> None:
-    """A second engine is started with the same file while the first one runs; the first must end by itself."""
+    """A second engine is started with the same file while the first one runs: it must refuse and end with code 4."""
+    other = Twinlog(scene.ends, scene.twinlog.folder)
     with scene.fault():
-        heir = _second_engine(scene, freeze_first=False)
-        scene.await_true(lambda: scene.twinlog.engine.exit_code == 4, "the first engine ends with exit code 4", 60)
-        scene.twinlog.process, heir.process = heir.process, None
+        other.start()
+        scene.await_true(lambda: other.engine.exit_code == 4, "the second engine ends with exit code 4", 60)
+    other.close()
 
 
-def _second_engine(scene: Scene, *, freeze_first: bool) -> Twinlog:
-    """Start another engine for the same link, as one who knows that it takes over; wait until it copies."""
+def _successor(scene: Scene) -> Twinlog:
+    """Freeze the engine and start another one that takes its link; the first wakes when the other copies."""
     heir = Twinlog(scene.ends, scene.twinlog.folder, *scene.take_over_option())
     reached = sum(scene.witnesses[Twinlog.name].reached().values())
-    with frozen([scene.twinlog] if freeze_first else []):
+    with frozen([scene.twinlog]):
         heir.start()
         heir.engine.await_phase("running", 90)
         scene.await_true(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Play = Callable[["Scene"], None]
 
-FAMILIES = ("processes", "brokers", "network")
+FAMILIES = ("processes", "brokers", "network", "disks", "topics", "records", "clocks", "state", "access", "switches")
 """The files with faults, in the order in which they are run."""
 
 
@@ -36,14 +36,15 @@ class Scenario:
 
     `named` is a pattern for the words of status that tell the true cause. They are wanted within ten seconds when
     records stand still for longer than that, and always when `always_named`. A fault that `stays` is one that only an
-    operator can end: its partitions wait, named, and all others go on.
+    operator can end: its partitions wait, named, and all others go on. `never` is a pattern for words that would be
+    untrue.
     """
 
     key: str
     family: str
     matrix: tuple[int, ...]
     title: str
-    play: Play
+    play: Play | None
     named: str | None = None
     always_named: bool = False
     peer: bool = True
@@ -54,11 +55,16 @@ class Scenario:
     tools: tuple[str, ...] = ()
     own_mirrors: bool = False
     stays: bool = False
+    never: str | None = None
+
+    tests: tuple[str, ...] = ()
+    """Tests of the project that are run instead of a play."""
+    said: str = ""
 
     @property
     def done(self) -> str:
         """What is done, in one sentence: the docstring of the play."""
-        return " ".join((self.play.__doc__ or "").split())
+        return self.said or " ".join((self.play.__doc__ or "").split())
 
 
 _found: list[Scenario] = []
@@ -77,6 +83,7 @@ def scenario(
     tools: Sequence[str] = (),
     own_mirrors: bool = False,
     stays: bool = False,
+    never: str | None = None,
 ) -> Callable[[Play], Play]:
     """Put a fault on the list; numbers are those of the published matrix."""
 
@@ -98,11 +105,17 @@ def scenario(
                 tools=tuple(tools),
                 own_mirrors=own_mirrors or stays,
                 stays=stays,
+                never=never,
             )
         )
         return play
 
     return add
+
+
+def proof(title: str, *matrix: int, key: str, done: str, tests: Sequence[str]) -> None:
+    """Put a fault on the list that tests of the project inject and judge."""
+    _found.append(Scenario(key, "switches", matrix, title, None, said=done, tests=tuple(tests), peer=False))
 
 
 def all_scenarios() -> list[Scenario]:

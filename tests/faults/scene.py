@@ -13,16 +13,17 @@ from typing import TypeVar
 
 from tests.engine import twinlog
 from tests.faults.eye import Answer, Eye
+from tests.faults.judging import compare, in_short
 from tests.faults.mirrors import Mirror, MirrorMaker, Twinlog, WanEnds
 from tests.faults.packets import Network
 from tests.faults.row import Cost, Row, missed_goals
 from tests.faults.scenario import Scenario
+from tests.faults.secure import SecureEnds
 from tests.faults.site import Site
 from tests.faults.stage import Stage
 from tests.faults.steady import Steady
 from tests.faults.witness import Place, Witness
-from tests.load.checker import check_mirror, compare_logs
-from tests.load.logs import read_logs
+from tests.load.load import Load
 from tests.load.records import Shape
 from tests.load.verdict import Verdict
 
@@ -34,7 +35,7 @@ _WARM_S = 120.0
 _PEER_WARM_S = 60.0
 _PEER_LATER_S = 30.0
 _QUIET_S = 45.0
-_HEALTHY_S = 20.0
+_HEALTHY_S = 40.0
 _RECORDS_BEFORE = 60
 _RECORDS_AFTER = 60
 _STEP_S = 0.1
@@ -53,9 +54,11 @@ class Scene:
         self.target: Site = stage.target
         self.network: Network = stage.network
         self.notes: list[str] = []
+        self.missed: list[str] = []
+        """Goals of this fault alone that were missed."""
         self.exempt: set[Place] = set()
         """Partitions that stand still by design until an operator decides; they are judged by `judge` alone."""
-        self.judge: Callable[[Mirror], Verdict] = self.compare
+        self.judge: Callable[[Scene, Mirror], Verdict] = compare
         self._injected: tuple[float, float] | None = None
         self._healed: float | None = None
         self._goal: dict[Place, int] = {}
@@ -67,14 +70,15 @@ class Scene:
         self.ends, self.twinlog, self.peer, self.eye = stage.mirrors(
             scenario.settings, peer=scenario.peer, own=scenario.own_mirrors
         )
-        self._create_copies(number)
-        self.topics = {name: self.ends.create(f"f{number}.{name}", one.partitions, **dict(one.configs))
+        self.mark = f"f{number}"
+        self._create_copies()
+        self.topics = {name: self.ends.create(self.short(name), one.partitions, **dict(one.configs))
                        for name, one in scenario.topics.items()}  # fmt: skip
         self.loads = {name: self.load(name, seed) for seed, name in enumerate(self.topics, 1)}
         partitions = {self.topics[name]: one.partitions for name, one in scenario.topics.items()}
         self.witnesses = {
             mirror.name: Witness(
-                self.target.bootstrap_servers, {topic: mirror.remote(topic) for topic in partitions}, partitions
+                self.ends.target_logs, {topic: mirror.remote(topic) for topic in partitions}, partitions
             )
             for mirror in self.mirrors
         }
@@ -90,7 +94,52 @@ class Scene:
         """The topic that a fault is aimed at."""
         return self.topics["orders"]
 
-    def renew_load(self, name: str = "orders") -> None:
+    def short(self, name: str) -> str:
+        """A topic of this scene as its ends call it."""
+        return f"{self.mark}.{name}"
+
+    def burst(self) -> None:
+        """About 15 MB at once, beside the load."""
+        servers, load = self.source.bootstrap_servers, self.loads["orders"]
+        Load(servers, load.topic, load.partitions, 99, max_record_bytes=50_000).produce(600)
+
+    def add_topic(self, name: str, topic: str, partitions: int) -> None:
+        """Load one more topic, which exists by now, and expect its copy."""
+        self.topics[name] = topic
+        self.loads[name] = Steady(self.source.bootstrap_servers, topic, partitions, 50 + len(self.loads))
+        self.loads[name].start()
+        for mirror in self.mirrors:
+            self.witnesses[mirror.name].add_topic(topic, mirror.remote(topic), partitions)
+
+    def restart_twinlog(self) -> None:
+        """End the engine, start another one, and wait until it copies."""
+        self.twinlog.kill()
+        self.twinlog.start()
+        self._await_movement()
+
+    def await_started(self) -> None:
+        """Wait until an engine that was started says that it runs; the time until then is not the fault's."""
+        self.twinlog.engine.await_phase("running", _WARM_S)
+        self._injected = (time.time(), time.monotonic())
+
+    def await_caught_up(self, name: str) -> None:
+        """Wait until both mirrors have copied all that is acknowledged; the load of the topic stands still."""
+        load = self.loads[name]
+        wanted = {(load.topic, partition): number for partition, number in load.last_numbers().items()}
+
+        def done() -> bool:
+            seen = [witness.reached() for witness in self.witnesses.values()]
+            return all(one.get(place, -1) >= number for one in seen for place, number in wanted.items())
+
+        self.await_true(done, f"all of {name} is copied", 60)
+
+    @property
+    def secure(self) -> SecureEnds:
+        """The ends, of sites that ask who comes."""
+        assert isinstance(self.ends, SecureEnds)
+        return self.ends
+
+    def renew_load(self, name: str = "orders", *, at_once: int = 0) -> None:
         """Go on with a new producer, for topics whose log was cut or made anew; numbers go on, too."""
         old = self.loads[name]
         refused = old.stop(5)
@@ -100,6 +149,7 @@ class Scene:
         new.grow(old.partitions)
         new._next = list(old._next)
         self.loads[name] = new
+        new.produce_quickly(at_once)
         new.start()
 
     @staticmethod
@@ -124,8 +174,9 @@ class Scene:
         return found
 
     def load(self, name: str, seed: int) -> Steady:
-        servers = self.source.bootstrap_servers
-        return Steady(servers, self.topics[name], self.scenario.topics[name].partitions, seed, shape=Shape.VARIED)
+        partitions = self.scenario.topics[name].partitions
+        servers, client = self.ends.source_logs
+        return Steady(servers, self.topics[name], partitions, seed, shape=Shape.VARIED, client=client)
 
     @contextmanager
     def fault(self) -> Iterator[None]:
@@ -169,26 +220,6 @@ class Scene:
         except NotReached as error:
             self.notes.append(str(error))
 
-    def compare(self, mirror: Mirror) -> Verdict:
-        """Read both clusters completely and compare them."""
-        names = {topic: mirror.remote(topic) for topic in self.topics.values()}
-        if not (self.exempt and mirror is self.twinlog):
-            return check_mirror(self.ends.source_logs, self.ends.target_logs, names)
-        verdict = Verdict()
-        waiting = {(self.topics[name], p) for name in self.topics for p in self.faulted(name)} & self.exempt
-        for topic, remote in names.items():
-            judged = set(range(self.partitions(topic))) - {p for t, p in waiting if t == topic}
-            verdict += compare_logs(
-                read_logs(self.ends.source_logs, topic, "read_committed", judged),
-                read_logs(self.ends.target_logs, remote, "read_uncommitted", judged),
-                topic,
-            )
-        self.notes.append(f"{len(waiting)} partitions wait behind a named fault and are not compared")
-        return verdict
-
-    def partitions(self, topic: str) -> int:
-        return next(load.partitions for load in self.loads.values() if load.topic == topic)
-
     # --- the course of a scene ----------------------------------------------------------------------------------------
 
     def run(self, commit: str) -> Row:
@@ -197,6 +228,7 @@ class Scene:
             for load in self.loads.values():
                 load.start()
             self._warm_up()
+            assert self.scenario.play is not None
             self.scenario.play(self)
             assert self._injected is not None, "the play injects nothing"
             goes_on = self._await_flow()
@@ -214,11 +246,11 @@ class Scene:
             for witness in self.witnesses.values():
                 witness.close()
 
-    def _create_copies(self, number: int) -> None:
+    def _create_copies(self) -> None:
         """Make copies that are wanted in a form of their own before any mirror does."""
         for name, one in self.scenario.topics.items():
             if one.copy_factor is not None:
-                topic = self.ends.name(f"f{number}.{name}")
+                topic = self.ends.name(self.short(name))
                 orders = [TopicOrder(m.remote(topic), one.partitions, one.copy_factor, {}) for m in self.mirrors]
                 refused = [str(error) for error in self.ends.target.create_topics(orders).values() if error]
                 assert not refused, refused
@@ -227,6 +259,12 @@ class Scene:
         for mirror in self.mirrors:
             mirror.supervise()
         time.sleep(_STEP_S)
+
+    def _await_movement(self) -> None:
+        witness = self.witnesses[Twinlog.name]
+        before = sum(witness.reached().values())
+        moved = 50 * len(self.loads)
+        self.await_true(lambda: sum(witness.reached().values()) > before + moved, "Twinlog copies again", _WARM_S)
 
     def _warm_up(self) -> None:
         def flows(name: str) -> bool:
@@ -308,12 +346,12 @@ class Scene:
             words = [line for line in mirror.last_words().splitlines() if "ERROR" in line or "Exception" in line]
             note += f"; its log: {words[-1]}" if words else ""
         try:
-            verdict = self.judge(mirror)
+            verdict = self.judge(self, mirror)
         except (AssertionError, KeyError) as error:
             self.notes.append(f"{mirror.name}: the copy cannot be read: {error}")
             return Cost(note=f"the copy cannot be read: {error}")
         if not verdict.ok:
-            self.notes.append(f"{mirror.name}: {_in_short(verdict)}")
+            self.notes.append(f"{mirror.name}: {in_short(verdict)}")
         return Cost.of(
             verdict,
             stood_still_s=max(rest, default=None),
@@ -339,7 +377,9 @@ class Scene:
             peer=costs.get(MirrorMaker.name),
             said=self._said(naming),
             named_s=named_s if stood else None,
-            missed=missed_goals(
+            missed=self.missed
+            + self._untrue()
+            + missed_goals(
                 ours,
                 named_s=named_s,
                 wants_name=one.named is not None,
@@ -352,6 +392,14 @@ class Scene:
             notes=self.notes,
         )
 
+    def _untrue(self) -> list[str]:
+        assert self._injected is not None
+        if self.scenario.never is None:
+            return []
+        pattern = re.compile(self.scenario.never)
+        wrong = [answer for answer in self.eye.answers(self._injected[0]) if pattern.search(answer.words)]
+        return [f"status said what is not true: {wrong[0].shown}"] if wrong else []
+
     def _said(self, naming: Answer | None) -> str:
         """The answer that named the cause, or the worst that was said instead."""
         assert self._injected is not None
@@ -360,8 +408,3 @@ class Scene:
         answers = self.eye.answers(self._injected[0])
         troubled = [answer for answer in answers if not answer.healthy]
         return (troubled or answers)[0].shown if answers else "(no answer)"
-
-
-def _in_short(verdict: Verdict) -> str:
-    kinds = ", ".join(f"{count} {kind.value}" for kind, count in verdict.counts.items())
-    return f"{kinds}; first: {str(verdict.differences[0])[:160]}"

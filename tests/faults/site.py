@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.faults.sandbox import inside
 
@@ -19,6 +20,9 @@ from twinlog.local.blueprint import free_ports
 from twinlog.local.broker import Broker
 from twinlog.local.cluster import LocalCluster
 from twinlog.local.security import HOST
+
+if TYPE_CHECKING:
+    from tests.faults.secure import Authority
 
 _START_S = 120.0
 _DISK_MB = 400
@@ -36,26 +40,35 @@ SETTINGS = {
 class Site(LocalCluster):
     """One datacenter."""
 
-    def __init__(self, name: str, folder: Path, brokers: int = 3, **settings: str) -> None:
+    authority_of_mirrors: Authority
+    """Signs the certificates of mirrors, where a site asks for them."""
+
+    def __init__(self, name: str, folder: Path, brokers: int = 3, *, secure: bool = False, **settings: str) -> None:
         wishes = SETTINGS | {key.replace("_", "."): value for key, value in settings.items()}
         if brokers < 3:
             wishes["min.insync.replicas"] = "1"
-        super().__init__(name, folder, brokers, settings=wishes)
-        self.wan_ports = dict(zip((b.node_id for b in self.brokers), free_ports(brokers), strict=True))
+        super().__init__(name, folder, brokers, secure, settings=wishes)
+        self.wan_ports: dict[int, int] = {}
+        if not secure:
+            self.wan_ports = dict(zip((b.node_id for b in self.brokers), free_ports(brokers), strict=True))
         for broker in self.brokers:
-            _add_listener(broker, self.wan_ports[broker.node_id])
+            if broker.node_id in self.wan_ports:
+                _add_listener(broker, self.wan_ports[broker.node_id])
             if inside():
                 _mount_disk(self.disk(broker))
 
     @property
     def wan_servers(self) -> str:
         """The addresses for mirrors."""
+        if not self.wan_ports:
+            return self.bootstrap_servers
         return ",".join(f"{HOST}:{port}" for port in self.wan_ports.values())
 
     @property
     def mirror_ports(self) -> set[int]:
-        """The ports that a mirror's processes are connected to."""
-        return set(self.wan_ports.values())
+        """The ports that a mirror's processes are connected to; sites that ask who comes have no second listener."""
+        ports = {port for node in self._blueprint.nodes for port in (node.client_port, node.tls_port) if port}
+        return set(self.wan_ports.values()) or ports
 
     def disk(self, broker: Broker) -> Path:
         return self._data(broker.node_id)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.faults.eye import Eye
 from tests.faults.mirrors import Mirror, MirrorMaker, Twinlog, WanEnds, remove, scratch
 from tests.faults.packets import Network
+from tests.faults.secure import Authority, CertifiedEnds, SecureEnds
 from tests.faults.site import Site
 
 _START_S = 150.0
 
-SITES: dict[str, Callable[[Path, int], tuple[Site, Site]]] = {
-    "plain": lambda folder, brokers: (
-        Site("source", folder / "source", brokers),
-        Site("target", folder / "target", brokers),
-    ),
-}
-"""Ways to build both clusters, by name."""
+
+def _sites(folder: Path, brokers: int, *, secure: bool = False) -> tuple[Site, Site]:
+    source, target = (Site(name, folder / name, brokers, secure=secure) for name in ("source", "target"))
+    if secure:
+        source.authority_of_mirrors = Authority()
+        source.authority_of_mirrors.trusted_by(source)
+    return source, target
+
+
+_ENDS: Mapping[str, type[WanEnds]] = {"plain": WanEnds, "secure": SecureEnds, "certified": CertifiedEnds}
+"""Ways in which mirrors enter both clusters, by name."""
 
 
 class Stage:
@@ -28,7 +33,7 @@ class Stage:
     def __init__(self, kind: str, brokers: int = 3) -> None:
         self.kind = kind
         self.folder = scratch("fl")
-        self.source, self.target = SITES[kind](self.folder, brokers)
+        self.source, self.target = _sites(self.folder, brokers, secure=kind != "plain")
         self.network = Network()
         self._links: tuple[WanEnds, Twinlog, MirrorMaker | None, Eye] | None = None
         self._settings: Mapping[str, str] | None = None
@@ -46,7 +51,7 @@ class Stage:
             self.close_mirrors()
             factor = str(min(3, len(self.target.brokers)))
             wishes = {"replication_factor": factor, "tasks_max": "2", "fault_retry_seconds": "5", **settings}
-            ends = WanEnds(self.source, self.target, **wishes)
+            ends = _ENDS[self.kind](self.source, self.target, **wishes)
             twinlog = Twinlog(ends, self.folder)
             other = MirrorMaker(ends, self.folder) if peer else None
             twinlog.start()

@@ -29,6 +29,11 @@ class Steady(Load):
         left = self._producer.flush(within_s)
         return left + len(self._failures)
 
+    def produce_quickly(self, count: int) -> None:
+        """So many records at once, beside those that come steadily."""
+        for _ in range(count):
+            self._send(self._producer, self.acknowledged, None)
+
     def next_numbers(self) -> dict[int, int]:
         """What each partition gets next."""
         return dict(enumerate(self._next))

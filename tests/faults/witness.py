@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
-from tests.load.logs import log_record
+from tests.load.logs import Cluster, log_record
 from tests.load.records import Stamp, read_stamp
 
 Place = tuple[str, int]
@@ -30,14 +30,15 @@ class _Seen:
 class Witness:
     """Reads the copies of some topics all the time, each partition from its beginning, in a thread."""
 
-    def __init__(self, servers: str, remotes: Mapping[str, str], partitions: Mapping[str, int]) -> None:
+    def __init__(self, cluster: Cluster, remotes: Mapping[str, str], partitions: Mapping[str, int]) -> None:
         self._names = {remote: topic for topic, remote in remotes.items()}
         self._partitions = dict(partitions)
         self._seen: dict[Place, _Seen] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._options = {
-            "bootstrap.servers": servers,
+            **cluster.client,
+            "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": "witness",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
@@ -53,12 +54,6 @@ class Witness:
         """The highest number seen, by topic (its name on the source) and partition."""
         with self._lock:
             return {place: seen.highest for place, seen in self._seen.items()}
-
-    def forget(self, topic: str) -> None:
-        """The copy of a topic is made anew: look for it from its beginning."""
-        with self._lock:
-            for place in [place for place in self._seen if place[0] == topic]:
-                del self._seen[place]
 
     def start_of_silence(self) -> None:
         """Measure silences from now on."""
@@ -144,11 +139,9 @@ class Witness:
             )
 
     def add_partitions(self, topic: str, count: int) -> None:
-        self._partitions[topic] = count
+        self._partitions = {**self._partitions, topic: count}
 
-    def rename(self, topic: str, remote: str) -> None:
-        """Look for the copy of a topic under another name."""
-        self._names = {r: t for r, t in self._names.items() if t != topic} | {remote: topic}
-
-
-__all__ = ["Place", "Witness"]
+    def add_topic(self, topic: str, remote: str, partitions: int) -> None:
+        """Look at one more topic."""
+        self._names = {**self._names, remote: topic}
+        self._partitions = {**self._partitions, topic: partitions}

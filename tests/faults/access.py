@@ -1,0 +1,56 @@
+"""Faults of access: passwords that are changed, certificates that expire, rights that are taken away."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from tests.faults.scenario import scenario
+
+if TYPE_CHECKING:
+    from tests.faults.scene import Scene
+
+_DENIED = r"(?i)denied|refused.{0,30}login|authenticat|password|certificate|ACCESS"
+
+
+@scenario("a password is changed on the source before the mirror knows", 32, named=_DENIED, always_named=True,
+          peer=False, sites="secure", own_mirrors=True)  # fmt: skip
+def password_rotated(scene: Scene) -> None:
+    """The source takes another password and drops all connections; the file with the secret follows 15 s later."""
+    with scene.fault():
+        new = secrets.token_hex(12)
+        scene.secure.rotate(new)
+        scene.secure.drop_connections(scene)
+        scene.hold(15)
+        scene.secure.tell(new)
+
+
+@scenario("the right to write to one copy is taken away", 32, named=r"(?i)denied|ACCESS", always_named=True,
+          peer=False, sites="secure", own_mirrors=True)  # fmt: skip
+def write_denied(scene: Scene) -> None:
+    """Write on one copy is denied to the mirror's user on the target for 20 s. The other topic goes on."""
+    with scene.fault():
+        scene.secure.deny("target", "WRITE", scene.twinlog.remote(scene.orders))
+        scene.hold(20)
+        scene.secure.allow_again("target", "WRITE", scene.twinlog.remote(scene.orders))
+
+
+@scenario("the right to read one topic is taken away", 32, named=r"(?i)denied|ACCESS", always_named=True,
+          peer=False, sites="secure", own_mirrors=True)  # fmt: skip
+def read_denied(scene: Scene) -> None:
+    """Read on one topic is denied to the mirror's user on the source for 20 s. The other topic goes on."""
+    with scene.fault():
+        scene.secure.deny("source", "READ", scene.orders)
+        scene.hold(20)
+        scene.secure.allow_again("source", "READ", scene.orders)
+
+
+@scenario("the mirror's certificate expires", 32, named=r"(?i)certificate|expired|TLS|SSL", always_named=True,
+          peer=False, sites="certified", own_mirrors=True)  # fmt: skip
+def certificate_expired(scene: Scene) -> None:
+    """The source takes certificates; the mirror's has expired when all connections drop; a new one comes 15 s later."""
+    with scene.fault():
+        scene.secure.certify(expired=True)
+        scene.secure.drop_connections(scene)
+        scene.hold(15)
+        scene.secure.certify(expired=False)
