@@ -121,10 +121,11 @@ def _ready(stage: Stage | None, row: Row, one: Scenario) -> Stage | None:
     try:
         if not row.green:
             stage.keep(KEPT / one.key)
+        if row.twinlog.goes_on_s is None or not row.twinlog.sound:
             stage.close()
             return None
         stage.heal()
-        if one.own_mirrors:
+        if one.own_mirrors or not row.green:
             stage.close_mirrors()
     except Exception:  # noqa: BLE001 - clusters that do not heal are thrown away
         traceback.print_exc()

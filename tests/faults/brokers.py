@@ -116,9 +116,9 @@ def source_unclean_election(scene: Scene) -> None:
     lonely.kill()
     scene.network.open()
     _await_other_leader(scene, scene.source, scene.orders, lonely, places)
+    scene.renew_load()
     with scene.fault():
         lonely.start(120)
-        scene.renew_load()
         scene.await_named(30)
 
 
