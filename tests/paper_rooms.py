@@ -198,6 +198,9 @@ class PaperRooms:
     def superseded(self, link: LinkSettings) -> str | None:  # noqa: ARG002  all links alike
         return self.taken
 
+    def link_of(self, connector: str) -> str | None:
+        return connector.rpartition(".")[0] or None
+
     def observer(self, link: LinkSettings) -> PaperLooks:
         if link.name not in self.looks:
             faulted = self.faulted and link.name == "east->west"

@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 from tests.connect_paper import PaperService, PaperTopic, asked
 
 from twinlog.config.service_settings import HttpSettings
-from twinlog.config.users import Users, load_users, parse_users, remove_user, save_user, with_password, with_token
+from twinlog.config.users import (
+    ROLES,
+    Users,
+    load_users,
+    parse_users,
+    remove_user,
+    save_user,
+    with_password,
+    with_token,
+)
 from twinlog.errors import UsageError
 from twinlog.local.access import is_loopback
-from twinlog.surface.rest.gate import needed_role
+from twinlog.surface.rest.rights import right_of
 from twinlog.surface.rest.serve import bind
 
 
@@ -103,12 +112,12 @@ def test_loopback_is_known(host: str, here: bool):
 
 @given(st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]), st.text())
 def test_only_reading_is_for_viewers(method: str, path: str):
-    assert (needed_role(method, f"/connectors/{path}") == "viewer") == (method == "GET")
+    assert (right_of(method, f"/connectors/{path}").role == "viewer") == (method == "GET")
 
 
 def test_a_wrong_file_of_users_names_the_line(tmp_path: Path):
     with pytest.raises(UsageError, match="users:2"):
-        parse_users("# people\nanna:queen:scrypt:x:y\n", "users")
+        parse_users("# people\nanna:queen:scrypt:x:y\n", "users", ROLES)
     with pytest.raises(UsageError, match="cannot be read"):
         Users(tmp_path / "none")
     save_user(tmp_path / "u", with_password("a", "admin", "p"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twinlog.config.keys import Key, Scope
+from twinlog.config.roles import ROLE_KEYS
 from twinlog.config.values import Flag, Kind, Networks, OneOf, T_co, Text, TopicCharacters, Url, Whole, Words
 
 STORE = "store"
@@ -91,6 +92,6 @@ TOKEN_URLS = _file(
 SERVICE_KEYS: tuple[Key[Any], ...] = (
     GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
     HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
-    HTTP_PROXIES, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
+    HTTP_PROXIES, ROLE_KEYS, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
     OTEL_ENDPOINT, OTEL_INTERVAL, OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
 )  # fmt: skip

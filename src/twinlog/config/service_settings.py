@@ -13,6 +13,7 @@ from twinlog.config.connector_rules import ConnectorRules, resolve_rules
 from twinlog.config.keys import Key
 from twinlog.config.lookup import LinkLookup, Lookup
 from twinlog.config.precedence import TARGET_ADMIN
+from twinlog.config.roles import RoleSettings, resolve_roles
 from twinlog.config.settings import ClientSettings
 from twinlog.model.names import LinkName
 
@@ -44,6 +45,7 @@ class HttpSettings(_Frozen):
     audit_file: Path | None = None
     audit_required: bool = False
     trusted_proxies: tuple[str, ...] = ()
+    roles: tuple[RoleSettings, ...] = ()
     max_request_bytes: int = 1_048_576
     request_timeout_seconds: int = 90
     allowed_hosts: tuple[str, ...] = ()
@@ -100,6 +102,7 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         audit_file=_path(lookup, keys.HTTP_AUDIT),
         audit_required=_value(lookup, keys.HTTP_AUDIT_REQUIRED),
         trusted_proxies=_value(lookup, keys.HTTP_PROXIES),
+        roles=resolve_roles(lookup),
         max_request_bytes=_value(lookup, keys.HTTP_MAX_BYTES),
         request_timeout_seconds=_value(lookup, keys.HTTP_TIMEOUT),
         allowed_hosts=_value(lookup, keys.HTTP_HOSTS),

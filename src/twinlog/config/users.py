@@ -15,6 +15,7 @@ import logging
 import os
 import re
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -42,23 +43,27 @@ class User:
         return f"{self.name}:{self.role}:{self.scheme}:{self.secret}"
 
 
-def parse_users(text: str, file: str) -> list[User]:
-    """Read the file. Raises UsageError that names the line."""
+def parse_users(text: str, file: str, roles: Collection[str] | None = None) -> list[User]:
+    """Read the file. Raises UsageError that names the line; `roles` are those of the settings, where they are known."""
     users = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         parts = line.strip().split(":", 3)
-        if len(parts) != 4 or parts[1] not in ROLES or parts[2] not in {"scrypt", "token"}:
+        if len(parts) != 4 or not _NAME.fullmatch(parts[1]) or parts[2] not in {"scrypt", "token"}:
             raise UsageError(f"{file}:{number}: expected name:role:scrypt:salt:hash or name:role:token:hash")
+        if roles is not None and parts[1] not in roles:
+            raise UsageError(
+                f"{file}:{number}: {parts[1]}: there is no such role; role.{parts[1]}.may would make it one"
+            )
         users.append(User(*parts))
     return users
 
 
-def load_users(path: Path) -> list[User]:
+def load_users(path: Path, roles: Collection[str] | None = None) -> list[User]:
     """Read the file. Raises UsageError."""
     try:
-        return parse_users(path.read_text(encoding="utf-8"), str(path))
+        return parse_users(path.read_text(encoding="utf-8"), str(path), roles)
     except OSError as error:
         raise UsageError(
             f"{path}: the file of users cannot be read ({error.strerror}); `twinlog user add` makes one"
@@ -108,13 +113,14 @@ def _write(path: Path, users: list[User]) -> None:
 class Users:
     """Looks people up. A password is slow to check on purpose, so one that was right is remembered, hashed anew."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, roles: Collection[str] = ROLES) -> None:
         self._path = path
+        self._roles = roles
         self._stamp: tuple[int, int] | None = None
         self._users: list[User] = []
         self._right: dict[bytes, User] = {}
         self._salt = os.urandom(32)
-        self._users = load_users(path)
+        self._users = load_users(path, roles)
 
     def remembered(self, name: str, password: str) -> User | None:
         """Find who logged in with this name and password before. Quick."""
@@ -151,7 +157,7 @@ class Users:
             stamp = (seen.st_mtime_ns, seen.st_size)
             if stamp != self._stamp:
                 self._stamp = stamp
-                self._users = load_users(self._path)
+                self._users = load_users(self._path, self._roles)
                 self._right.clear()
         except (OSError, UsageError) as error:
             # It is being replaced, or somebody made a mistake in it: who was in it before stays.
@@ -161,8 +167,8 @@ class Users:
 def _check(name: str, role: str) -> None:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{name}: a user's name has letters, digits, `_`, `.`, `@` and `-`")
-    if role not in ROLES:
-        raise UsageError(f"{role}: roles are {', '.join(ROLES)}")
+    if not _NAME.fullmatch(role):
+        raise UsageError(f"{role}: a role is {', '.join(ROLES)}, or the NAME of a role.NAME.may of the settings file")
 
 
 def _scrypt(password: str, salt: bytes) -> bytes:

@@ -19,12 +19,25 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from twinlog.connectors.audit_file import Chain
+from twinlog.model.selection import Patterns
 
 log = logging.getLogger("twinlog.audit")
 
 Role: TypeAlias = Literal["viewer", "operator", "admin"]
 RANKS: Mapping[Role, int] = {"viewer": 1, "operator": 2, "admin": 3}
 _DELIVERED_WITHIN_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What somebody may do, at the links that `links` matches; None: at all of them, and with the service itself."""
+
+    role: Role
+    links: Patterns | None = None
+
+    def covers(self, link: str | None) -> bool:
+        """Whether it is about a link; None stands for the service itself."""
+        return self.links is None or (link is not None and self.links.matches(link))
 
 
 @dataclass(frozen=True)
@@ -41,10 +54,29 @@ class Who:
     by: str = ""
     subject: str = ""
     issuer: str = ""
+    grants: tuple[Grant, ...] = ()  # none: `role`, everywhere
 
-    def may(self, needed: Role) -> bool:
-        """Whether they may do what needs this role."""
-        return RANKS[self.role] >= RANKS[needed]
+    @property
+    def allowed(self) -> tuple[Grant, ...]:
+        """Everything they may do."""
+        return self.grants or (Grant(self.role),)
+
+    def may(self, needed: Role, link: str | None = None) -> bool:
+        """Whether they may do what needs this role with a link, or with the service itself."""
+        return any(RANKS[grant.role] >= RANKS[needed] and grant.covers(link) for grant in self.allowed)
+
+    def may_somewhere(self, needed: Role) -> bool:
+        """Whether there can be a link with which they may do it."""
+        return any(RANKS[grant.role] >= RANKS[needed] for grant in self.allowed)
+
+    @property
+    def view(self) -> tuple[Patterns, ...] | None:
+        """Which links they see; None: all of them. Equal for people who get equal answers."""
+        return None if self.may("viewer") else tuple(grant.links for grant in self.grants if grant.links is not None)
+
+    def sees(self, link: str) -> bool:
+        """Whether a link may be shown to them."""
+        return self.may("viewer", link)
 
 
 _NOTED: ContextVar[bool] = ContextVar("noted", default=False)

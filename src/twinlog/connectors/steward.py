@@ -32,6 +32,7 @@ from twinlog.errors import (
     ConnectorReadOnly,
     ConnectorRefused,
     ConnectorUnknown,
+    LinkForbidden,
     NotActive,
     TwinlogError,
     UsageError,
@@ -312,6 +313,10 @@ class Steward:
                 return one
         raise ConnectorUnknown(name, f"Connector {name} not found")
 
+    def link_of(self, name: str) -> str | None:
+        """The link that a connector is about; None when there is no such connector."""
+        return next((link_name(one) for one in self._all() if one.name == name), None)
+
     def status(self, name: str) -> ConnectorStatus:
         """How a connector stands."""
         one = self.connector(name)
@@ -360,7 +365,9 @@ class Steward:
         async with self._order(who, "create", name, after=masked(config)):
             if name in self.names():
                 raise ConnectorExists(name, "")
-            new = await self._checked(Connector(name, {**config, "name": name}, state))
+            wanted = Connector(name, {**config, "name": name}, state)
+            _may_make(who, wanted)
+            new = await self._checked(wanted)
             await self._append(self._shelf.config_record(name, new.config), self._shelf.state_record(name, state))
         return self.connector(name)
 
@@ -452,6 +459,7 @@ class Steward:
             wanted = replace(before, config=unmasked(config, before.config))
             if kept := repointed(before.config, wanted.config, sent):
                 raise ConnectorRefused(before.name, send_again(kept))
+            _may_make(who, wanted)
             new = await self._checked(wanted)
             await self._append(self._shelf.config_record(before.name, new.config))
 
@@ -488,3 +496,10 @@ class Steward:
         if self._store is None:
             raise NotActive(self.group, "the links topic was not read yet")
         return await asyncio.to_thread(self._store.append, records)
+
+
+def _may_make(who: Who, one: Connector) -> None:
+    """Refuse a link that somebody may not change. Raises LinkForbidden."""
+    link = link_name(one)
+    if not who.may("admin", link):
+        raise LinkForbidden(one.name, link)

@@ -53,6 +53,7 @@
     │   ├── ConnectorExists
     │   ├── ConnectorRefused       the request or the settings in it are wrong
     │   ├── ConnectorReadOnly      it stands in the settings file
+    │   ├── LinkForbidden          the role of who asks does not cover the link
     │   └── NotActive              another service of the group runs the links (retriable)
     ├── ServiceError               a running service did not do what a command asked of it
     │   ├── ServiceUnreachable     (retriable)
@@ -96,6 +97,7 @@ from twinlog.errors.connectors import (
     ConnectorReadOnly,
     ConnectorRefused,
     ConnectorUnknown,
+    LinkForbidden,
     NotActive,
     ServiceError,
     ServiceRefused,
@@ -194,6 +196,7 @@ __all__ = [
     "LeaderMissing",
     "LedgerDisagrees",
     "LedgerMissing",
+    "LinkForbidden",
     "LinkTaken",
     "LinkToItself",
     "LinkUnknown",

@@ -52,6 +52,15 @@ class ConnectorReadOnly(ConnectorError):
 
 
 @dataclass(eq=False)
+class LinkForbidden(ConnectorError):
+    """Whoever asks may change some links, and not this one."""
+
+    code = "LINK_FORBIDDEN"
+    says = "{connector}: your role does not cover the link {problem}"
+    remedy = "Ask whoever keeps role.NAME.links in the settings file of the service."
+
+
+@dataclass(eq=False)
 class NotActive(ConnectorError):
     """Only the service that runs the links may change them, and it cannot be asked at the moment."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -19,21 +18,17 @@ app = Commands("Who may ask a service over HTTP (`twinlog run --listen`).")
 File = Annotated[Path, typer.Option("--file", "-f", help="The file that http.users.file names.")]
 
 
-class Role(StrEnum):
-    """What somebody may do."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
-
-
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="How they are called in the audit.")],
     file: File,
     role: Annotated[
-        Role, typer.Option(help="viewer reads; operator pauses, restarts, switches; admin changes links.")
-    ] = Role.VIEWER,
+        str,
+        typer.Option(
+            help="viewer reads; operator pauses, restarts, switches; admin changes links; or the NAME of a "
+            "role.NAME.may of the settings file."
+        ),
+    ] = "viewer",
     token: Annotated[bool, typer.Option("--token", help="Make a token for a program; it is shown once.")] = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -44,15 +39,15 @@ def add(
     from twinlog.config.users import load_users, save_user, with_password, with_token
 
     if dry_run:
-        with_token(name, role.value)
+        with_token(name, role)
         known = file.exists() and any(one.name == name for one in load_users(file))
         change = "get a new secret and the role" if known else "be added with the role"
-        would(f"{name}: would {change} {role.value} in {file}, logging in by {'token' if token else 'password'}")
+        would(f"{name}: would {change} {role} in {file}, logging in by {'token' if token else 'password'}")
         return
     if token:
-        user, secret = with_token(name, role.value)
+        user, secret = with_token(name, role)
         save_user(file, user)
-        typer.echo(f"{name}: {role.value}; send this as `Authorization: Bearer`, it is shown only now:", err=True)
+        typer.echo(f"{name}: {role}; send this as `Authorization: Bearer`, it is shown only now:", err=True)
         typer.echo(secret)
         return
     if sys.stdin.isatty():
@@ -61,8 +56,8 @@ def add(
         password = sys.stdin.readline().rstrip("\n")
     if not password:
         raise UsageError(f"{name}: an empty password opens nothing, nothing was changed; give one, or take --token")
-    save_user(file, with_password(name, role.value, password))
-    typer.echo(f"{name}: {role.value}", err=True)
+    save_user(file, with_password(name, role, password))
+    typer.echo(f"{name}: {role}", err=True)
 
 
 @app.command()

@@ -178,7 +178,7 @@ def faults_part(link: str, visit: TheVisit) -> HTMLResponse:
 @router.get("/links/{link}/switch")
 def switch_page(link: str, visit: TheVisit) -> HTMLResponse:
     """The wizard. It asks no cluster, so that it opens at once on the day when one does not answer."""
-    here = [one for one in visit.desk.operations.all(link=link) if one.kind in MOVES and one.status == "running"]
+    here = [one for one in visit.desk.operations_of(link=link) if one.kind in MOVES and one.status == "running"]
     return visit.page("switch.html", **_link(visit.desk, link, "switch"), running=here[0] if here else None)
 
 
@@ -213,7 +213,7 @@ def checks_part(link: str, visit: TheVisit) -> HTMLResponse:
 
 
 def _checks(desk: Desk, link: str) -> dict[str, Any]:
-    found = [one for one in desk.operations.all(link=link) if one.kind not in MOVES]
+    found = [one for one in desk.operations_of(link=link) if one.kind not in MOVES]
     told = list_events(desk, EventWish(link=link, limit=1000))
     checks = [event for event in told if event.kind == "operation" and event.ended and event.thing not in MOVES]
     return {"operations": [answers.operation_of(one) for one in found], "events": checks[:_SHOWN]}
@@ -232,7 +232,7 @@ def operation_part(operation_id: str, visit: TheVisit) -> HTMLResponse:
 
 
 def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
-    found = visit.desk.operations.find(operation_id)
+    found = visit.desk.operation(operation_id)
     if found is None:
         return visit.page("gone.html", 404, here="operation")
     values: dict[str, Any] = {

@@ -51,12 +51,16 @@ class Visit:
         known = {
             "who": self.who,
             "leader": self.leader,
-            "may_act": self.who.may("operator"),
+            "may_act": self._may_act(values.get("link")),
             "way_in": WAY_IN if self.who.name == NOBODY.name else "",
             "zone": zone(),
             "offset_minutes": time.localtime().tm_gmtoff // 60,
         }
         return HTMLResponse(_TEMPLATES.get_template(name).render(**known, **values), status, headers=SAFETY)
+
+    def _may_act(self, link: Any) -> bool:
+        """Whether buttons work: of the link that the page is about, if it is about one."""
+        return self.who.may("operator", getattr(link, "link", None))
 
 
 async def visit_of(request: Request) -> Visit:

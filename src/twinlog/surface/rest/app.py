@@ -65,7 +65,9 @@ def build_app(
     app.add_middleware(Shelf, turn=lambda: (steward.turn, desk.turn if desk is not None else None))
     app.add_middleware(Forward, steward=steward, settings=http)
     app.add_middleware(Paths)
-    app.add_middleware(Gate, settings=http, audit=steward.audit, bound_to=bound_to, token=token)
+    app.add_middleware(
+        Gate, settings=http, audit=steward.audit, bound_to=bound_to, token=token, link_of=steward.link_of
+    )
     return app
 
 

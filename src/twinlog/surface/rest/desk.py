@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -12,11 +13,12 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 
 from twinlog.config.settings import LinkSettings
-from twinlog.connectors.audit import Audit
+from twinlog.connectors.audit import Audit, Who
+from twinlog.connectors.states import ConnectorStatus
 from twinlog.errors import LinkUnknown
 from twinlog.flow.lookout import Eyes, Lookout, Memory, Sight
 from twinlog.model.history import Event, Level
-from twinlog.surface.rest.operations import Keeper, Operation, Operations
+from twinlog.surface.rest.operations import Keeper, Kind, Operation, Operations
 from twinlog.surface.rest.rooms import Rooms
 
 
@@ -30,7 +32,8 @@ class Desk:
     keeper: Keeper | None = None  # where reports outlive the process
     operations: Operations = field(init=False)
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
-    ended: bool = False  # the server is about to stop: whoever reads a stream is let go
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    who: Who | None = None  # whose view this is; None: it shows all links
     otel_failures: int | None = None  # in a row; None: nothing is told to a collector
 
     def __post_init__(self) -> None:
@@ -58,14 +61,54 @@ class Desk:
         try:
             yield
         finally:
-            self.ended = True
+            self._closing.set()
             watch.cancel()
             await asyncio.gather(watch, return_exceptions=True)
             await self.operations.close()
 
+    @property
+    def ended(self) -> bool:
+        """The server is about to stop: whoever reads a stream is let go."""
+        return self._closing.is_set()
+
+    def seen_by(self, who: Who | None) -> Desk:
+        """The same desk with nothing but the links that somebody may see."""
+        if who is None or who.may("viewer"):
+            return self
+        view = copy.copy(self)
+        view.who = who
+        return view
+
+    def _sees(self, link: str) -> bool:
+        return self.who is None or self.who.sees(link)
+
+    def links(self) -> list[LinkSettings]:
+        """The links that may be shown."""
+        return [link for link in self.rooms.links() if self._sees(link.name)]
+
+    def events(self) -> Sequence[Event]:
+        """What happened to them, oldest first."""
+        return self.lookout.events if self.who is None else [one for one in self.lookout.events if self._sees(one.link)]
+
+    def operations_of(self, kind: Kind | None = None, link: str | None = None) -> list[Operation]:
+        """Long actions with them, newest first."""
+        return [one for one in self.operations.all(kind, link) if self._sees(one.link)]
+
+    def operation(self, operation_id: str) -> Operation | None:
+        """One of these actions."""
+        found = self.operations.find(operation_id)
+        return found if found is not None and self._sees(found.link) else None
+
+    def connectors(self) -> Mapping[str, ConnectorStatus]:
+        """The connectors of links that may be shown."""
+        found = self.rooms.connectors()
+        if self.who is None:
+            return found
+        return {name: status for name, status in found.items() if self._sees(self.rooms.link_of(name) or "")}
+
     def hang_up(self) -> None:
         """End all streams: a server that stops waits for its answers."""
-        self.ended = True
+        self._closing.set()
         self.lookout.wake()
 
     @property
@@ -76,7 +119,7 @@ class Desk:
 
     def link(self, name: str) -> LinkSettings:
         """A link by its name. Raises LinkUnknown."""
-        links = {link.name: link for link in self.rooms.links()}
+        links = {link.name: link for link in self.links()}
         if name not in links:
             raise LinkUnknown(name, "this service", ", ".join(links) or "none")
         return links[name]
@@ -88,7 +131,7 @@ class Desk:
 
     def sights(self) -> list[Sight]:
         """All links, those not looked at yet too."""
-        return [self.sight(link.name) for link in self.rooms.links()]
+        return [self.sight(link.name) for link in self.links()]
 
     def _note(self, operation: Operation) -> None:
         level: Level
@@ -140,9 +183,9 @@ def _level(result: Mapping[str, Any]) -> Level:
 
 
 def desk_of(request: Request) -> Desk:
-    """The desk of the application that answers."""
+    """The desk of the application that answers, as whoever asks may see it."""
     desk: Desk = request.app.state.desk
-    return desk
+    return desk.seen_by(request.scope.get("twinlog.who"))
 
 
 async def _given(request: Request) -> Desk:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from fastapi.responses import HTMLResponse, Response
 
 from twinlog.config.service_settings import HttpSettings
-from twinlog.connectors.audit import NOBODY, Audit, AuditUnavailableError, Role, Who, order_under_way
+from twinlog.connectors.audit import NOBODY, Audit, AuditUnavailableError, Who, order_under_way
 from twinlog.local.access import is_loopback
 from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
@@ -28,6 +28,7 @@ from twinlog.surface.rest.local_door import WAY_IN, TokenDoor, at_socket
 from twinlog.surface.rest.login_limits import TooManyLoginsError
 from twinlog.surface.rest.login_log import LoginLog
 from twinlog.surface.rest.own_threads import OwnThreads, TooBusyError
+from twinlog.surface.rest.rights import READING, right_of
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -37,8 +38,6 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 """Asked by machines that cannot log in; they tell nothing but yes or no."""
-_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPERATING: Final = ("/pause", "/resume", "/restart", "/stop")
 _REFUSED: Final = 400
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="twinlog", charset="UTF-8"'}
 _LOGIN: Final = """<!doctype html>
@@ -47,18 +46,6 @@ _LOGIN: Final = """<!doctype html>
 <p>Reload it, and give a name and a password that it knows. <code>twinlog user add</code> makes one.</p></html>
 """
 """For whoever turned the browser's question down."""
-
-
-def needed_role(method: str, path: str) -> Role:
-    """What somebody must be to do this."""
-    if method in _READING:
-        return "viewer"
-    # Checking settings changes nothing, but looks into files that the settings name.
-    if path.startswith(("/v1/", "/ui", "/connector-plugins")):
-        return "operator"
-    if path.startswith("/connectors/") and path.endswith(_OPERATING):
-        return "operator"
-    return "admin"
 
 
 @lru_cache(maxsize=256)
@@ -87,12 +74,20 @@ class Gate:
     """Stands around the application."""
 
     def __init__(
-        self, app: App, *, settings: HttpSettings, audit: Audit, bound_to: str, token: TokenDoor | None = None
+        self,
+        app: App,
+        *,
+        settings: HttpSettings,
+        audit: Audit,
+        bound_to: str,
+        link_of: Callable[[str], str | None],
+        token: TokenDoor | None = None,
     ) -> None:
         self._app = app
         self._settings = settings
         self._audit = audit
         self._door = Doorkeeper(settings) if settings.asks_who else None
+        self._link_of = link_of
         self._logins = LoginLog(audit)
         self._writing = OwnThreads("audit", threads=1, most_waiting=64)
         self._token = token if self._door is None else None
@@ -106,7 +101,7 @@ class Gate:
         refused = await self._look(scope)
         if refused is not None:
             await refused(scope, receive, send)
-        elif scope["method"] in _READING:
+        elif scope["method"] in READING:
             await self._let_in(scope, receive, send)
         else:
             await self._let_order_in(scope, receive, send)
@@ -136,20 +131,35 @@ class Gate:
         if length.isdecimal() and int(length) > self._settings.max_request_bytes:
             return refusal(413, f"The request is longer than {self._settings.max_request_bytes} bytes")
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if method not in _READING and origin and _place(origin) != headers.get(b"host", b""):
+        if method not in READING and origin and _place(origin) != headers.get(b"host", b""):
             return refusal(403, f"{origin}: orders are not taken from foreign pages")
         who = await self._who(scope, headers)
         if not isinstance(who, Who):
             return who
-        role = needed_role(method, path)
-        if not who.may(role):
-            self._audit.note(who, method, path, outcome=f"denied: needs {role}")
-            way = f". {WAY_IN}" if self._door is None else ""
-            return refusal(403, f"{who.name} is {who.role}; this needs {role}{way}")
+        if (denied := self._denied(who, method, path)) is not None:
+            return denied
         scope["twinlog.who"] = who
-        if method not in _READING and self._audit.required:
+        if method not in READING and self._audit.required:
             return await self._ask_first(who, method, path)
         return None
+
+    def _denied(self, who: Who, method: str, path: str) -> Response | None:
+        """What somebody is answered who may not do this."""
+        right = right_of(method, path)
+        link = right.link
+        if right.connector is not None and (link := self._link_of(right.connector)) is not None and not who.sees(link):
+            # As if it did not exist. Links of our own interface are left out by the desk (`Desk.seen_by`).
+            return refusal(404, f"Connector {right.connector} not found")
+        if link is not None:
+            # Of a link that they do not see the router says that there is none.
+            may = who.may(right.role, link) or (not who.sees(link) and who.may_somewhere(right.role))
+        else:
+            may = who.may_somewhere(right.role) if right.anywhere or right.connector else who.may(right.role)
+        if may:
+            return None
+        self._audit.note(who, method, path, outcome=f"denied: needs {right.role}")
+        where, way = f" at {link}" if link else "", f". {WAY_IN}" if self._door is None else ""
+        return refusal(403, f"{who.name} is {who.role}; this needs {right.role}{where}{way}")
 
     async def _who(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Who | Response:
         """Who asks, or what they are answered."""

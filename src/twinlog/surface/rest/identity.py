@@ -6,14 +6,17 @@ import base64
 import json
 import logging
 import urllib.request
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import jwt
 
+from twinlog.config.roles import RoleSettings
 from twinlog.config.service_settings import HttpSettings, OidcSettings
-from twinlog.config.users import Users
-from twinlog.connectors.audit import RANKS, Role, Who
+from twinlog.config.users import User, Users
+from twinlog.connectors.audit import RANKS, Grant, Role, Who
+from twinlog.model.selection import Patterns
 from twinlog.surface.rest.login_limits import LoginLimits
 from twinlog.surface.rest.own_threads import OwnThreads
 
@@ -46,8 +49,9 @@ class Doorkeeper:
     """Tells who somebody is by what they show."""
 
     def __init__(self, settings: HttpSettings) -> None:
-        self._users = Users(settings.users_file) if settings.users_file is not None else None
-        self._oidc = _Issuer(settings.oidc) if settings.oidc is not None else None
+        self._roles = Roles(settings.roles)
+        self._users = Users(settings.users_file, self._roles.names) if settings.users_file is not None else None
+        self._oidc = _Issuer(settings.oidc, self._roles) if settings.oidc is not None else None
         self._limits = LoginLimits()
         # Checking a password takes a processor for long, asking an issuer takes time: neither may wait for clusters
         # that are away, nor for the other.
@@ -83,23 +87,51 @@ class Doorkeeper:
                     turn.right()
         if user is None:
             return Refused(name, _WRONG_LOGIN)
-        return Who(user.name, cast("Role", user.role), address, "password")
+        return self._known(user, address, "password")
 
     async def _by_token(self, token: str, address: str) -> Who | Refused:
         user = self._users.by_token(token) if self._users is not None else None
         if user is not None:
-            return Who(user.name, cast("Role", user.role), address, "token")
+            return self._known(user, address, "token")
         if self._oidc is None or token.count(".") != 2:
             return Refused("", "wrong token")
         found = await self._asking.run(self._oidc.read, token)
         return Refused("", "wrong token") if found is None else replace(found, address=address)
 
+    def _known(self, user: User, address: str, by: str) -> Who | Refused:
+        role, grants = self._roles.of([user.role])
+        return (
+            Refused(user.name, f"unknown role {user.role}")
+            if role is None
+            else Who(user.name, role, address, by, grants=grants)
+        )
+
+
+class Roles:
+    """What the roles of the settings file, and the three that always are, allow."""
+
+    def __init__(self, settings: Sequence[RoleSettings]) -> None:
+        self._grants: dict[str, Grant] = {role: Grant(role) for role in RANKS}
+        for one in settings:
+            self._grants[one.name] = Grant(one.may, None if one.links is None else Patterns(one.links))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All roles that there are."""
+        return frozenset(self._grants)
+
+    def of(self, names: Iterable[str]) -> tuple[Role | None, tuple[Grant, ...]]:
+        """The highest role of somebody with these, and everything they may do. Unknown names open nothing."""
+        grants = tuple(self._grants[name] for name in names if name in self._grants)
+        return max((grant.role for grant in grants), key=RANKS.__getitem__, default=None), grants
+
 
 class _Issuer:
     """Checks tokens by the issuer's keys, which are fetched when they are needed and kept."""
 
-    def __init__(self, settings: OidcSettings) -> None:
+    def __init__(self, settings: OidcSettings, roles: Roles) -> None:
         self._settings = settings
+        self._roles = roles
         self._keys: jwt.PyJWKClient | None = None
 
     def read(self, token: str) -> Who | None:
@@ -122,11 +154,11 @@ class _Issuer:
         except (jwt.PyJWTError, ValueError) as error:
             log.warning("a token of %s was refused: %s", settings.issuer, type(error).__name__)
             return None
-        role = _role(claims, settings.roles_claim)
+        role, grants = self._roles.of(_words(claims, settings.roles_claim))
         if role is None:
             return None
         name = str(claims.get("preferred_username") or claims["sub"])
-        return Who(name, role, by="oidc", subject=str(claims["sub"]), issuer=settings.issuer)
+        return Who(name, role, by="oidc", subject=str(claims["sub"]), issuer=settings.issuer, grants=grants)
 
     def _client(self) -> jwt.PyJWKClient:
         if self._keys is None:
@@ -148,11 +180,10 @@ class _Issuer:
         return str(described.get("jwks_uri"))
 
 
-def _role(claims: dict[str, Any], claim: str) -> Role | None:
-    """Find the highest role of a token; none at all opens nothing."""
+def _words(claims: dict[str, Any], claim: str) -> list[str]:
+    """The roles that a token names."""
     found: Any = claims
     for part in claim.split("."):
         found = found.get(part) if isinstance(found, dict) else None
     words = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
-    roles = [word for word in words if word in RANKS]
-    return cast("Role", max(roles, key=lambda word: RANKS[cast("Role", word)])) if roles else None
+    return [word for word in words if isinstance(word, str)]

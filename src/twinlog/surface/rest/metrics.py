@@ -103,7 +103,7 @@ def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
         yield from topic_families(sights)
     if wish.mirrormaker:
         yield from mirrormaker_families(
-            sights, desk.rooms.connectors(), by_partition=wish.partitions, most_topics=MOST_TOPICS
+            sights, desk.connectors(), by_partition=wish.partitions, most_topics=MOST_TOPICS
         )
     yield from process_families()
 

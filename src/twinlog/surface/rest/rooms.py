@@ -49,6 +49,9 @@ class Rooms(Protocol):
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         """The connectors that this service runs; none while it stands by."""
 
+    def link_of(self, connector: str) -> str | None:
+        """The link that a connector is about."""
+
     def observer(self, link: LinkSettings) -> Looks:
         """Eyes on a link."""
 
@@ -119,6 +122,9 @@ class LiveRooms:
             with contextlib.suppress(ConnectorUnknown):  # deleted this moment
                 found[name] = self.steward.status(name)
         return found
+
+    def link_of(self, connector: str) -> str | None:
+        return None if self.steward is None else self.steward.link_of(connector)
 
     def observer(self, link: LinkSettings) -> Looks:
         return observer(link)

@@ -29,7 +29,7 @@ MOST_BYTES: Final = 32 << 20
 """What is kept at the same time: asking differently each time must not fill the memory (R11)."""
 _SLOT: Final = "twinlog.shelf"
 
-_Key: TypeAlias = tuple[str, bytes, tuple[str, str] | None]
+_Key: TypeAlias = tuple[str, bytes, object, tuple[str, str] | None]
 _Whole: TypeAlias = tuple[Message, Message]
 
 
@@ -99,7 +99,8 @@ class Shelf:
         turn, now = (self._orders, self._seen()), time.monotonic()
         who = scope.get("twinlog.who")
         visitor = (who.name, who.role) if who is not None else None
-        place = scope["path"], scope.get("query_string", b"")
+        # Whoever may see other links gets another answer.
+        place = scope["path"], scope.get("query_string", b""), who.view if who is not None else None
         for key in ((*place, None), (*place, visitor)):
             kept = self._kept.get(key)
             if kept is not None and kept.turn == turn and now - kept.began <= KEPT_SECONDS:

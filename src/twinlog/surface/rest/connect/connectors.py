@@ -21,6 +21,7 @@ from twinlog.surface.rest.connect.exchange import (
     ConnectRoute,
     as_config,
     json_body,
+    names_seen,
     read_config,
     read_object,
     refusal,
@@ -68,9 +69,9 @@ async def list_connectors(
     wanted = set(expand or ()) & {"status", "info"}
     if not expand:
         await keep_for_all(request)
-        return JSONResponse(steward.names())
+        return JSONResponse(names_seen(request))
     found = {}
-    for name in steward.names():
+    for name in names_seen(request):
         sides = {"status": _status(steward, name, request), "info": _info(steward, name)}
         found[name] = {side: sides[side] for side in sides if side in wanted}
     return JSONResponse(found)

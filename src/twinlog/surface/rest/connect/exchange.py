@@ -18,6 +18,7 @@ from twinlog.errors import (
     ConnectorReadOnly,
     ConnectorRefused,
     ConnectorUnknown,
+    LinkForbidden,
     NotActive,
     TwinlogError,
 )
@@ -27,6 +28,7 @@ _STATUS: Final[tuple[tuple[type[TwinlogError], int], ...]] = (
     (ConnectorExists, 409),
     (ConnectorRefused, 400),
     (ConnectorReadOnly, 403),
+    (LinkForbidden, 403),
     (NotActive, 409),
     (ClusterError, 503),
 )
@@ -85,6 +87,12 @@ def steward_of(request: Request) -> Steward:
 def who_asks(request: Request) -> Who:
     """Who gave this order; the gate has looked before."""
     return cast("Who", request.scope.get("twinlog.who") or NOBODY)
+
+
+def names_seen(request: Request) -> list[str]:
+    """The connectors of links that whoever asks may see."""
+    steward, who = steward_of(request), who_asks(request)
+    return [name for name in steward.names() if (link := steward.link_of(name)) is not None and who.sees(link)]
 
 
 async def read_json(request: Request) -> Any:

@@ -108,7 +108,7 @@ async def verify(link: str, wish: VerifyRequest, desk: TheDesk, request: Request
 @router.get("/links/{link}/verifications")
 def list_verifications(link: str, desk: TheDesk) -> list[OperationAnswer]:
     """The verifications of this link with their reports, newest first."""
-    return [operation_of(one) for one in desk.operations.all("verification", desk.link(link).name)]
+    return [operation_of(one) for one in desk.operations_of("verification", desk.link(link).name)]
 
 
 def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
@@ -130,7 +130,7 @@ async def examine(link: str, desk: TheDesk, request: Request, key: Key) -> Respo
 @router.get("/links/{link}/examinations")
 def list_examinations(link: str, desk: TheDesk) -> list[OperationAnswer]:
     """What the doctor found at this link, newest first."""
-    return [operation_of(one) for one in desk.operations.all("examination", desk.link(link).name)]
+    return [operation_of(one) for one in desk.operations_of("examination", desk.link(link).name)]
 
 
 @router.get("/links/{link}/switches")
@@ -220,13 +220,13 @@ async def drill(link: str, wish: DrillRequest, desk: TheDesk, request: Request, 
 @router.get("/operations")
 def list_operations(desk: TheDesk, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
     """The actions of this machine's services, newest first."""
-    return [operation_of(one) for one in desk.operations.all(kind, link)]
+    return [operation_of(one) for one in desk.operations_of(kind, link)]
 
 
 @router.get("/operations/{operation_id}", response_model=OperationAnswer)
 def show_operation(operation_id: str, desk: TheDesk) -> Any:
     """How far an action is, and what came of it."""
-    found = desk.operations.find(operation_id)
+    found = desk.operation(operation_id)
     if found is None:
         way = (
             "The last hundred are kept on the machine that ran them; a switch is found under /v1/links/{link}/switches."

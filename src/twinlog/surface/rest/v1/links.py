@@ -196,7 +196,7 @@ def show_history(link: str, desk: TheDesk, points: Annotated[int, Query(ge=1, le
     """Lag, RPO, throughput and latency of the last hour, and the stretches with faults and switches."""
     sight = desk.sight(link)
     samples = list(sight.samples)
-    own = [event for event in desk.lookout.events if event.link == link]
+    own = [event for event in desk.events() if event.link == link]
     return History(
         samples=[answers.point(sample) for sample in thinned(samples, points)],
         bands=[answers.band(one) for one in bands(own)],
@@ -234,7 +234,7 @@ def list_events(desk: TheDesk, wish: Annotated[EventWish, Query()]) -> list[Even
     """What happened to the links in the last week, newest first; the next page begins `before` the last one's id."""
     found = [
         event
-        for event in before_id(reversed(desk.lookout.events), wish.before)
+        for event in before_id(reversed(desk.events()), wish.before)
         if wish.link in {"", event.link} and wish.level in {"", event.level}
     ]
     return [answers.line(event) for event in found[: wish.limit]]

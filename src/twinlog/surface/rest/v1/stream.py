@@ -34,25 +34,25 @@ async def stream(desk: TheDesk) -> StreamingResponse:
 
 async def _messages(desk: Desk) -> AsyncIterator[str]:
     told: dict[str, Any] = {}
-    last = desk.lookout.events[-1] if desk.lookout.events else None
+    last = next(reversed(desk.events()), None)
     while not desk.ended:
         links = [summary_of(sight).model_dump() for sight in desk.sights()]
         if told.get("links") != links:
             told["links"] = links
             yield _message("links", links)
         fresh = []
-        for event in reversed(desk.lookout.events):
+        for event in reversed(desk.events()):
             if event is last:
                 break
             fresh.append(event)
         for event in reversed(fresh):
             yield _message("event", line(event).model_dump())
-        last = desk.lookout.events[-1] if desk.lookout.events else None
-        operations = [operation_of(one).model_dump(exclude={"result"}) for one in desk.operations.all()[:20]]
+        last = next(reversed(desk.events()), None)
+        operations = [operation_of(one).model_dump(exclude={"result"}) for one in desk.operations_of()[:20]]
         if told.get("operations") != operations:
             told["operations"] = operations
             yield _message("operations", operations)
-        busy = any(one.status == "running" for one in desk.operations.all())
+        busy = any(one.status == "running" for one in desk.operations_of())
         try:
             async with asyncio.timeout(_PACE_S if busy else _ALIVE_S):
                 await desk.lookout.next_change()
