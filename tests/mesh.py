@@ -38,8 +38,9 @@ from twinlog.local.cluster import LocalCluster
 from twinlog.model.health import LinkStatus
 from twinlog.model.ledger import FaultEntry, ledger_topic
 from twinlog.model.names import TopicPartition
+from twinlog.model.partition_map import PartitionMap
 from twinlog.model.provenance import HEADER
-from twinlog.model.runs import Run, RunMap
+from twinlog.model.runs import Run
 from twinlog.service import observer
 from twinlog.wire.connection import Cluster as TargetCluster
 
@@ -215,9 +216,7 @@ class Mesh:
     def runs(self, name: str, partition: TopicPartition) -> list[Run]:
         """The map of a partition, its sealed parts first."""
         view = self.view(name)
-        sealed = view.sealed.get(partition, {})
-        parts = [sealed[first].run_map() for first in sorted(sealed)]
-        return [run for part in (*parts, RunMap.from_json(view.states[partition].runs)) for run in part]
+        return list(PartitionMap(view.states[partition], view.parts_of(partition)).runs())
 
     def records(self, letter: str, topic: str, load: Load, partition: int | None = None) -> list[LogRecord]:
         """What of a load is on one cluster, as it lies there."""

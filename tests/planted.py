@@ -19,6 +19,7 @@ from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.ledger import Entry, PartitionState, RosterTopic, ledger_topic, shard_of
 from twinlog.model.names import TopicPartition
+from twinlog.model.packed_runs import pack
 from twinlog.model.runs import Run, RunMap
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.link_topics import LinkTopics
@@ -97,7 +98,7 @@ class Field:
                 records=ledger.records(),
                 bytes=bytes_,
                 at_ms=int(time.time() * 1000),
-                runs=ledger.to_json(),
+                open_map=pack(ledger),
             )
             self._entries.append((1 + shard_of(TopicPartition(name, number), self.shards), state))
         return name

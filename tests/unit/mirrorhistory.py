@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from twinlog.model.group_positions import Copied, GroupPartition, GroupsNow, Rewinds, Standing, Told, standings
 from twinlog.model.groups import GroupPosition
 from twinlog.model.ledger import PartitionState, SealedRuns
+from twinlog.model.map_parts import PartIndex
 from twinlog.model.names import TopicPartition
+from twinlog.model.packed_runs import pack
 from twinlog.model.partition_map import PartitionMap
 from twinlog.model.runs import Run, RunMap
 
@@ -36,12 +38,13 @@ class History:
     told: dict[GroupPartition, Told] = field(default_factory=dict)
     written: dict[GroupPartition, int] = field(default_factory=dict)
     open_part: RunMap = field(default_factory=RunMap)
-    sealed: list[SealedRuns] = field(default_factory=list)
+    sealed: PartIndex = field(default_factory=PartIndex)
+    map_first: int = 0
     target_first: int | None = None
 
     def __post_init__(self) -> None:
         self.source = [True] * self.origin
-        self.copied_to = self.origin
+        self.copied_to = self.map_first = self.origin
 
     # --- what happens ---------------------------------------------------------------------------------------------
 
@@ -61,11 +64,17 @@ class History:
             self.copied_to = offset + 1
 
     def _seal(self, up_to: int) -> None:
-        runs = self.open_part.to_json()
-        self.sealed.append(
-            SealedRuns(topic="orders", partition=0, incarnation="i", first=runs[0][0], next=up_to, runs=runs)
+        self.sealed.add(
+            SealedRuns(
+                topic="orders",
+                partition=0,
+                incarnation="i",
+                first=self.map_first,
+                next=up_to,
+                packed=pack(self.open_part),
+            )
         )
-        self.open_part = RunMap()
+        self.open_part, self.map_first = RunMap(), up_to
 
     def take_over(self) -> None:
         """An engine was killed and another one fenced it: a marker on the target."""
@@ -112,10 +121,11 @@ class History:
                 source_next=self.copied_to,
                 target_next=1 + max((at for at, cell in enumerate(self.target) if cell is not None), default=-1),
                 producer_id=1,
-                runs=self.open_part.to_json(),
+                map_first=self.map_first,
+                open_map=pack(self.open_part),
             )
             state = PartitionState.model_validate_json(state.value())
-            translate = PartitionMap(state, self.sealed).to_target
+            translate = PartitionMap(state, self.sealed.parts()).to_target
         return Copied(
             remote=THERE,
             incarnation="i",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
@@ -25,6 +26,8 @@ from twinlog.model.ledger import (
     transactional_id,
 )
 from twinlog.model.names import TopicPartition
+from twinlog.model.packed_runs import pack
+from twinlog.model.runs import Run, RunMap, Stretch
 from twinlog.wire.batch import read_header
 from twinlog.wire.codec import PlainRecord
 
@@ -32,7 +35,7 @@ _topics = st.from_regex(r"[a-zA-Z0-9._-]{1,20}", fullmatch=True)
 _numbers = st.integers(0, 1 << 62)
 _facts = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | _numbers, max_size=3)
 _faults = st.builds(FaultEntry, code=st.text(), says=st.text(), remedy=st.text(), facts=_facts, since_ms=_numbers)
-_runs = st.lists(st.lists(_numbers, min_size=6, max_size=6), max_size=3)
+_maps = st.builds(lambda *run: pack(RunMap([], Run(*run))), _numbers, _numbers, st.integers(1, 9)) | st.just(b"")
 entries: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Engine, engine_id=st.text(), generation=st.none() | _numbers, trouble=st.none() | st.text()),
     st.builds(
@@ -43,10 +46,10 @@ entries: st.SearchStrategy[Entry] = st.one_of(
         topic=_topics,
         partition=st.integers(0, 9_999),
         source_next=_numbers,
-        runs=_runs,
+        open_map=_maps,
         fault=st.none() | _faults,
     ),
-    st.builds(SealedRuns, topic=_topics, partition=st.integers(0, 9_999), first=_numbers, runs=_runs),
+    st.builds(SealedRuns, topic=_topics, partition=st.integers(0, 9_999), first=_numbers, packed=_maps),
     st.builds(Gap, topic=_topics, partition=st.integers(0, 9_999), first=_numbers),
 )
 
@@ -76,6 +79,9 @@ def test_entries_share_a_key_only_when_one_replaces_the_other(one: Entry, two: E
         (b"state/orders/0", b"[]"),
         (b"state/orders/0", b'{"topic": "orders"}'),
         (b"gap", b'{"first": "x"}'),
+        (b"runs/orders/0/5", b"\x01"),
+        (b"runs/orders/0/5", b"\x01\x05ab"),
+        (b"runs/orders/0", b"\x01\x00\x00\x00"),
     ],
 )
 def test_foreign_records_are_nobodys_error(key: bytes, value: bytes) -> None:
@@ -85,6 +91,20 @@ def test_foreign_records_are_nobodys_error(key: bytes, value: bytes) -> None:
 def test_later_versions_may_say_more() -> None:
     gap = Gap(topic="orders", partition=1, first=5, next=9, reason="retention", at_ms=1)
     assert read_entry(key_of(gap), gap.value()[:-1] + b', "invented_later": true}') == gap
+
+
+def test_a_map_of_an_older_ledger_is_read() -> None:
+    """Before maps were packed they were rows of numbers."""
+    rows = [[10, 4, 3, 5, 3, 7], [50, 30, 2, 2, 2, 1]]
+    older = {"topic": "orders", "partition": 1, "incarnation": "i", "runs": rows}
+    known = RunMap([Stretch(*rows[0])], Run(50, 30, 2))
+    part = read_entry(b"runs/orders/1/10", json.dumps(older | {"first": 10, "next": 60}).encode())
+    assert isinstance(part, SealedRuns)
+    assert (part.first, part.next, part.run_map()) == (10, 60, known)
+    nothing = dict.fromkeys(("source_first", "target_first", "source_next", "target_next", "producer_id"), 0)
+    state = read_entry(b"state/orders/1", json.dumps(older | nothing | {"phase": "closed"}).encode())
+    assert isinstance(state, PartitionState)
+    assert (state.phase, state.run_map()) == ("closed", known)
 
 
 # --- a view of it -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.model.ledger import PartitionState, SealedRuns
+from twinlog.model.map_parts import PartIndex
 from twinlog.model.offset_pairs import Pair, newest_pair, pair_is_due
+from twinlog.model.packed_runs import pack
 from twinlog.model.runs import Run, RunMap
 
 LAG = 100
@@ -23,7 +25,8 @@ def state(runs: RunMap) -> PartitionState:
         source_next=0,
         target_next=0,
         producer_id=1,
-        runs=runs.to_json(),
+        map_first=90,
+        open_map=pack(runs),
     )
 
 
@@ -34,16 +37,20 @@ def test_the_newest_pair_is_the_last_record_of_both_sides(steps: list[tuple[int,
         source, target = source + hole, target + markers
         runs.add(Run(source, target, length))
         source, target = source + length, target + length
-    assert newest_pair(state(runs), {}) == Pair(source - 1, target - 1)
+    assert newest_pair(state(runs), None) == Pair(source - 1, target - 1)
 
 
 def test_a_part_that_was_just_sealed_still_has_the_newest_pair() -> None:
-    older = SealedRuns(topic="t", partition=0, incarnation="i", first=0, next=5, runs=[[0, 0, 5, 5, 5, 1]])
-    newer = SealedRuns(topic="t", partition=0, incarnation="i", first=5, next=9, runs=[[7, 5, 2, 2, 2, 1]])
-    other = SealedRuns(topic="t", partition=0, incarnation="gone", first=90, next=99, runs=[[90, 90, 9, 9, 9, 1]])
-    sealed = {part.first: part for part in (newer, older, other)}
-    assert newest_pair(state(RunMap()), sealed) == Pair(8, 6)
-    assert newest_pair(state(RunMap()), {}) is None
+    sealed = PartIndex()
+    for incarnation, first, after, run in [
+        ("gone", 70, 99, Run(70, 90, 9)),
+        ("i", 0, 5, Run(0, 0, 5)),
+        ("i", 5, 9, Run(7, 5, 2)),
+    ]:
+        packed = pack(RunMap([], run))
+        sealed.add(SealedRuns(topic="t", partition=0, incarnation=incarnation, first=first, next=after, packed=packed))
+    assert newest_pair(state(RunMap()), sealed.parts()) == Pair(8, 6)
+    assert newest_pair(state(RunMap()), None) is None
 
 
 def test_a_pair_is_told_when_it_is_far_enough_or_the_last_word() -> None:

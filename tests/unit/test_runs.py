@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from twinlog.model.packed_runs import pack, unpack
 from twinlog.model.runs import Run, RunMap, uncovered
 from twinlog.model.translation import AtOrBefore, Exact, Span, Untranslatable, to_source, to_target
 
@@ -50,10 +50,10 @@ def test_the_map_holds_exactly_what_was_added(history: tuple[list[Run], Span]) -
 
 
 @given(histories())
-def test_the_map_survives_json_and_goes_on_growing(history: tuple[list[Run], Span]) -> None:
+def test_the_map_survives_packing_and_goes_on_growing(history: tuple[list[Run], Span]) -> None:
     runs, span = history
     built = mapped(runs)
-    back = RunMap.from_json(json.loads(json.dumps(built.to_json())))
+    back = unpack(pack(built))
     assert back == built
     for grown in (built, back):
         grown.add(Run(span.source_next, span.target_next, 2))

@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.model.ledger import PartitionState, RosterTopic, SealedRuns
+from twinlog.model.map_parts import PartIndex
+from twinlog.model.packed_runs import pack
+from twinlog.model.partition_map import PartitionMap
 from twinlog.model.runs import Run, RunMap
 from twinlog.model.verification import Chunk
 from twinlog.model.verify_plan import PartitionFacts, bundles, chunks_of, sampled
@@ -18,7 +21,7 @@ RUNS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(1, 4
 def facts_of(runs: list[Run], *, parts: int = 1, tail: int = 0, size: int = 1) -> PartitionFacts:
     """A partition whose map is cut into sealed parts and an open one."""
     first, after = runs[0].source, runs[-1].source_end + tail
-    sealed: list[SealedRuns] = []
+    sealed = PartIndex()
     share = max(1, len(runs) // parts)
     cut = 0
     while parts > 1 and cut + share < len(runs):
@@ -28,7 +31,7 @@ def facts_of(runs: list[Run], *, parts: int = 1, tail: int = 0, size: int = 1) -
         cut += share
         where = {"topic": "orders", "partition": 0, "incarnation": "s/t"}
         begin = runs[cut - share].source if sealed else first
-        sealed.append(SealedRuns(**where, first=begin, next=runs[cut].source, runs=part.to_json()))
+        sealed.add(SealedRuns(**where, first=begin, next=runs[cut].source, packed=pack(part)))
     newest = RunMap()
     for run in runs[cut:]:
         newest.add(run)
@@ -44,10 +47,11 @@ def facts_of(runs: list[Run], *, parts: int = 1, tail: int = 0, size: int = 1) -
         producer_id=1,
         bytes=size,
         map_first=runs[cut].source if sealed else first,
-        runs=newest.to_json(),
+        open_map=pack(newest),
     )
     roster = RosterTopic(topic="orders", source_id="s", remote="A.orders", target_id="t", origins=[first])
-    return PartitionFacts(roster, state, tuple(sealed), (), 0, 0, source_compacted=False, target_compacted=False)
+    known = PartitionMap(state, sealed.parts())
+    return PartitionFacts(roster, state, known, (), 0, 0, source_compacted=False, target_compacted=False)
 
 
 def runs_of(steps: list[tuple[int, int, int]]) -> list[Run]:
@@ -109,8 +113,9 @@ def test_what_either_side_deleted_is_told_and_the_rest_is_compared(
 def test_a_state_that_still_holds_the_part_just_sealed_does_not_double_it() -> None:
     runs = [Run(5, 50, 3), Run(10, 60, 3)]
     facts = facts_of(runs)
-    part = SealedRuns(topic="orders", partition=0, incarnation="s/t", first=5, next=20, runs=facts.state.runs)
-    chunks, _ = chunks_of(replace(facts, sealed=(part,)))
+    state, sealed = facts.state, PartIndex()
+    sealed.add(SealedRuns(topic="orders", partition=0, incarnation="s/t", first=5, next=20, packed=state.open_map))
+    chunks, _ = chunks_of(replace(facts, map=PartitionMap(state, sealed.parts())))
     assert [run for chunk in chunks for run in chunk.runs()] == runs
 
 

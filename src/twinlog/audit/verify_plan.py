@@ -21,6 +21,7 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.audit_windows import Window
 from twinlog.model.ledger import RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.model.partition_map import PartitionMap
 from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds, WriterNote, read_writer
 from twinlog.model.start import AtTime
 from twinlog.model.topics import TopicFacts
@@ -151,7 +152,7 @@ class Planner:
                 PartitionFacts(
                     roster=topic,
                     state=state,
-                    sealed=tuple(view.sealed.get(where, {}).values()),
+                    map=PartitionMap(state, view.parts_of(where)),
                     gaps=tuple(view.gaps.get(where, {}).values()),
                     source_start=int(starts[0]),  # type: ignore[arg-type]
                     target_start=int(starts[1]),  # type: ignore[arg-type]

@@ -32,7 +32,6 @@ from twinlog.model.mirrormaker import NotReadable, OffsetSync
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import TOPIC, fits_format
 from twinlog.model.offset_syncs import SyncHistory
-from twinlog.model.partition_map import PartitionMap
 from twinlog.model.translation import Translation, Untranslatable
 
 T = TypeVar("T")
@@ -202,10 +201,9 @@ class MirrorClient:
             return Untranslatable(f"there is no ledger of a link from {source}")
         if entry is None:
             return Untranslatable("the ledger does not know the topic")
-        state = view.states.get(place)
-        if state is None or state.incarnation != entry.incarnation:
+        known = view.map_of(place)
+        if known is None:
             return Untranslatable("the ledger has nothing of this partition yet")
-        known = PartitionMap(state, view.sealed.get(place, {}).values())
         return known.to_source(offset) if reverse else known.to_target(offset)
 
     def _syncs(self, place: TopicPartition, source: str) -> tuple[SyncHistory | None, str]:

@@ -24,7 +24,6 @@ from twinlog.model.group_positions import Remark, Standing
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import DRILL_PREFIX
-from twinlog.model.partition_map import PartitionMap
 from twinlog.model.shadow import ShadowVerdict, Window, judge_shadow
 from twinlog.model.translation import AtOrBefore
 from twinlog.model.wanted import Wanted
@@ -155,9 +154,8 @@ async def _compare(
             if standing.remote is None or window is None:
                 continue
             verdict = ShadowVerdict(group, standing.source, standing.remote, standing.committed.offset, window.first)
-            state = view.states.get(standing.source)
-            if state is not None:
-                mapped = PartitionMap(state, view.sealed.get(standing.source, {}).values())
+            mapped = view.map_of(standing.source)
+            if mapped is not None:
                 left = Window(*spans[standing.source], theirs[standing.source])
                 judge_shadow(
                     verdict,

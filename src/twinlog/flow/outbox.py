@@ -28,6 +28,7 @@ from twinlog.flow.stopwatch import Acknowledged, Passage
 from twinlog.flow.takeover import Opened, ShardOwner, Written, fault_entry
 from twinlog.model.ledger import SEAL_AT, Entry, Gap, SealedRuns
 from twinlog.model.names import TopicPartition
+from twinlog.model.packed_runs import Packer
 from twinlog.model.runs import Run, RunMap
 from twinlog.wire.batch import Stamp, readdress
 from twinlog.wire.codec import content_of
@@ -97,6 +98,7 @@ class Outbox:
     under_way: deque[Outgoing] = field(default_factory=deque)
     returned: deque[tuple[int, int]] = field(default_factory=deque)  # offsets left out, ahead of the position
     runs: RunMap = field(default_factory=RunMap)
+    packer: Packer = field(default_factory=Packer)  # of `runs`
     sequence: int = 0
     shaped_to: int = 0  # source offsets before this one are queued, sent or done
     freed: int = 0  # bytes done with, for the writer to collect
@@ -114,7 +116,7 @@ class Outbox:
         if self.opened.fenced:
             self.known_at = self.clock()
         self.sequence = self.owner.sequences[self.remote] = self.opened.sequence
-        self.runs = RunMap.from_json(self.opened.state.runs)
+        self.runs = self.opened.state.run_map()
         self.shaped_to = self.opened.state.source_next
 
     @property
@@ -338,10 +340,10 @@ class Outbox:
                     incarnation=state.incarnation,
                     first=state.map_first,
                     next=run.source,
-                    runs=self.runs.to_json(),
+                    packed=self.packer.pack(self.runs),
                 )
             )
-            self.runs = RunMap()
+            self.runs, self.packer = RunMap(), Packer()
             state.map_first = run.source
         self.runs.add(run)
 
@@ -380,7 +382,7 @@ class Outbox:
         """What the ledger should hear now."""
         state = self.opened.state
         state.at_ms = int(time.time() * 1000)
-        state.runs = self.runs.to_json()
+        state.open_map = self.packer.pack(self.runs)
         self.dirty = False
         entries: list[Entry] = [*self.unsaved, state.model_copy()]
         self.unsaved = []

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from twinlog.ledger.spool import PartSpool
 from twinlog.model.ledger import (
     ChoreNote,
     Engine,
@@ -24,7 +25,9 @@ from twinlog.model.ledger import (
     ledger_topic,
     read_entry,
 )
+from twinlog.model.map_parts import PartIndex, Parts
 from twinlog.model.names import TopicPartition
+from twinlog.model.partition_map import PartitionMap
 from twinlog.model.stage_times import LinkTimes, unpacked
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import open_batch
@@ -40,12 +43,25 @@ class LedgerView:
     engine: Engine | None = None
     roster: dict[str, RosterTopic] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
-    sealed: dict[TopicPartition, dict[int, SealedRuns]] = field(default_factory=dict)
+    sealed: dict[TopicPartition, PartIndex] = field(default_factory=dict)
     gaps: dict[TopicPartition, dict[int, Gap]] = field(default_factory=dict)
     notes: dict[str, ChoreNote] = field(default_factory=dict)
     memos: dict[str, dict[str, Memo]] = field(default_factory=dict)  # by chore and name
     times: LinkTimes = field(default_factory=LinkTimes)
-    keep_maps: bool = False  # sealed runs are large; only translation wants them
+    keep_maps: bool = False  # only translation wants sealed parts
+    _spool: PartSpool = field(default_factory=PartSpool)
+
+    def map_of(self, partition: TopicPartition) -> PartitionMap | None:
+        """The whole map of a partition; None while nothing is noted of this incarnation of its topic."""
+        entry, state = self.roster.get(partition.topic), self.states.get(partition)
+        if entry is None or state is None or state.incarnation != entry.incarnation:
+            return None
+        return PartitionMap(state, self.parts_of(partition))
+
+    def parts_of(self, partition: TopicPartition) -> Parts | None:
+        """The sealed parts of a partition's map as they are now."""
+        index = self.sealed.get(partition)
+        return index.parts() if index is not None else None
 
     def take(self, header: BatchHeader, data: bytes) -> list[Entry]:
         """Apply one batch; returns the entries in it that say something new."""
@@ -75,7 +91,7 @@ class LedgerView:
                 self.states[TopicPartition(entry.topic, entry.partition)] = entry
             case SealedRuns():
                 if self.keep_maps:
-                    self.sealed.setdefault(TopicPartition(entry.topic, entry.partition), {})[entry.first] = entry
+                    self._keep(entry)
             case Gap():
                 self.gaps.setdefault(TopicPartition(entry.topic, entry.partition), {})[entry.first] = entry
             case ChoreNote():
@@ -101,8 +117,23 @@ class LedgerView:
         elif kind == "state" and len(path) == 2:
             self.states.pop(TopicPartition(path[0], int(path[1])), None)
         elif kind in {"runs", "gap"} and len(path) == 3:
-            shelf = self.sealed if kind == "runs" else self.gaps
-            shelf.get(TopicPartition(path[0], int(path[1])), {}).pop(int(path[2]), None)
+            partition, first = TopicPartition(path[0], int(path[1])), int(path[2])
+            if kind == "gap":
+                self.gaps.get(partition, {}).pop(first, None)
+            elif (index := self.sealed.get(partition)) is not None:
+                index.drop(first)
+                if not len(index):
+                    del self.sealed[partition]
+
+    def _keep(self, part: SealedRuns) -> None:
+        partition = TopicPartition(part.topic, part.partition)
+        if partition not in self.sealed:
+            self.sealed[partition] = PartIndex(self._spool)
+        self.sealed[partition].add(part)
+        if self._spool.wasteful:
+            self._spool = PartSpool(self._spool.folder)
+            for index in self.sealed.values():
+                index.move_to(self._spool)
 
     async def catch_up(self, cluster: Cluster, source: str, lane: str = "ledger") -> None:
         """Read everything there is now."""

@@ -3,7 +3,8 @@
     partition 0        the roster: which topics are mirrored, which engine runs the link, how its chores fare
     partition 1 + s    shard s: position, state and offset map of the partitions of that shard
 
-Keys are paths, values are JSON, so that an operator can read it with any console consumer:
+Keys are paths, values are JSON, so that an operator can read it with any console consumer. Only the offset map is
+packed (model.packed_runs): whole in a sealed part, as base64 within a state. `twinlog explain map` prints it.
 
     engine                             who runs the link (see Engine)
     roster/<topic>                     a topic that is mirrored (see RosterTopic)
@@ -20,20 +21,31 @@ shuts an old owner out of both (R10). Topic names cannot contain a slash.
 
 from __future__ import annotations
 
+import base64
 import json
 import zlib
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from twinlog.model.names import TopicPartition
-from twinlog.model.runs import RunMap
+from twinlog.model.packed_runs import pack, unpack
+from twinlog.model.runs import RunMap, Stretch
+from twinlog.model.varints import put, put_signed, take, take_signed
 
 ROSTER_PARTITION: Final = 0
 SEAL_AT: Final = 512
 """Stretches after which a part of the map is sealed under its own key: bounds what a flush writes (R11)."""
 
 PartitionPhase: TypeAlias = Literal["copying", "closed", "faulted"]
+PackedRuns = Annotated[
+    bytes,
+    BeforeValidator(lambda given: base64.b64decode(given) if isinstance(given, str) else given),
+    PlainSerializer(lambda packed: base64.b64encode(packed).decode()),
+]
+"""A packed map; in JSON as base64."""
+_BINARY: Final = 1
+"""The first byte of a sealed part that is not JSON."""
 
 
 def ledger_topic(source: str) -> str:
@@ -145,26 +157,70 @@ class PartitionState(_Entry):
     newest_ms: int = -1  # timestamp of the newest record copied
     since_ms: int = 0  # when the link began with this partition: what is older is history
     at_ms: int = 0
-    map_first: int = 0  # the open part of the map begins here
-    runs: list[list[int]] = Field(default_factory=list)
+    map_first: int = 0  # the open part of the map begins here; sealed parts that begin behind it do not count
+    open_map: PackedRuns = b""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_rows(cls, given: Any) -> Any:
+        return _packed_rows(given, "open_map")
+
+    def run_map(self) -> RunMap:
+        """The open part of the map."""
+        return unpack(self.open_map)
 
 
 class SealedRuns(_Entry):
-    """A full part of the map: source offsets first..next-1."""
+    """A full part of the map: source offsets first..next-1. Its value is binary; an older ledger holds JSON."""
 
     topic: str
     partition: int
     incarnation: str
     first: int
     next: int
-    runs: list[list[int]]
-    _unpacked: RunMap | None = PrivateAttr(default=None)
+    packed: PackedRuns
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_rows(cls, given: Any) -> Any:
+        return _packed_rows(given, "packed")
+
+    def value(self) -> bytes:
+        """Topic and partition are in the key alone."""
+        value = bytearray([_BINARY])
+        name = self.incarnation.encode()
+        put(value, len(name))
+        value += name
+        put_signed(value, self.first)
+        put_signed(value, self.next)
+        return bytes(value) + self.packed
+
+    @classmethod
+    def read(cls, key: bytes, value: bytes) -> SealedRuns:
+        """Read what `value` wrote. Raises ValueError when these are not the bytes of a part."""
+        try:
+            _, topic, partition, _ = key.decode().split("/")
+            length, at = take(value, 1)
+            incarnation = value[at : at + length].decode()
+            first, at = take_signed(value, at + length)
+            after, at = take_signed(value, at)
+        except IndexError:
+            raise ValueError(f"{key!r}: not a part of a map") from None
+        return cls.model_construct(
+            topic=topic, partition=int(partition), incarnation=incarnation, first=first, next=after, packed=value[at:]
+        )
 
     def run_map(self) -> RunMap:
-        """The map itself, unpacked when it is asked for first: a sealed part never changes."""
-        if self._unpacked is None:
-            self._unpacked = RunMap.from_json(self.runs)
-        return self._unpacked
+        """The map itself."""
+        return unpack(self.packed)
+
+
+def _packed_rows(given: Any, name: str) -> Any:
+    """Ledgers before the packed map held it as `runs`, a list of rows of numbers."""
+    if not isinstance(given, dict) or "runs" not in given or name in given:
+        return given
+    given = dict(given)
+    return given | {name: pack(RunMap.of([Stretch(*row) for row in given.pop("runs")]))}
 
 
 class ChoreNote(_Entry):
@@ -243,8 +299,10 @@ def read_entry(key: bytes, value: bytes) -> Entry | None:
     if kind is None:
         return None
     try:
+        if kind is SealedRuns and value[:1] == bytes([_BINARY]):
+            return SealedRuns.read(key, value)
         entry: Any = kind.model_validate(json.loads(value))
-    except ValueError:
+    except (ValueError, TypeError):
         return None
     return entry  # type: ignore[no-any-return]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from twinlog.model.ledger import PartitionState, SealedRuns
+from twinlog.model.ledger import PartitionState
+from twinlog.model.map_parts import Parts
+from twinlog.model.packed_runs import edges_of
 
 
 class Pair(NamedTuple):
@@ -15,17 +16,13 @@ class Pair(NamedTuple):
     downstream: int
 
 
-def newest_pair(state: PartitionState, sealed: Mapping[int, SealedRuns]) -> Pair | None:
+def newest_pair(state: PartitionState, sealed: Parts | None) -> Pair | None:
     """The last record that was copied; None when there is none yet."""
-    rows = state.runs
-    if not rows:
-        mine = [part for part in sealed.values() if part.incarnation == state.incarnation and part.runs]
-        rows = max(mine, key=lambda part: part.first).runs if mine else []
-    if not rows:
-        return None
-    source, target, length, source_step, target_step, times = rows[-1]
-    back = length - 1
-    return Pair(source + (times - 1) * source_step + back, target + (times - 1) * target_step + back)
+    edges = edges_of(state.open_map)
+    if edges is None and sealed is not None and sealed.incarnation == state.incarnation:
+        ours = sealed.before(state.map_first)
+        edges = edges_of(ours.data(len(ours) - 1)) if ours else None
+    return Pair(edges.last_source, edges.last_target) if edges is not None else None
 
 
 def pair_is_due(pair: Pair, told: Pair | None, lag_max: int, *, stands_still: bool) -> bool:

@@ -122,19 +122,18 @@ class RunMap:
         """How many records the map knows."""
         return sum(s.length * s.times for s in self.stretches) + (self.tail.length if self.tail else 0)
 
-    def to_json(self) -> list[list[int]]:
-        """The stretches as plain lists, the tail as the last; what `from_json` reads."""
-        tail = [[*self.tail, self.tail.length, self.tail.length, 1]] if self.tail else []
-        return [list(stretch) for stretch in self.stretches] + tail
+    def as_stretches(self) -> list[Stretch]:
+        """The whole map, the tail as its last stretch; what `of` reads."""
+        if self.tail is None:
+            return self.stretches
+        return [*self.stretches, Stretch(*self.tail, self.tail.length, self.tail.length, 1)]
 
     @classmethod
-    def from_json(cls, rows: Iterable[list[int]]) -> RunMap:
-        """Read what `to_json` wrote."""
-        stretches = [Stretch(*row) for row in rows]
+    def of(cls, stretches: list[Stretch]) -> RunMap:
+        """The map of some stretches; the last one, if it is a single run, may still grow."""
         if not stretches or stretches[-1].times != 1:
             return cls(stretches)
-        last = stretches.pop()
-        return cls(stretches, last.run(0))
+        return cls(stretches[:-1], stretches[-1].run(0))
 
 
 def uncovered(runs: Iterable[Run], first: int, end: int) -> list[tuple[int, int]]:

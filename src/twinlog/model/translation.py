@@ -7,7 +7,7 @@ and nothing behind it, it is the mirrored end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -51,8 +51,8 @@ class Span:
     target_next: int
 
 
-def to_target(position: int, span: Span, maps: Sequence[RunMap]) -> Translation:
-    """Translate a source position. `maps` are the chunks of the ledger in order."""
+def to_target(position: int, span: Span, maps: Iterable[RunMap]) -> Translation:
+    """Translate a source position. `maps` are parts of the map in order, from one that does not begin behind it."""
     if position < span.source_first:
         return Untranslatable(f"offset {position} lies before {span.source_first}, where the ledger begins")
     if position > span.source_next:
@@ -63,7 +63,7 @@ def to_target(position: int, span: Span, maps: Sequence[RunMap]) -> Translation:
     return Exact(run.target + max(0, position - run.source))
 
 
-def to_source(position: int, span: Span, maps: Sequence[RunMap]) -> Translation:
+def to_source(position: int, span: Span, maps: Iterable[RunMap]) -> Translation:
     """Translate a target position back."""
     if position < span.target_first:
         return Untranslatable(f"offset {position} lies before {span.target_first}, where the ledger begins")
@@ -75,5 +75,5 @@ def to_source(position: int, span: Span, maps: Sequence[RunMap]) -> Translation:
     return Exact(run.source + max(0, position - run.target))
 
 
-def _first(position: int, maps: Sequence[RunMap], *, by_target: bool) -> Run | None:
+def _first(position: int, maps: Iterable[RunMap], *, by_target: bool) -> Run | None:
     return next((run for chunk in maps if (run := chunk.first_at_or_behind(position, by_target=by_target))), None)

@@ -12,15 +12,16 @@ What lies outside of the compared range is told with its reason and size, never 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Final
 
-from twinlog.model.ledger import Gap, PartitionState, RosterTopic, SealedRuns
+from twinlog.model.ledger import Gap, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.model.partition_map import PartitionMap
 from twinlog.model.runs import RunMap
-from twinlog.model.translation import Exact, Span, to_source, to_target
+from twinlog.model.translation import Exact
 from twinlog.model.verification import Chunk, Lineage, stretches_between
 
 CHUNK_BYTES: Final = 64 << 20
@@ -44,7 +45,7 @@ class PartitionFacts:
 
     roster: RosterTopic
     state: PartitionState
-    sealed: tuple[SealedRuns, ...]
+    map: PartitionMap
     gaps: tuple[Gap, ...]
     source_start: int
     target_start: int
@@ -58,70 +59,28 @@ class PartitionFacts:
         return TopicPartition(self.state.topic, self.state.partition)
 
 
-class _Map:
-    """The parts of the ledger's map, of which a question touches two."""
-
-    def __init__(self, facts: PartitionFacts) -> None:
-        state = facts.state
-        parts = sorted((p for p in facts.sealed if p.incarnation == state.incarnation), key=lambda part: part.first)
-        self.maps = [part.run_map() for part in parts]
-        # A state that was read before the newest part was sealed still holds that part.
-        if not parts or state.map_first >= parts[-1].next:
-            self.maps.append(RunMap.from_json(state.runs))
-        self.maps = [part for part in self.maps if len(part)]
-        self._sources = [next(iter(part)).source for part in self.maps]
-        self._targets = [next(iter(part)).target for part in self.maps]
-        self.span = Span(state.source_first, state.target_first, state.source_next, state.target_next)
-
-    def edge(self, source: int) -> int:
-        """The target offset behind the last record copied from before `source`: what follows belongs to what follows.
-
-        A stranger between two copied records lies before the second one, so a window that begins there sees it.
-        """
-        if source <= self.span.source_first:
-            return self.span.target_first
-        if source >= self.span.source_next:
-            return self.span.target_next
-        index = bisect_left(self._sources, source) - 1
-        return self.span.target_first if index < 0 else _behind_last(self.maps[index], source)
-
-    def place(self, source: int) -> int:
-        """Where the first copied record at or behind `source` lies."""
-        if source >= self.span.source_next:
-            return self.span.target_next
-        found = to_target(source, self.span, self._near(source, self._sources))
-        return found.offset if isinstance(found, Exact) else self.span.target_next
-
-    def source_of(self, target: int) -> int:
-        if target >= self.span.target_next:
-            return self.span.source_next
-        found = to_source(target, self.span, self._near(target, self._targets))
-        return found.offset if isinstance(found, Exact) else self.span.source_first
-
-    def _near(self, offset: int, firsts: list[int]) -> list[RunMap]:
-        index = max(0, bisect_right(firsts, offset) - 1)
-        return self.maps[index : index + 2]
-
-    def between(self, first: int, after: int) -> list[RunMap]:
-        begin = max(0, bisect_right(self._sources, first) - 1)
-        return self.maps[begin : bisect_right(self._sources, after)]
+def _place(known: PartitionMap, source: int) -> int:
+    """Where the first copied record at or behind `source` lies."""
+    found = known.to_target(source)
+    return found.offset if isinstance(found, Exact) else known.span.target_next
 
 
-def _behind_last(part: RunMap, source: int) -> int:
-    """The target offset behind the last record of a map before `source`; there must be one."""
-    tail = part.tail
-    if tail is not None and tail.source < source:
-        return tail.target + min(tail.length, source - tail.source)
-    stretch = part.stretches[bisect_left(part.stretches, source, key=lambda one: one.source) - 1]
-    run = stretch.run(min(stretch.times - 1, (source - 1 - stretch.source) // stretch.source_step))
-    return run.target + min(run.length, source - run.source)
+def _source_of(known: PartitionMap, target: int) -> int:
+    found = known.to_source(target)
+    if isinstance(found, Exact):
+        return found.offset
+    return known.span.source_next if target > known.span.target_next else known.span.source_first
+
+
+def _between(known: PartitionMap, first: int, after: int) -> Iterator[RunMap]:
+    return takewhile(lambda part: next(iter(part)).source < after, known.parts_from(first))
 
 
 def chunks_of(
     facts: PartitionFacts, first: int | None = None, after: int | None = None, *, size: int = CHUNK_BYTES
 ) -> tuple[list[Chunk], list[Excluded]]:
     """Cut what is copied of one partition, from `first` to before `after` if given, into chunks of about `size`."""
-    state, ledger = facts.state, _Map(facts)
+    state, ledger = facts.state, facts.map
     begin, end = max(state.source_first, first or 0), state.source_next if after is None else after
     end = min(end, state.source_next)
     excluded = []
@@ -130,8 +89,8 @@ def chunks_of(
         if lost > begin:
             excluded.append(Excluded(str(facts.partition), "the source has deleted them since", lost - begin))
         begin = facts.source_start
-    if begin < end and ledger.place(begin) < facts.target_start:
-        kept = min(end, ledger.source_of(facts.target_start))
+    if begin < end and _place(ledger, begin) < facts.target_start:
+        kept = min(end, _source_of(ledger, facts.target_start))
         if kept > begin:
             excluded.append(Excluded(str(facts.partition), "the target has deleted them since", kept - begin))
         begin = max(begin, kept)
@@ -151,7 +110,7 @@ def chunks_of(
     return chunks, excluded
 
 
-def _chunk(facts: PartitionFacts, ledger: _Map, first: int, after: int, weight: int) -> Chunk:
+def _chunk(facts: PartitionFacts, ledger: PartitionMap, first: int, after: int, weight: int) -> Chunk:
     roster, state = facts.roster, facts.state
     return Chunk(
         partition=facts.partition,
@@ -162,7 +121,7 @@ def _chunk(facts: PartitionFacts, ledger: _Map, first: int, after: int, weight: 
         source_next=after,
         target_first=ledger.edge(first),
         target_next=ledger.edge(after),
-        stretches=stretches_between(ledger.between(first, after), first, after),
+        stretches=stretches_between(_between(ledger, first, after), first, after),
         gaps=tuple((gap.first, gap.next) for gap in facts.gaps if gap.first < after and gap.next > first),
         lineage=facts.lineage,
         source_compacted=facts.source_compacted,

@@ -6,13 +6,13 @@ what the link's map does not cover is read: little, however much was copied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from twinlog.ledger.view import LedgerView
 from twinlog.model.names import TopicPartition
-from twinlog.model.runs import Run, RunMap, uncovered
+from twinlog.model.runs import Run, uncovered
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.tail import TailReader
@@ -83,10 +83,6 @@ async def _note(
         found[partition] = Strays(offsets[0], len(offsets))
 
 
-def _runs(view: LedgerView, partition: TopicPartition) -> list[Run]:
-    state, entry = view.states.get(partition), view.roster.get(partition.topic)
-    if state is None or entry is None or state.incarnation != entry.incarnation:
-        return []
-    sealed = view.sealed.get(partition, {})
-    parts = [sealed[first].run_map() for first in sorted(sealed)]
-    return [run for part in (*parts, RunMap.from_json(state.runs)) for run in part]
+def _runs(view: LedgerView, partition: TopicPartition) -> Iterator[Run]:
+    known = view.map_of(partition)
+    return known.runs() if known is not None else iter(())

@@ -107,7 +107,7 @@ def _snapshot(view: LedgerView, partitions: set[TopicPartition]) -> LedgerView:
         {},
         roster={name: topic for name, topic in view.roster.items() if name in topics},
         states={p: view.states[p].model_copy() for p in partitions if p in view.states},
-        sealed={p: dict(view.sealed.get(p, {})) for p in partitions},
+        sealed={p: view.sealed[p].frozen() for p in partitions if p in view.sealed},
         gaps={p: dict(view.gaps.get(p, {})) for p in partitions},
     )
 

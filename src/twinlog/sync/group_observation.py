@@ -181,7 +181,7 @@ class GroupObserver:
             return None
         known = self._maps.get((back, partition))
         if known is None or known[0] is not state:
-            known = (state, PartitionMap(state, view.sealed.get(partition, {}).values()))
+            known = (state, PartitionMap(state, view.parts_of(partition)))
             self._maps[back, partition] = known
         return known[1]
 

@@ -15,7 +15,6 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.group_positions import GroupsNow, Standing, standings
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
-from twinlog.model.partition_map import PartitionMap
 from twinlog.model.selection import Heartbeats, Included, verdict
 from twinlog.model.translation import AtOrBefore, Exact, Untranslatable
 from twinlog.sync.checkpoints import Checkpoints
@@ -99,12 +98,12 @@ def _back(ends: LinkEnds, view: LedgerView, asked: TopicPartition, offset: int) 
         reason = f"the link {ends.link.name} writes no topic of that name on {ends.link.target}"
         raise PositionUnknown(str(asked), offset, reason)
     place = TopicPartition(entry.topic, asked.partition)
-    state = view.states.get(place)
     if asked.partition >= entry.partitions:
         raise PositionUnknown(str(asked), offset, f"the topic has {entry.partitions} partitions")
-    if state is None or state.incarnation != entry.incarnation:
+    known = view.map_of(place)
+    if known is None:
         raise PositionUnknown(str(asked), offset, "nothing was copied into it yet")
-    translation = PartitionMap(state, view.sealed.get(place, {}).values()).to_source(offset)
+    translation = known.to_source(offset)
     if isinstance(translation, Untranslatable):
         raise PositionUnknown(str(asked), offset, translation.reason)
     return Answer(asked, offset, place, translation)

@@ -28,6 +28,8 @@ LEDGER_CONFIGS: Final = {
     "segment.ms": "600000",
     "segment.index.bytes": "65536",
     "min.cleanable.dirty.ratio": "0.2",
+    # A roster entry names every partition of its topic; all else is split into batches of half a megabyte.
+    "max.message.bytes": "8388608",
 }
 _VISIBLE_WITHIN_S: Final = 15.0
 

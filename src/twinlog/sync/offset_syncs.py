@@ -57,7 +57,7 @@ class OffsetSyncs:
             entry = view.roster.get(partition.topic)
             if entry is None or entry.incarnation != state.incarnation:
                 continue
-            pair = newest_pair(state, view.sealed.get(partition, {}))
+            pair = newest_pair(state, view.parts_of(partition))
             if pair is not None and self._due(partition, state.incarnation, pair):
                 fresh[partition] = (state.incarnation, pair)
         now_ms = int(time.time() * 1000)

@@ -17,6 +17,7 @@ from twinlog.model.provenance import HEADER as PROVENANCE
 from twinlog.wire.batch import CODEC_MASK, BatchHeader, read_header
 
 NO_TIME: Final = -1
+_ZSTD: Final = 4
 _NO_LIMIT: Final = 1 << 30  # the builder grows as it is filled; our own limits are checked on the finished batch
 
 
@@ -147,5 +148,5 @@ def merge(batches: bytes, codec: int) -> SealedBatch | None:
 
 
 def encode_pairs(pairs: Iterable[tuple[bytes, bytes | None]], timestamp_ms: int) -> SealedBatch:
-    """One uncompressed batch of plain key/value records, for the ledger."""
-    return _encode([PlainRecord(0, timestamp_ms, key, value, []) for key, value in pairs], 0)
+    """One batch of plain key/value records, for the ledger; compressed, because entries of a shard are much alike."""
+    return _encode([PlainRecord(0, timestamp_ms, key, value, []) for key, value in pairs], _ZSTD)

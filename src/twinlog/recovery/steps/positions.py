@@ -12,7 +12,6 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.group_positions import Copied, GroupsNow, standings
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
-from twinlog.model.partition_map import PartitionMap
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies
 from twinlog.recovery.offsets import ends_from_lists
@@ -134,15 +133,12 @@ async def _copied(ctx: SwitchContext, view: LedgerView, wanted: set[TopicPartiti
     ends = await fetch_offsets(ctx.at_target, alive, LATEST, within_s=_ANSWER_WITHIN_S)
     found: dict[TopicPartition, Copied] = {}
     for partition, remote in remotes.items():
-        topic, state = view.roster[partition.topic], view.states.get(partition)
+        topic, known = view.roster[partition.topic], view.map_of(partition)
         start, end = starts.get(remote, dead.get(partition, "")), ends.get(remote, dead.get(partition, ""))
         if isinstance(start, str) or isinstance(end, str):
             why = f"{remote} on {ctx.link.target}: {start if isinstance(start, str) else end}"
             found[partition] = Copied(remote, topic.incarnation, 0, 0, trouble=why)
             continue
-        known = None
-        if state is not None and state.incarnation == topic.incarnation:
-            known = PartitionMap(state, view.sealed.get(partition, {}).values())
         origin = topic.origins[partition.partition] if partition.partition < topic.partitions else 0
         found[partition] = Copied(
             remote=remote,

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from twinlog.errors import ClusterError
-from twinlog.ledger.view import LedgerView
 from twinlog.model.failback import Cut, before_stray, place_back
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
-from twinlog.model.partition_map import PartitionMap
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.steps.positions import await_readers, commit
@@ -63,7 +61,7 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
         known = earlier if earlier is not None and not isinstance(earlier, ClusterError) else {}
         for remote, position in found.items():
             partition = TopicPartition(here.get(remote.topic, ""), remote.partition)
-            cut, there = cuts.get(partition), _map(forward, partition)
+            cut, there = cuts.get(partition), forward.map_of(partition)
             if cut is None or there is None:
                 continue
             read = known.get(partition)
@@ -71,7 +69,7 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
                 position.offset,
                 cut,
                 there,
-                _map(back, remote),
+                back.map_of(remote),
                 appended=appended,
                 read_before=None if read is None else read.offset,
             )
@@ -97,10 +95,3 @@ def _cuts(ctx: SwitchContext) -> dict[TopicPartition, Cut]:
             more = int(unnoted.get(str(partition), 0))
             cuts[partition] = Cut(source + more, target + more, max(source + more, tails.get(partition, 0)))
     return cuts
-
-
-def _map(view: LedgerView, partition: TopicPartition) -> PartitionMap | None:
-    entry, state = view.roster.get(partition.topic), view.states.get(partition)
-    if entry is None or state is None or state.incarnation != entry.incarnation:
-        return None
-    return PartitionMap(state, view.sealed.get(partition, {}).values())
