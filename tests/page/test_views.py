@@ -283,7 +283,7 @@ def guarded(tmp_path: Path) -> Iterator[str]:
     """A service that asks who somebody is."""
     users = tmp_path / "users"
     for name, role in (("vera", "viewer"), ("otto", "operator")):
-        save_user(users, with_password(name, role, f"{name}s-word"))
+        save_user(users, with_password(name, role, f"{name}s-long-password"))
     app = everything(PaperRooms())
     app.add_middleware(Gate, settings=HttpSettings(users_file=users), audit=Audit(), bound_to="127.0.0.1")
     with served(app) as address:
@@ -295,7 +295,7 @@ def test_nobody_looks_without_a_login_and_a_viewer_begins_nothing(chromium: Brow
     refused = stranger.page.request.get(f"{guarded}/ui/")
     assert refused.status == 401
     assert "asks for a login" in refused.text()
-    viewer = Tab(chromium, http_credentials={"username": "vera", "password": "veras-word"})
+    viewer = Tab(chromium, http_credentials={"username": "vera", "password": "veras-long-password"})
     page = viewer.open(f"{guarded}{LINK}/switch")
     expect(page.locator("#live-words")).to_have_text("live")
     expect(page.locator("footer")).to_contain_text("You are vera (viewer).")
@@ -309,7 +309,7 @@ def test_nobody_looks_without_a_login_and_a_viewer_begins_nothing(chromium: Brow
     page.evaluate("document.querySelectorAll('button:disabled').forEach((one) => { one.disabled = false; })")
     page.get_by_role("button", name="Examine").click()
     expect(page.locator("main")).to_contain_text("vera is viewer; this needs operator")
-    operator = Tab(chromium, http_credentials={"username": "otto", "password": "ottos-word"})
+    operator = Tab(chromium, http_credentials={"username": "otto", "password": "ottos-long-password"})
     page = operator.open(f"{guarded}{LINK}/checks")
     page.get_by_role("button", name="Examine").click()
     expect(page.locator("#progress")).to_contain_text("by otto", timeout=20_000)

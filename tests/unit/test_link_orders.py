@@ -165,8 +165,8 @@ def test_a_token_opens_the_service(ask: Ask, tmp_path: Path):
 
 @pytest.mark.proves("R12")
 def test_a_name_and_its_password_open_the_service(ask: Ask, tmp_path: Path):
-    save_user(tmp_path / "users", with_password("ann", "viewer", "hush-8f3 ü"))
-    (tmp_path / "password").write_text("hush-8f3 ü\n")
+    save_user(tmp_path / "users", with_password("ann", "viewer", "hush-8f3 ü and more"))
+    (tmp_path / "password").write_text("hush-8f3 ü and more\n")
     guarded = PaperService(
         PaperTopic(),
         text=FILE,
@@ -177,7 +177,7 @@ def test_a_name_and_its_password_open_the_service(ask: Ask, tmp_path: Path):
         code, _, err = ask("link", "list", "--service", url)
         assert (code, "--user" in err) == (1, True)
         assert ask("link", "list", "--service", url, "--user", "ann", "--password-file", "password")[0] == 0
-        assert ask("link", "list", "--service", url, "--user", "ann", TWINLOG_PASSWORD="hush-8f3 ü")[0] == 0
+        assert ask("link", "list", "--service", url, "--user", "ann", TWINLOG_PASSWORD="hush-8f3 ü and more")[0] == 0
         code, _, err = ask("link", "list", "--service", url, "--user", "ann", TWINLOG_PASSWORD="hush")
         assert (code, "refused (401)" in err, "hush" in err) == (1, True, False)
         code, _, err = ask("link", "list", "--service", url, "--user", "ann")

@@ -210,7 +210,7 @@ def test_a_connector_is_listed_as_soon_as_it_is_made_whoever_made_it() -> None:
 def test_the_page_is_kept_for_its_visitor_and_nobody_else_gets_anything(tmp_path: Path) -> None:
     users = tmp_path / "users"
     for name, role in (("vera", "viewer"), ("anna", "admin")):
-        save_user(users, with_password(name, role, name))
+        save_user(users, with_password(name, role, f"{name}'s long password"))
     rooms = PaperRooms()
     service = PaperService(
         PaperTopic(), http=HttpSettings(users_file=users), desk=lambda audit: Desk.of(rooms, audit, look_seconds=60)
@@ -218,7 +218,7 @@ def test_the_page_is_kept_for_its_visitor_and_nobody_else_gets_anything(tmp_path
     with asked(service) as client:
 
         def page(name: str) -> str:
-            login = base64.b64encode(f"{name}:{name}".encode()).decode()
+            login = base64.b64encode(f"{name}:{name}'s long password".encode()).decode()
             found = client.get("/ui/", headers={"authorization": f"Basic {login}"})
             assert found.headers["cache-control"] == "no-store"
             return str(found.text)

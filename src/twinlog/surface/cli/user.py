@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ File = Annotated[Path, typer.Option("--file", "-f", help="The file that http.use
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="How they are called in the audit.")],
+    *,
     file: File,
     role: Annotated[
         str,
@@ -30,14 +32,20 @@ def add(
         ),
     ] = "viewer",
     token: Annotated[bool, typer.Option("--token", help="Make a token for a program; it is shown once.")] = False,
+    days: Annotated[
+        int | None, typer.Option("--days", min=1, max=3650, help="With --token: it ends after so many days.")
+    ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Add somebody, or give them a new password, token or role. A running service notices within a second.
 
-    The password is asked for, or read from standard input when that is no terminal. Only its hash is kept.
+    The password is asked for, or read from standard input when that is no terminal; it has at least 12 characters. Only
+    its hash is kept.
     """
     from twinlog.config.users import load_users, save_user, with_password, with_token
 
+    if days is not None and not token:
+        raise UsageError("--days: only a token ends; give --token too")
     if dry_run:
         with_token(name, role)
         known = file.exists() and any(one.name == name for one in load_users(file))
@@ -45,7 +53,7 @@ def add(
         would(f"{name}: would {change} {role} in {file}, logging in by {'token' if token else 'password'}")
         return
     if token:
-        user, secret = with_token(name, role)
+        user, secret = with_token(name, role, days)
         save_user(file, user)
         typer.echo(f"{name}: {role}; send this as `Authorization: Bearer`, it is shown only now:", err=True)
         typer.echo(secret)
@@ -76,15 +84,28 @@ def remove(
 
 @app.command("list")
 def list_users(file: File, output: Form = Output.TABLE) -> None:
-    """Show names, roles and how they log in; never what with."""
+    """Show names, roles, how they log in, when that ends and when it was last used; never what with."""
     from twinlog.config.users import load_users
+    from twinlog.surface.rest.last_used import last_used_file, read_last_used
 
+    used = read_last_used(last_used_file())
     users = [
-        {"name": user.name, "role": user.role, "login": "token" if user.scheme == "token" else "password"}
+        {
+            "name": user.name,
+            "role": user.role,
+            "login": "password" if user.scheme == "scrypt" else user.scheme,
+            "expires": _moment(user.expires),
+            "last_used": _moment(used.get(user.name)),
+        }
         for user in load_users(file)
     ]
     if output.for_programs:
         print_facts(users, output)
         return
     for user in users:
-        typer.echo("\t".join(user.values()))
+        end, seen = user["expires"] or "never", user["last_used"] or "never on this machine"
+        typer.echo(f"{user['name']}\t{user['role']}\t{user['login']}\texpires {end}\tlast used {seen}")
+
+
+def _moment(seconds: int | None) -> str | None:
+    return None if seconds is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -24,6 +24,7 @@ from twinlog.connectors.audit import NOBODY, Audit, AuditUnavailableError, Who, 
 from twinlog.local.access import is_loopback
 from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
+from twinlog.surface.rest.last_used import LastUsed, last_used_file
 from twinlog.surface.rest.local_door import WAY_IN, TokenDoor, at_socket
 from twinlog.surface.rest.login_limits import TooManyLoginsError
 from twinlog.surface.rest.login_log import LoginLog
@@ -80,7 +81,7 @@ class Gate:
         settings: HttpSettings,
         audit: Audit,
         bound_to: str,
-        link_of: Callable[[str], str | None],
+        link_of: Callable[[str], str | None] = lambda _: None,
         token: TokenDoor | None = None,
     ) -> None:
         self._app = app
@@ -89,6 +90,7 @@ class Gate:
         self._door = Doorkeeper(settings) if settings.asks_who else None
         self._link_of = link_of
         self._logins = LoginLog(audit)
+        self._used = LastUsed(last_used_file())
         self._writing = OwnThreads("audit", threads=1, most_waiting=64)
         self._token = token if self._door is None else None
         self._only_here = is_loopback(bound_to) and not settings.allowed_hosts
@@ -184,6 +186,8 @@ class Gate:
             return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": wait})
         if isinstance(who, Who):
             self._logins.right(who)
+            if who.by in {"password", "token"} and self._used.see(who.name):
+                self._late = asyncio.create_task(self._writing.run(self._used.write))
             return who
         if who is not None:
             self._logins.wrong(who.name, address, who.why)
