@@ -30,7 +30,7 @@ def test_a_frozen_engine_wakes_up_after_a_take_over_adds_nothing_and_ends(make_e
         with load.in_background(rate=3_000):
             await_copies(ends, 3_000)
             zombie.freeze()  # in the middle of its writing: batches are in its sockets and its memory
-            heir = stack.enter_context(twinlog_run(ends, tmp_path))
+            heir = stack.enter_context(twinlog_run(ends, tmp_path, "--take-over"))
             await_copies(ends, 3_000)
             zombie.thaw()
             assert zombie.await_end(PATIENCE_S) == SUPERSEDED
