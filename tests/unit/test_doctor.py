@@ -323,7 +323,7 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("selection", set_(source_topics=("orders", "other")), "warn", "not selected: other"),
     ("selection", set_(selected=()), "fail", "no topic at all"),
     ("engine", set_(status=replace(status(), engine=None)), "fail", "ever run"),
-    ("engine", set_(now_ms=NOW + 60_000), "fail", "silent for 62 s"),
+    ("engine", set_(status=replace(status(), now_ms=NOW + 60_000)), "fail", "silent for 62 s"),
     (
         "engine-trouble",
         set_(status=replace(status(), engine=Engine(engine_id="e", trouble="epochs fail: boom", at_ms=NOW))),
@@ -389,6 +389,12 @@ def test_a_cluster_that_is_gone_takes_nothing_else_with_it() -> None:
     assert found["source-answers"].verdict == "fail"
     assert (found["source-clock"].verdict, found["source-clock"].seen) == ("unknown", GONE.why)
     assert (found["target-clock"].verdict, found["engine"].verdict) == ("ok", "ok")
+
+
+@pytest.mark.proves("R14")
+def test_a_long_wait_for_the_source_does_not_make_the_engine_silent() -> None:
+    found = answers(replace(healthy(), now_ms=NOW + 60_000))["engine"]
+    assert (found.verdict, found.seen) == ("ok", "generation 1 on h, heard 2 s ago")
 
 
 def test_a_check_that_breaks_says_so_and_the_others_go_on() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.test_settings_file import errors, findings, link
 
 from twinlog.model.exposure import link_exposure
 from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import Engine
+from twinlog.model.loss_range import LossRange, loss_range
 from twinlog.model.names import TopicPartition
 from twinlog.model.objectives import Objective, Objectives, kept
 from twinlog.model.selection import Patterns
@@ -72,7 +78,45 @@ def test_one_unknown_partition_leaves_the_age_of_the_link_unknown_and_the_known_
 def test_a_source_that_is_gone_leaves_the_last_known_loss_and_what_may_have_come_since() -> None:
     places = {TopicPartition("orders", 0): known(2, rate=50.0)}
     found = link_exposure(status(part("orders", None)), places, Objectives(), live=False).total
-    assert (found.records, found.maybe_more, found.known_at_ms, found.seconds) == (2, 200, NOW - 4000, 5.0)
+    # 50 records per second from the known end to the last copied record, three seconds later, and one look more.
+    assert (found.records, found.maybe_more, found.known_at_ms, found.seconds) == (2, 400, NOW - 4000, 5.0)
+
+
+@pytest.mark.proves("R7")
+def test_what_was_copied_beyond_the_known_end_is_not_lost_and_the_range_stands_still() -> None:
+    places = {TopicPartition("orders", 0): known(0, rate=50.0)}
+    ahead = part("orders", None, copied=480)  # 380 beyond the end that was known
+    before = link_exposure(replace(status(ahead), source_seen_ms=NOW - 4000), places, Objectives(), live=False)
+    assert (before.loss.at_least, before.loss.at_most) == (0, 20)
+    later = replace(status(ahead), source_seen_ms=NOW - 4000, now_ms=NOW + 600_000)
+    after = link_exposure(later, places, Objectives(), live=False)
+    assert after.loss == before.loss
+    assert after.total.covered_ms == before.total.covered_ms
+    assert (after.total.seconds or 0) > (before.total.seconds or 0)  # producers may still write: objectives see that
+
+
+@pytest.mark.proves("R7", "R14")
+def test_a_loss_is_a_range_with_its_times() -> None:
+    heard, copied = (int(time.mktime((2020, 1, 2, 14, 22, 48 + more, 0, 0, -1)) * 1000) for more in (0, 10))
+    assert LossRange(0, 412, heard, copied).says("east") == (
+        "at least 0, at most 412 records; east last heard 2020-01-02 14:22:48, last record copied 2020-01-02 14:22:58"
+    )
+    assert (
+        LossRange(None, None, None, copied).says("east").startswith("not known how many records; east last heard never")
+    )
+    assert LossRange(1, 1, heard, copied).says("east").startswith("1 record; ")
+
+
+@given(st.integers(0, 1000), st.integers(0, 2000), st.floats(0, 500), st.integers(0, 100_000))
+def test_the_least_is_never_more_than_the_most(end: int, reached: int, rate: float, sign: int) -> None:
+    place = TopicPartition("orders", 0)
+    found = loss_range({place: KnownEnd(end, 0, None, rate, -1, -1)}, {place: reached}, sign, None)
+    assert found.at_least is not None
+    assert found.at_most is not None
+    assert 0 <= found.at_least <= found.at_most
+    if reached >= end + rate * (sign / 1000 + 5) + 1:
+        assert found.at_most == 0
+    assert loss_range({}, {place: reached}, sign, None).at_most is None
 
 
 @pytest.mark.parametrize(

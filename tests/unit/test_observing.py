@@ -32,4 +32,4 @@ def test_a_source_that_is_silent_on_every_partition_is_gone(
         topic="orders", source_id="s", remote="east.orders", target_id="t", origins=[0, 0]
     )
     observer = Observer(PaperRooms().links()[0], lambda _: ends)
-    assert observer._judge(view).source_trouble == trouble
+    assert observer._judge(view, 0).source_trouble == trouble

@@ -206,7 +206,7 @@ def test_after_a_failover_it_is_told_that_new_records_exist_once_until_the_way_b
     there.status = dataclasses.replace(there.status, engine=engine)
     there.switches = Standing(StateEntry(pair="east<->west", generation=3, active="west"), None, ())
     assert [need.says for need in needs_of([there]).told] == [
-        "west takes writes, and nothing copies them: what is new there exists once"
+        "west is active and nothing copies it: new data on west has no copy anywhere"
     ]
     assert needs_of([there, back]).told == ()
     there.switches = Standing(StateEntry(pair="east<->west", generation=5, active="east"), None, ())

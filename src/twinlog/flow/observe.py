@@ -21,7 +21,7 @@ from twinlog.model.exposure import link_exposure
 from twinlog.model.health import LinkStatus, PartitionStatus
 from twinlog.model.ledger import FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.names import LinkName, TopicPartition
-from twinlog.model.source_ends import CHORE, known_ends
+from twinlog.model.source_ends import CHORE, known_ends, seen_at
 from twinlog.model.stage_times import Durations, LinkTimes, Stage, StageTimes, since
 from twinlog.model.switch import held_because, may_copy
 from twinlog.wire.connection import Cluster
@@ -38,6 +38,7 @@ class Observer:
     link: LinkSettings
     end_offsets: EndOffsets  # of the source, in the link's isolation: what may be copied now
     high_watermarks: EndOffsets | None = None  # of the source, open transactions included
+    reach: Callable[[], object] | None = None  # asks the source anything; raises ClusterError
     _view: LedgerView | None = None
     _switch: SwitchTopic | None = None
     _before: tuple[float, int, int] | None = None
@@ -48,10 +49,11 @@ class Observer:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|status")
         try:
             view = await self._read(target)
+            read_ms = int(time.time() * 1000)  # a source that is away takes long to say nothing: ages count from here
             held = await self._held(target, view)
         finally:
             await target.close()
-        status = await asyncio.to_thread(self._judge, view)
+        status = await asyncio.to_thread(self._judge, view, read_ms)
         if held is None or status.engine is None:
             return status
         return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
@@ -90,24 +92,26 @@ class Observer:
                 raise ClusterUnreachable(self.link.target, problem) from None
         return self._view
 
-    def _judge(self, view: LedgerView) -> LinkStatus:
+    def _judge(self, view: LedgerView, now_ms: int) -> LinkStatus:
         wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
-        trouble = None
+        trouble, unreachable = None, False
         ends: Mapping[TopicPartition, int | ClusterError] = {}
         highs: Mapping[TopicPartition, int | ClusterError] = {}
         try:
             # In this order: records that arrive between the two questions must not look like an open transaction.
             highs = self.high_watermarks(wanted) if self.high_watermarks and wanted else {}
             ends = self.end_offsets(wanted) if wanted else {}
-        except ClusterUnreachable as error:
-            trouble = str(error)
+            if not wanted and self.reach is not None:
+                self.reach()  # nothing to ask about; whether it lets us in is worth knowing
+        except ClusterError as error:
+            trouble, unreachable = str(error), isinstance(error, ClusterUnreachable)
         else:
             # librdkafka tells of a cluster that is gone once per partition; that is one cause, not hundreds.
             silent = [end for end in ends.values() if isinstance(end, ClusterUnreachable)]
             trouble = str(silent[0]) if silent and len(silent) == len(wanted) else None
+            unreachable = trouble is not None
         parts = tuple(self._partition(view, p, ends.get(p), highs.get(p)) for p in wanted)
         rates = self._rates(sum(p.records for p in parts), sum(p.bytes for p in parts))
-        now_ms = int(time.time() * 1000)
         behind = [p for p in parts if p.lag]
         oldest = min((p.newest_ms for p in behind if p.newest_ms > 0), default=-1)
         status = LinkStatus(
@@ -116,6 +120,8 @@ class Observer:
             partitions=parts,
             problems=tuple(t.problem for t in view.roster.values() if t.problem and self._counts(t.problem)),
             source_trouble=trouble,
+            source_unreachable=unreachable,
+            source_seen_ms=seen_at(view.memos.get(CHORE, {})),
             now_ms=now_ms,
             records_per_second=rates[0],
             bytes_per_second=rates[1],

@@ -4,8 +4,10 @@
     bytes     those records, by the mean size of what was copied before
     seconds   everything older than this is copied (see source_ends: no producer's clock is asked)
 
-While the source does not answer, records and bytes are the last known ones, `known_at_ms` says of when, `maybe_more`
-what may have come since, and the seconds grow. What nobody knows is None, never 0.
+While the source does not answer, records and bytes are the last known ones, `known_at_ms` says of when, and
+`maybe_more` what may have come since, until its last sign of life (model/loss_range). The seconds grow: producers may
+still write to a source that is only cut off. `covered_ms` does not move: everything written before it is copied. What
+nobody knows is None, never 0.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.loss_range import LossRange, last_copied, since_known
 from twinlog.model.names import TopicPartition
 from twinlog.model.objectives import Kept, Objectives, kept
 from twinlog.model.source_ends import KnownEnd
@@ -33,6 +36,7 @@ class PartitionExposure:
     seconds: float | None
     known_at_ms: int | None
     maybe_more: float
+    covered_ms: int | None
     time_to_loss_s: float | None  # None: nothing waits, or nothing is ever deleted
 
 
@@ -50,6 +54,7 @@ class TopicExposure:
     seconds: float | None
     known_at_ms: int | None
     maybe_more: int
+    covered_ms: int | None  # everything that the source held at this time is copied
     time_to_loss_s: float | None
     kept: Kept | None  # None: no objective was set
 
@@ -70,6 +75,16 @@ class LinkExposure:
     total: TopicExposure
     catch_up_s: float | None  # None: unknown, or never at the present pace
     falling_behind: bool  # more arrives than is copied
+    heard_ms: int | None = None  # when the engine last heard the source
+    copied_ms: int | None = None  # the time of the last record that was copied
+
+    @property
+    def loss(self) -> LossRange:
+        """What would be lost, as a range with its times."""
+        records = self.total.records if not self.total.unknown else None
+        return LossRange(
+            records, None if records is None else records + self.total.maybe_more, self.heard_ms, self.copied_ms
+        )
 
     @property
     def broken(self) -> tuple[TopicExposure, ...]:
@@ -82,10 +97,12 @@ def link_exposure(
 ) -> LinkExposure:
     """Judge one look at a link."""
     sizes = _sizes(status.partitions)
+    copied_ms = last_copied((part.newest_ms, part.at_ms) for part in status.partitions)
+    sign_ms = max((one for one in (status.source_seen_ms, copied_ms) if one is not None), default=None)
     by_topic: dict[str, list[PartitionExposure]] = {}
     for part in status.partitions:
         size = sizes.get(part.partition.topic, sizes.get(None))
-        one = partition_exposure(part, known.get(part.partition), status.now_ms, size)
+        one = partition_exposure(part, known.get(part.partition), status.now_ms, size, sign_ms)
         by_topic.setdefault(part.partition.topic, []).append(one)
     topics = []
     for name, parts in by_topic.items():
@@ -104,19 +121,37 @@ def link_exposure(
         catch_up = 0.0
     elif total.records and copying is not None and copying > arriving and live and not status.faults:
         catch_up = total.records / (copying - arriving)
-    return LinkExposure(status.link, live, status.now_ms, tuple(topics), total, catch_up, falling)
+    return LinkExposure(
+        status.link,
+        live,
+        status.now_ms,
+        tuple(topics),
+        total,
+        catch_up,
+        falling,
+        status.now_ms if live else status.source_seen_ms,
+        copied_ms,
+    )
 
 
 def partition_exposure(
-    part: PartitionStatus, known: KnownEnd | None, now_ms: int, record_bytes: float | None
+    part: PartitionStatus,
+    known: KnownEnd | None,
+    now_ms: int,
+    record_bytes: float | None,
+    sign_ms: int | None = None,
 ) -> PartitionExposure:
-    """Judge one partition from what the source says now, or else from what it said last."""
+    """Judge one partition from what the source says now, or else from what it said last.
+
+    `sign_ms` is the last sign of life of the source.
+    """
     if part.source_end is not None:
-        end, at, more = part.source_end, now_ms, 0.0
+        end, at, more = part.source_end, now_ms, 0
     elif known is not None:
-        end, at, more = known.end, known.at_ms, known.rate * max(0, now_ms - known.at_ms) / 1000
+        more = since_known(known, part.source_next, known.at_ms if sign_ms is None else sign_ms)
+        end, at = known.end, known.at_ms
     else:
-        return PartitionExposure(part.partition, None, None, None, None, 0.0, None)
+        return PartitionExposure(part.partition, None, None, None, None, 0.0, None, None)
     records = max(0, end - part.source_next)
     covered = _covered(part, known, at, records)
     return PartitionExposure(
@@ -126,6 +161,7 @@ def partition_exposure(
         seconds=None if covered is None else max(0.0, (now_ms - covered) / 1000),
         known_at_ms=at,
         maybe_more=more,
+        covered_ms=covered,
         time_to_loss_s=_time_to_loss(part, known, now_ms, records, record_bytes) if records else None,
     )
 
@@ -187,9 +223,14 @@ def _sum(name: str, objective: str, rpo_seconds: int | None, parts: list[Partiti
         seconds=seconds,
         known_at_ms=min((part.known_at_ms for part in told if part.known_at_ms is not None), default=None),
         maybe_more=round(sum(part.maybe_more for part in told)),
+        covered_ms=None if any(part.covered_ms is None for part in parts) else _oldest(parts),
         time_to_loss_s=min(_numbers(part.time_to_loss_s for part in parts), default=None),
         kept=kept(seconds, rpo_seconds),
     )
+
+
+def _oldest(parts: list[PartitionExposure]) -> int | None:
+    return min((part.covered_ms for part in parts if part.covered_ms is not None), default=None)
 
 
 def _numbers(values: Iterable[float | None]) -> Iterator[float]:

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from twinlog.model.exposure import LinkExposure
 
 LinkState: TypeAlias = Literal[
-    "RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SWITCHED", "STOPPED", "UNKNOWN"
+    "RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN", "SWITCHED", "STOPPED", "UNKNOWN"
 ]
 ENGINE_SILENT_MS: Final = 20_000
 """An engine speaks every 5 s; after four silences it is taken for dead."""
+SOURCE_SILENT_MS: Final = 10_000
+"""An engine hears its source every few seconds. One that it heard later than this is only cut off from us."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,10 @@ class LinkStatus:
     engine: Engine | None
     partitions: tuple[PartitionStatus, ...]
     problems: tuple[FaultEntry, ...] = ()  # of whole topics
-    source_trouble: str | None = None
-    now_ms: int = 0
+    source_trouble: str | None = None  # what this look met
+    source_unreachable: bool = False  # … and it was that nobody answered
+    source_seen_ms: int | None = None  # when the engine last heard the source
+    now_ms: int = 0  # when the ledger was read: what it says is as old as this, however long the source was asked
     records_per_second: float | None = None
     bytes_per_second: float | None = None
     lag_seconds: float | None = None
@@ -98,6 +102,8 @@ def judge(status: LinkStatus) -> LinkState:
         return "SWITCHED"  # the other side is active: standing still is what this link should do
     if silent_seconds(status) is not None:
         return "STALLED"
+    if source_down_since(status) is not None:
+        return "SOURCE_DOWN"
     faulted = sum(1 for p in status.partitions if p.fault is not None)
     if faulted or status.problems:
         return "FAULTED" if faulted == len(status.partitions) and not _moving(status) else "DEGRADED"
@@ -115,6 +121,14 @@ def silent_seconds(status: LinkStatus) -> float | None:
     if engine is None or engine.phase in {"stopped", "switched"} or status.now_ms - engine.at_ms <= ENGINE_SILENT_MS:
         return None
     return (status.now_ms - engine.at_ms) / 1000
+
+
+def source_down_since(status: LinkStatus) -> int | None:
+    """When the source was last heard, if neither this look nor the engine reaches it; 0: it never was."""
+    if not status.source_unreachable:
+        return None
+    seen = status.source_seen_ms or 0
+    return seen if status.now_ms - seen > SOURCE_SILENT_MS else None
 
 
 def _moving(status: LinkStatus) -> bool:

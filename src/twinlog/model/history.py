@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from twinlog.model.health import LinkState, LinkStatus
 from twinlog.model.ledger import ChoreNote, FaultEntry
+from twinlog.model.loss_range import clock
 from twinlog.model.stage_times import Durations
 
 Level: TypeAlias = Literal["good", "info", "warning", "bad"]
@@ -19,7 +20,7 @@ Kind: TypeAlias = Literal["state", "fault", "engine", "chore", "source", "switch
 SAMPLES: Final = 1800
 """How many samples are kept: an hour, when a look is taken every two seconds."""
 EVENTS: Final = 5000
-_BAD_STATES: Final = frozenset({"DEGRADED", "FAULTED", "STALLED", "UNKNOWN"})
+_BAD_STATES: Final = frozenset({"DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN", "UNKNOWN"})
 _CANARY: Final = "canary_ms"
 
 
@@ -120,10 +121,12 @@ def events_between(before: LinkStatus | None, after: LinkStatus) -> Iterator[Eve
     if engine is not None and before is not None and engine.generation != generation:
         yield event("engine", "info", after.link, f"an engine on {engine.host} (process {engine.pid}) took over")
     trouble = before.source_trouble if before is not None else None
+    source = after.link.partition("->")[0]
     if after.source_trouble and not trouble:
-        yield event("source", "bad", after.link, after.source_trouble)
+        heard = f"; the engine last heard it at {clock(after.source_seen_ms)}" if after.source_seen_ms else ""
+        yield event("source", "bad", after.link, f"{source} does not answer: {after.source_trouble}{heard}")
     elif trouble and not after.source_trouble:
-        yield event("source", "good", after.link, "the source answers again", ended=True)
+        yield event("source", "good", after.link, f"{source} answers again", ended=True)
     now, then = _faults(after), _faults(before) if before is not None else {}
     for thing in sorted(now.keys() - then.keys()):
         yield event("fault", "bad", thing[0], now[thing].says, now[thing].remedy)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from twinlog.model.loss_range import LossRange
 from twinlog.model.names import LinkName
 from twinlog.model.switch import Command, StateEntry, Switch
 
@@ -44,6 +45,7 @@ class Facts:
     lag_bytes: int | None = None
     lag_seconds: float | None = None
     known_at_ms: int | None = None  # when the source was last heard of
+    loss: LossRange | None = None  # of an unplanned failover
     faults: tuple[str, ...] = ()
     dead_copies: tuple[str, ...] = ()  # on the target: deleted, or without a leader; one sentence each
     topics: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ class AtRisk:
     groups: int
     known_at_ms: int | None = None
     sentences: tuple[str, ...] = ()
+    at_most: int | None = None  # records, with those that may have come since the source was last heard of
 
 
 @dataclass(frozen=True)
@@ -200,10 +203,18 @@ def at_risk_of(facts: Facts) -> AtRisk:
         return AtRisk(0, 0, 0.0, facts.groups, sentences=("Nothing is lost: every record is copied first.",))
     if facts.lag_records is None:
         told = "How much was not copied is not known: the source was never heard of."
+    elif facts.loss is not None:
+        told = f"lost: {facts.loss.says(facts.link.source)}; what is written to {facts.link.source} since is not known"
     else:
         told = f"{facts.lag_records:,} records were not copied when the source was last heard of"
     return AtRisk(
-        facts.lag_records, facts.lag_bytes, facts.lag_seconds, facts.groups, facts.known_at_ms, sentences=(told,)
+        facts.lag_records,
+        facts.lag_bytes,
+        facts.lag_seconds,
+        facts.groups,
+        facts.known_at_ms,
+        sentences=(told,),
+        at_most=facts.loss.at_most if facts.loss else None,
     )
 
 

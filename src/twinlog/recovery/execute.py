@@ -17,7 +17,7 @@ from typing import Any, Final
 from twinlog.errors import ClusterError, RedirectFailed, SwitchRefused, SwitchStopped, SwitchTakenOver, TwinlogError
 from twinlog.model.switch import Command, Copying, End, Switch
 from twinlog.recovery.context import StepResult, SwitchContext
-from twinlog.recovery.report import Report, report_of, write_report
+from twinlog.recovery.report import Report, report_of, reports_of, write_report
 from twinlog.recovery.steps import copy_back, directions, engines, fence, loss, positions, positions_back
 from twinlog.recovery.steps.redirect import redirect
 from twinlog.recovery.steps.release import release
@@ -112,9 +112,11 @@ async def _run(ctx: SwitchContext, hook: Hook) -> Report:
         says=f"{ctx.journal.state.active if ctx.journal.state else ctx.link.source} is active",
     )
     await ctx.journal.end(end)
-    report = report_of(ctx.journal.switch)
-    write_report(report, ctx.folder)
-    return report
+    # A failback counted what the failover before it really lost: its report is written again with that.
+    for report in reports_of(ctx.journal.log.ended):
+        if report.switch == ctx.journal.switch_id or report.found.get("switch") == ctx.journal.switch_id:
+            write_report(report, ctx.folder)
+    return report_of(ctx.journal.switch)
 
 
 async def _attempt(ctx: SwitchContext, step: str, began: float) -> StepResult:

@@ -22,7 +22,7 @@ from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.fencing import choose_means
 from twinlog.recovery.standstill import alive
 from twinlog.recovery.steps.fence import target_topics
-from twinlog.recovery.steps.loss import remembered_ends
+from twinlog.recovery.steps.loss import loss_of, remembered_ends
 from twinlog.sync.acls import CHORE as ACLS
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.internal_topics import InternalLog
@@ -152,6 +152,7 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
     oldest = [one for one in covered if one is not None]
     return replace(
         facts,
+        loss=loss_of(view, ctx.link.naming) if facts.source_trouble is not None else None,
         lag_records=sum(behind.values()),
         lag_bytes=_bytes_of(behind, sizes),
         # What was written since the source was last heard of is at risk as well, whatever it was.

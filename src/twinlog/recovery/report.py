@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from twinlog.model.loss_range import LossRange, count
 from twinlog.model.names import LinkName
 from twinlog.model.switch import Switch
 
@@ -32,14 +33,18 @@ class Report:
     steps: tuple[Mapping[str, Any], ...]
     lost: Mapping[str, Any]
     tail: Mapping[str, Any]
+    found: Mapping[str, Any] = field(default_factory=dict)  # of a failover: what the failback found to be lost
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain values."""
         return {name: value if not isinstance(value, tuple) else list(value) for name, value in vars(self).items()}
 
 
-def report_of(switch: Switch) -> Report:
-    """Read the journal of one switch. Who is active is told as of its end, whatever was decided later."""
+def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
+    """Read the journal of one switch. Who is active is told as of its end, whatever was decided later.
+
+    `found` is what a later failback counted: the true loss of this failover.
+    """
     state = switch.state
     steps = tuple(
         {
@@ -70,7 +75,20 @@ def report_of(switch: Switch) -> Report:
         steps=steps,
         lost=dict(switch.facts("loss")),
         tail=dict(switch.facts("tail")),
+        found=dict(found or {}),
     )
+
+
+def reports_of(switches: Sequence[Switch]) -> list[Report]:
+    """Of all switches in their order; a failover is corrected by the first failback that counted what was left."""
+    found: list[Report] = []
+    for number, one in enumerate(switches):
+        later = next((other for other in switches[number + 1 :] if "records" in other.facts("tail")), None)
+        true = None
+        if later is not None and "loss" in one.steps:
+            true = {"records": int(later.facts("tail")["records"]), "switch": later.id}
+        found.append(report_of(one, true))
+    return found
 
 
 def write_report(report: Report, folder: Path) -> tuple[Path, Path]:
@@ -95,8 +113,9 @@ def _lines(report: Report) -> Iterator[str]:
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
     yield f"- recovery time (claim to redirected clients): **{rto}**"
     if report.lost:
-        records = report.lost.get("records")
-        yield f"- not copied: **{'unknown' if records is None else records}** records"
+        yield f"- not copied: **{_loss(report)}**"
+    if report.found:
+        yield f"- found after the failback {report.found['switch']}: **{count(report.found['records'])}** were lost"
     if report.tail:
         yield f"- divergent tail: **{report.tail.get('records', 0)}** records, {report.tail.get('file', 'no file')}"
     yield ""
@@ -117,6 +136,13 @@ def _lines(report: Report) -> Iterator[str]:
             yield f"## {title}"
             yield ""
             yield from (f"- {name}: {json.dumps(row)}" for name, row in rows.items())
+
+
+def _loss(report: Report) -> str:
+    """The range with its times; a journal of an older version has no upper end."""
+    facts = report.lost
+    found = LossRange(facts.get("records"), facts.get("at_most"), facts.get("known_at_ms"), facts.get("copied_ms"))
+    return found.says(LinkName.parse(report.link).source)
 
 
 def _clock(at_ms: int) -> str:

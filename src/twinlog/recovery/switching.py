@@ -20,7 +20,7 @@ from twinlog.recovery import execute
 from twinlog.recovery.context import Copier, SwitchContext
 from twinlog.recovery.execute import Hook
 from twinlog.recovery.observe import observe
-from twinlog.recovery.report import Report, report_of
+from twinlog.recovery.report import Report, reports_of
 
 T = TypeVar("T")
 
@@ -125,5 +125,4 @@ class Switching:
 
 def reports(standing: Standing) -> list[Report]:
     """All switches, the open one last."""
-    found = [*standing.ended, *([standing.open] if standing.open else [])]
-    return [report_of(one) for one in found]
+    return reports_of([*standing.ended, *([standing.open] if standing.open else [])])

@@ -39,6 +39,7 @@ def observer(link: LinkSettings) -> Observer:
         link,
         lambda wanted: admin.fetch_end_offsets(wanted, committed=committed),
         admin.fetch_end_offsets if committed else None,
+        admin.fetch_cluster_id,
     )
 
 

@@ -15,12 +15,13 @@ _OLD_DRILL_DAYS: Final = 92
 
 
 def _engine(facts: Facts) -> Answer:
-    engine = known(facts.status).engine
+    status = known(facts.status)
+    engine = status.engine
     if engine is None:
         return fail("no engine has ever run this link", _RUN)
     if engine.phase == "stopped":
         return fail(f"the engine on {engine.host} was stopped", _RUN)
-    silent = facts.now_ms - engine.at_ms
+    silent = status.now_ms - engine.at_ms  # at the moment of reading: asking a source that is away takes long
     if silent > ENGINE_SILENT_MS:
         return fail(f"the engine on {engine.host} (pid {engine.pid}) is silent for {silent / 1000:,.0f} s", _RUN)
     return ok(f"generation {engine.generation} on {engine.host}, heard {silent / 1000:.0f} s ago")

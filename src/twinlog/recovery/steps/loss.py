@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.loss_range import LossRange, last_copied, loss_range
 from twinlog.model.names import TopicPartition
+from twinlog.model.naming import ReplicationNaming
 from twinlog.model.source_ends import CHORE, known_ends, seen_at
 from twinlog.recovery.context import StepResult, SwitchContext
 
@@ -37,11 +39,31 @@ async def loss(ctx: SwitchContext) -> StepResult:
         if end > first:
             lost[str(partition)] = [first, end]
     total = sum(end - first for first, end in lost.values())
-    when = time.strftime("%H:%M:%S", time.localtime(at_ms / 1000))
+    found = LossRange(total, total, at_ms, loss_of(view, ctx.link.naming).copied_ms)
+    if at_ms == remembered_ends(view)[1]:
+        found = loss_of(view, ctx.link.naming, unnoted)
     named = "; ".join(f"{name}: offsets {first}..{end - 1}" for name, (first, end) in list(lost.items())[:_NAMED])
-    known = f"known at {when}; what was written there later is not known"
-    says = f"{total:,} records are on {ctx.link.source} only ({named}), {known}" if lost else f"nothing, {known}"
-    return StepResult(says, {"records": total, "known_at_ms": at_ms, "lost": lost})
+    later = f"What was written to {ctx.link.source} later is not known"
+    says = f"{found.says(ctx.link.source)}. {later}" + (f". Known to be lost: {named}" if lost else "")
+    facts = {"records": total, "at_most": found.at_most, "known_at_ms": at_ms, "copied_ms": found.copied_ms}
+    return StepResult(says, {**facts, "lost": lost})
+
+
+def loss_of(
+    view: LedgerView, naming: ReplicationNaming, unnoted: Mapping[TopicPartition, int] | None = None
+) -> LossRange:
+    """The range of what is lost with a source that does not answer; `unnoted` was copied and not yet in the ledger."""
+    mine = {name: topic for name, topic in view.roster.items() if not naming.is_heartbeats(name)}
+    states = {p: s for p, s in view.states.items() if p.topic in mine and s.incarnation == mine[p.topic].incarnation}
+    positions = {
+        place: (states[place].source_next if place in states else origin) + (unnoted or {}).get(place, 0)
+        for name, topic in mine.items()
+        for number, origin in enumerate(topic.origins)
+        for place in [TopicPartition(name, number)]
+    }
+    memos = view.memos.get(CHORE, {})
+    known = known_ends(memos, positions, {name: topic.source_id for name, topic in mine.items()})
+    return loss_range(known, positions, seen_at(memos), last_copied((s.newest_ms, s.at_ms) for s in states.values()))
 
 
 async def _ends(ctx: SwitchContext, view: LedgerView) -> tuple[dict[TopicPartition, int], int | None]:

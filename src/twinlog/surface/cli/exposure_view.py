@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from twinlog.model.loss_range import clock
 from twinlog.surface.cli.words import duration, number, size
 
 if TYPE_CHECKING:
@@ -25,16 +25,22 @@ def headline(exposure: LinkExposure) -> Text:
     line = Text(f"{exposure.link}: if the source vanished now, ", "bold")
     if total.records is None:
         return line.append("nobody knows what would be lost: its ends were never seen.", "red")
-    at_least = "at least " if total.unknown or not exposure.live else "at most "
+    if not exposure.live:
+        # It has vanished, or is cut off: a range, and times that do not move any more.
+        line = Text(f"{exposure.link}: ", "bold").append(f"lost with {_source(exposure)}: ", "bold")
+        line.append(exposure.loss.says(_source(exposure)), "red")
+        if total.covered_ms is not None:
+            line.append(f". Everything written before {clock(total.covered_ms)} is copied")
+        return line.append(f". What is written to {_source(exposure)} since is not known.")
+    at_least = "at least " if total.unknown else "at most "
     records = f"{number(total.records)} record{'' if total.records == 1 else 's'}"
     line.append(f"{at_least}{records} ({size(total.bytes)}) would be lost", "red")
     line.append(f"; everything older than {duration(total.seconds)} is copied")
-    if not exposure.live and total.known_at_ms is not None:
-        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(total.known_at_ms / 1000))
-        line.append(f". The source does not answer; this was known at {at}")
-        if total.maybe_more:
-            line.append(f", and some {number(total.maybe_more)} records may have come since")
     return line.append(".")
+
+
+def _source(exposure: LinkExposure) -> str:
+    return exposure.link.partition("->")[0]
 
 
 def exposure_json(exposure: LinkExposure, topics: list[TopicExposure], objectives: Objectives) -> dict[str, Any]:
@@ -44,6 +50,7 @@ def exposure_json(exposure: LinkExposure, topics: list[TopicExposure], objective
         "source_answers": exposure.live,
         "now_ms": exposure.now_ms,
         "total": topic_json(exposure.total),
+        "loss": vars(exposure.loss),
         "catch_up_seconds": exposure.catch_up_s,
         "falling_behind": exposure.falling_behind,
         "objectives": [

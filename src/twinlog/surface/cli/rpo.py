@@ -86,6 +86,13 @@ async def _look(eyes: Any) -> LinkExposure:
     return exposure
 
 
+def _records(topic: TopicExposure) -> str:
+    """A number, or a range while the source does not answer."""
+    if topic.records is None or not topic.maybe_more:
+        return number(topic.records)
+    return f"{number(topic.records)}..{number(topic.records + topic.maybe_more)}"
+
+
 def _print(exposure: LinkExposure, topics: list[TopicExposure], output: Output) -> None:
     console = screen(output)
     console.print(headline(exposure), soft_wrap=True)
@@ -100,7 +107,7 @@ def _print(exposure: LinkExposure, topics: list[TopicExposure], output: Output) 
         promised = "" if topic.rpo_seconds is None else f"{topic.objective}: {topic.rpo_seconds} s"
         table.add_row(
             topic.topic,
-            number(topic.records) + ("" if not topic.maybe_more else f" + ~{number(topic.maybe_more)}"),
+            _records(topic),
             size(topic.bytes),
             duration(topic.seconds),
             duration(topic.time_to_loss_s, unknown="-"),

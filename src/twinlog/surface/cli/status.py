@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -13,6 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import ClusterError
+from twinlog.model.health import silent_seconds, source_down_since
+from twinlog.model.loss_range import clock
 from twinlog.model.stage_times import figures
 from twinlog.surface.cli.exposure_view import headline, topic_json
 from twinlog.surface.cli.options import Clusters, ConfigFile
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from twinlog.config.settings import LinkSettings
     from twinlog.model.health import LinkStatus
 
-COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow", "DEGRADED": "red", "FAULTED": "red", "STALLED": "red"}
+COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow"} | dict.fromkeys(
+    ("DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN"), "red"
+)
 BETWEEN_LOOKS_S = 1.2
 _WIDE: Final = 100
 """Columns of a terminal that hold most columns of the table."""
@@ -96,6 +100,8 @@ def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[st
         "state": found.state,
         "engine": engine.model_dump(exclude_none=True) if engine else None,
         "trouble": found.source_trouble or (engine.trouble if engine else None),
+        "source_down_since_ms": source_down_since(found),
+        "loss": None if found.exposure is None else vars(found.exposure.loss),
         "lag_records": found.lag,
         "lag_seconds": found.lag_seconds,
         "at_risk": None if found.exposure is None else topic_json(found.exposure.total),
@@ -126,6 +132,16 @@ def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[st
     }
 
 
+def _at_risk(status_: LinkStatus) -> str:
+    """How old what is not copied is. Of a source that is away: at its last sign of life, which does not move."""
+    exposure = status_.exposure
+    if exposure is None or exposure.live:
+        return duration(None if exposure is None else exposure.total.seconds)
+    sign = max(exposure.heard_ms or 0, exposure.copied_ms or 0)
+    covered = exposure.total.covered_ms
+    return duration(None if covered is None or not sign else max(0.0, (sign - covered) / 1000))
+
+
 def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
     """One row per link. A narrow terminal gets fewer columns, not shorter numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -144,7 +160,7 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
             Text(status_.state, COLOURS.get(status_.state, "dim")),
             number(status_.lag),
             number(status_.lag_seconds, " s"),
-            duration(status_.exposure.total.seconds if status_.exposure else None),
+            _at_risk(status_),
             number(status_.records_per_second),
             Text(str(len(status_.faults)), "red" if status_.faults else ""),
             number(None if status_.bytes_per_second is None else status_.bytes_per_second / 1e6),
@@ -189,24 +205,44 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
             console.print(Text(f"  and {chore.found - len(chore.findings):,} more", "yellow"))
 
 
+def _seen_now(link: LinkSettings, status_: LinkStatus) -> Iterator[str]:
+    """What this command met itself."""
+    since = source_down_since(status_)
+    if since is not None:
+        heard = f"the engine last heard it at {clock(since)}" if since else "no engine has ever heard it"
+        yield f"SOURCE_DOWN: {link.source} does not answer; {heard}"
+    if status_.source_trouble:
+        yield f"seen now: {status_.source_trouble}"
+        if since is None and status_.source_seen_ms is not None:
+            yield f"only from here: the engine heard {link.source} at {clock(status_.source_seen_ms)}"
+    silent, engine = silent_seconds(status_), status_.engine
+    if engine is None:
+        yield "no engine has run this link yet. Start it with `twinlog run`."
+    elif silent is not None:
+        yield f"the engine on {engine.host} (pid {engine.pid}) is silent for {duration(silent)}."
+
+
+def _said_before(status_: LinkStatus) -> Iterator[str]:
+    """What its engine said, and when."""
+    engine = status_.engine
+    if engine is None:
+        return
+    if engine.took_from and status_.state != "SWITCHED":
+        ended = "; it has stopped since" if engine.phase == "stopped" else ""
+        here = f"the engine on {engine.host} (pid {engine.pid})"
+        yield f"{here} took this link from {engine.took_from} at {clock(engine.since_ms)}{ended}."
+    if engine.trouble:
+        yield f"the engine said at {clock(engine.at_ms)}: {engine.trouble}"
+
+
 def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | ClusterError, partitions: bool) -> None:
     if isinstance(status_, ClusterError):
         console.print(Text(link.name, "red").append(f" {status_}\n  try: {status_.way_out()}", ""), soft_wrap=True)
         return
-    engine = status_.engine
-    if engine is None:
-        console.print(f"{link.name}: no engine has ever run this link. Start it with `twinlog run`.", soft_wrap=True)
-    elif status_.state == "STALLED" and not status_.source_trouble and not engine.trouble:
-        silent = (time.time() * 1000 - engine.at_ms) / 1000
-        told = f"{link.name}: the engine on {engine.host} (pid {engine.pid}) is silent for {silent:.0f} s."
-        console.print(Text(told), soft_wrap=True)
-    if engine is not None and engine.took_from and status_.state != "SWITCHED":
-        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.since_ms / 1000))
-        ended = "; it has stopped since" if engine.phase == "stopped" else ""
-        told = f"{link.name}: the engine on {engine.host} (pid {engine.pid}) took this link from {engine.took_from} at"
-        console.print(Text(f"{told} {since}{ended}.", "yellow"), soft_wrap=True)
-    for trouble in filter(None, (status_.source_trouble, engine.trouble if engine else None)):
-        console.print(Text(f"{link.name}: ").append(trouble, "red"), soft_wrap=True)
+    for line in _seen_now(link, status_):
+        console.print(Text(f"{link.name}: ").append(line, "red"), soft_wrap=True)
+    for line in _said_before(status_):
+        console.print(Text(f"{link.name}: ").append(line, "yellow"), soft_wrap=True)
     for fault in status_.faults:
         console.print(Text(f"{fault.code}  {fault.says}", "red"), soft_wrap=True)
         console.print(Text(f"  try: {fault.remedy}"), soft_wrap=True)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from twinlog.flow.lookout import Sight
-from twinlog.model.health import LinkStatus, silent_seconds
+from twinlog.model.health import LinkStatus, silent_seconds, source_down_since
+from twinlog.model.loss_range import clock
 from twinlog.surface.cli.words import duration
 from twinlog.surface.page.words import tone
 from twinlog.surface.rest.v1.answers import faults_of, state_of
@@ -82,7 +83,9 @@ def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
         says = f"its engine on {engine.host} (process {engine.pid}) has been silent for {duration(silent)}"
         yield Need(name, says, "Is the service that runs it alive? `twinlog run` starts it; another one takes over.")
     trouble = status.source_trouble or (engine.trouble if engine else None)
-    if trouble:
+    if (since := source_down_since(status)) is not None:
+        yield _down(sight, status, since)
+    elif trouble:
         yield _away(sight, trouble) if sight.link.source in _AWAY.findall(trouble) else Need(name, trouble)
     faults = faults_of(status)
     for fault in faults[:_FAULTS_TOLD]:
@@ -112,11 +115,28 @@ def _stopped(status: LinkStatus) -> str:
     return f"nothing is copied: the engine on {engine.host} (process {engine.pid}) was stopped at {at}{took}"
 
 
+def _down(sight: Sight, status: LinkStatus, since_ms: int) -> Need:
+    """The source does not answer, neither here nor to the engine: since when, and what is lost with it."""
+    source, target = sight.link.source, sight.link.target
+    heard = f"last heard {clock(since_ms)}" if since_ms else "never heard"
+    loss = f" Lost with it: {status.exposure.loss.says(source)}." if status.exposure is not None else ""
+    way = f'Copying continues by itself when it answers. If {source} is lost: Switch, then "Move to {target} now".'
+    return Need(sight.link.name, f"SOURCE_DOWN: {source} does not answer, {heard}.{loss}", way, "/switch")
+
+
 def _away(sight: Sight, trouble: str) -> Need:
     """The source does not answer: whoever is woken by it wants to know whether to switch."""
     source, target = sight.link.source, sight.link.target
     way = f'Copying goes on by itself when it answers. If {source} is lost: Switch, then "Move to {target} now".'
     return Need(sight.link.name, trouble, way, "/switch")
+
+
+def without_copy(sights: Iterable[Sight]) -> list[str]:
+    """The clusters that are active after a switch and whose new records nothing copies."""
+    sights = list(sights)
+    moving = {sight.link.name for sight in sights if state_of(sight) in {"RUNNING", "CATCHING_UP", "DEGRADED"}}
+    lone = [s.link.target for s in sights if state_of(s) == "SWITCHED" and any(_one_copy(s, moving))]
+    return sorted(set(lone))
 
 
 def _one_copy(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
@@ -125,7 +145,7 @@ def _one_copy(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
     state = sight.switches.state if sight.switches else None
     if state is None or state.active != target or f"{target}->{source}" in moving:
         return
-    says = f"{target} takes writes, and nothing copies them: what is new there exists once"
+    says = f"{target} is active and nothing copies it: new data on {target} has no copy anywhere"
     yield Need(
         sight.link.name, says, f'When {source} is well again: Switch, then "Back to {source}".', "/switch", "warn"
     )

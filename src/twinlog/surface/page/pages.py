@@ -6,7 +6,6 @@ What a page does (begin a switch, a verification) it does through /v1, as any ot
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -16,7 +15,7 @@ from fastapi.staticfiles import StaticFiles
 
 from twinlog.doctor.answers import WORST_FIRST
 from twinlog.recovery.switching import reports
-from twinlog.surface.page.needs import needs_of
+from twinlog.surface.page.needs import needs_of, without_copy
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
 from twinlog.surface.rest.desk import Desk
@@ -66,14 +65,21 @@ def _overview(desk: Desk) -> dict[str, Any]:
     copying = [link for link in links if link.state != "SWITCHED"]
     known = [link.rpo.seconds for link in copying if link.rpo is not None and link.rpo.seconds is not None]
     lags = [link.lag_records for link in copying if link.lag_records is not None]
-    states = Counter("good" if link.state in {"RUNNING", "CATCHING_UP", "SWITCHED"} else "bad" for link in links)
+    unprotected = without_copy(sights)
+    healthy = [
+        link
+        for link in links
+        if link.state in {"RUNNING", "CATCHING_UP"} or (link.state == "SWITCHED" and link.target not in unprotected)
+    ]
     return {
         "links": links,
         "needs": needs_of(sights),
         "picture": picture_of((link.link, link.source, link.target) for link in links),
         "by_name": {link.link: link for link in links},
         "active": {link.active for link in links if link.active},
-        "healthy": states["good"],
+        "down": sorted({link.source for link in links if link.state == "SOURCE_DOWN"}),
+        "unprotected": unprotected,
+        "healthy": len(healthy),
         "copying": len(copying),
         "worst_rpo": max(known) if len(known) == len(copying) and known else None,
         "kept": list({link.rpo.kept for link in copying if link.rpo is not None}),

@@ -38,7 +38,10 @@ from twinlog.surface.rest.v1.answers import state_of, topics_of
 
 router = APIRouter(tags=["metrics"])
 
-STATES: Final = ("RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SWITCHED", "STOPPED", "UNKNOWN")
+STATES: Final = (
+    *("RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN"),
+    *("SWITCHED", "STOPPED", "UNKNOWN"),
+)
 MOST_TOPICS: Final = 2000
 """Series per family and link; what is more goes into one named `(others)`."""
 

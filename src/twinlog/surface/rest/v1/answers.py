@@ -11,7 +11,7 @@ from twinlog.flow.lookout import Sight
 from twinlog.model.event_log import event_id
 from twinlog.model.exposure import TopicExposure
 from twinlog.model.group_positions import Standing
-from twinlog.model.health import LinkStatus, PartitionStatus, silent_seconds
+from twinlog.model.health import LinkStatus, PartitionStatus, silent_seconds, source_down_since
 from twinlog.model.history import Band, Event, Sample
 from twinlog.model.movement import Movement, worst
 from twinlog.model.stage_times import figures
@@ -43,6 +43,7 @@ class AtRisk(BaseModel):
     objective: str
     objective_seconds: int | None
     kept: str | None
+    covered_ms: int | None = Field(None, description="Everything that the source held at this time is copied.")
 
 
 class LinkSummary(BaseModel):
@@ -55,6 +56,8 @@ class LinkSummary(BaseModel):
     trouble: str | None
     remedy: str
     reason: str = Field(description="Why it is not well, in one sentence; empty when it is.")
+    source_down_since_ms: int | None = Field(None, description="When the source was last heard, while it is down.")
+    loss: str | None = Field(None, description="While the source does not answer: what is lost, a range with times.")
     looked_ms: int
     lag_records: int | None
     lag_seconds: float | None
@@ -262,6 +265,8 @@ def _summary(sight: Sight) -> dict[str, Any]:
         "trouble": trouble,
         "reason": trouble or (_reason(status) if status else "not looked at yet"),
         "remedy": sight.remedy or ("" if trouble or status is None else _remedy(status)),
+        "source_down_since_ms": source_down_since(status) if status else None,
+        "loss": _loss(status, link.source),
         "looked_ms": sight.looked_ms,
         "lag_records": status.lag if status else None,
         "lag_seconds": status.lag_seconds if status else None,
@@ -281,6 +286,11 @@ def _summary(sight: Sight) -> dict[str, Any]:
         "active": decided.active if decided else link.source if sight.switches else None,
         "switch_open": bool(sight.switches and sight.switches.open),
     }
+
+
+def _loss(status: LinkStatus | None, source: str) -> str | None:
+    exposure = status.exposure if status else None
+    return None if exposure is None or exposure.live else exposure.loss.says(source)
 
 
 def _reason(status: LinkStatus) -> str:
@@ -326,6 +336,7 @@ def at_risk(total: TopicExposure) -> AtRisk:
         seconds=total.seconds,
         known_at_ms=total.known_at_ms,
         maybe_more=total.maybe_more,
+        covered_ms=total.covered_ms,
         time_to_loss_seconds=total.time_to_loss_s,
         objective=total.objective,
         objective_seconds=total.rpo_seconds,
