@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from twinlog.model.health import LinkState, LinkStatus
 from twinlog.model.ledger import ChoreNote, FaultEntry
-from twinlog.model.loss_range import clock
+from twinlog.model.moments import clock
 from twinlog.model.stage_times import Durations
 
 Level: TypeAlias = Literal["good", "info", "warning", "bad"]

@@ -13,11 +13,11 @@ that was copied. What producers write to a source that is only cut off comes on 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from twinlog.model.moments import clock
 from twinlog.model.names import TopicPartition
 from twinlog.model.source_ends import KnownEnd
 
@@ -47,15 +47,6 @@ class LossRange:
 def count(records: int) -> str:
     """A number of records."""
     return f"{records:,} record{'' if records == 1 else 's'}"
-
-
-def clock(at_ms: int | None) -> str:
-    """A time of today, with its day when it is another one."""
-    if at_ms is None:
-        return "never"
-    then, now = time.localtime(at_ms / 1000), time.localtime()
-    same = (then.tm_year, then.tm_yday) == (now.tm_year, now.tm_yday)
-    return time.strftime("%H:%M:%S" if same else "%Y-%m-%d %H:%M:%S", then)
 
 
 def last_copied(times: Iterable[tuple[int, int]]) -> int | None:

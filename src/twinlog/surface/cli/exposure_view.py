@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from twinlog.model.loss_range import clock
+from twinlog.model.moments import clock
 from twinlog.surface.cli.words import duration, number, size
 
 if TYPE_CHECKING:

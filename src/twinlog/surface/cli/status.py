@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import ClusterError
-from twinlog.model.health import silent_seconds, source_down_since
-from twinlog.model.loss_range import clock
+from twinlog.model.moments import clock
 from twinlog.model.stage_times import figures
 from twinlog.surface.cli.exposure_view import headline, topic_json
 from twinlog.surface.cli.options import Clusters, ConfigFile
@@ -94,6 +93,8 @@ def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[st
     """All that is known of a link, for programs."""
     if isinstance(found, ClusterError):
         return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.way_out()}
+    from twinlog.model.health import source_down_since
+
     engine = found.engine
     return {
         "link": found.link,
@@ -207,6 +208,8 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
 
 def _seen_now(link: LinkSettings, status_: LinkStatus) -> Iterator[str]:
     """What this command met itself."""
+    from twinlog.model.health import silent_seconds, source_down_since
+
     since = source_down_since(status_)
     if since is not None:
         heard = f"the engine last heard it at {clock(since)}" if since else "no engine has ever heard it"

@@ -10,7 +10,7 @@ from typing import Final
 
 from twinlog.flow.lookout import Sight
 from twinlog.model.health import LinkStatus, silent_seconds, source_down_since
-from twinlog.model.loss_range import clock
+from twinlog.model.moments import clock
 from twinlog.surface.cli.words import duration
 from twinlog.surface.page.words import tone
 from twinlog.surface.rest.v1.answers import faults_of, state_of
