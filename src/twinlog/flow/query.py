@@ -53,6 +53,12 @@ FLOWING: Final[dict[str, str]] = {
     "spark.sql.ui.retainedExecutions": "10",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
 }
+GUARDED: Final[dict[str, str]] = {
+    # Spark's ports (driver, block manager) read Java objects from whoever connects, also from other users of this
+    # machine. With these two they talk only to who knows the secret; on this machine Spark makes one by itself.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+}
 SOCKET_FOLDER_BYTES: Final = 60
 """The path of a socket may have 103 bytes (macOS), of which Spark's file name takes 43; beyond that we use TCP."""
 JVM: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k -XX:MaxMetaspaceSize=256m"
@@ -119,14 +125,27 @@ def start_session(engine: SparkRuntime) -> SparkSession:
         # No delayed acknowledgements of TCP between JVM and workers.
         "spark.python.unix.domain.socket.enabled": str(len(os.fsencode(scratch)) <= SOCKET_FOLDER_BYTES).lower(),
     }
-    settings = FLOWING | own | engine.options
+    guarded = GUARDED if master.startswith("local") else {}
+    settings = FLOWING | own | guarded | engine.options
     conf = SparkConf().setAppName("twinlog").setMaster(master).setAll(list(settings.items()))
     # What the JVM and the workers print is for the log: it would drown what we say ourselves.
     with engine.log.open("ab") as log:
         gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
     context = SparkContext(conf=conf, gateway=gateway)
+    _warn_unless_guarded(context, master)
     context.setLogLevel(os.environ.get("TWINLOG_SPARK_LOG", "ERROR"))
     return SparkSession(context)
+
+
+def _warn_unless_guarded(context: SparkContext, master: str) -> None:
+    """Say what a cluster without its secret means: passwords of links travel to executors in Spark's messages."""
+    missing = [name for name in GUARDED if context.getConf().get(name, "false") != "true"]
+    if missing:
+        log.warning(
+            "Spark at %s: %s not true. Passwords of links travel to its executors in clear text, and whoever reaches "
+            "its ports can run code. Set them, and spark.authenticate.secret, on the cluster and with --spark-conf",
+            master, " and ".join(f"{name} is" for name in missing),
+        )  # fmt: skip
 
 
 def start_query(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:
