@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.javaregex import Matcher, RegexError, compile_java
 
 WRITERS_TOPIC: Final = "__twinlog-writers"
 """On every cluster that a link writes into: who wrote what there. One partition, compacted."""
@@ -175,5 +175,5 @@ class Provenance:
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> Matcher:
     return compile_java(pattern)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.javaregex import Matcher, RegexError, compile_java
 from twinlog.model.naming import ReplicationNaming, is_others_drill, is_own
 
 
@@ -143,5 +142,5 @@ def replicates(topic: str, source: str, target: str, selection: Selection, namin
 
 
 @lru_cache(maxsize=256)
-def _joined(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def _joined(patterns: tuple[str, ...]) -> Matcher:
     return compile_java("|".join(patterns))

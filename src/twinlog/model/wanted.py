@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from twinlog.errors import SelectionEmpty, UsageError
-from twinlog.model.javaregex import RegexError, compile_java
+from twinlog.model.javaregex import Matcher, RegexError, compile_java
 
 _NEAR: Final = 3
 
@@ -29,7 +28,7 @@ class Wanted:
         _ = self._pattern
 
     @cached_property
-    def _pattern(self) -> re.Pattern[str] | None:
+    def _pattern(self) -> Matcher | None:
         try:
             return None if self.expression is None else compile_java(self.expression)
         except RegexError as error:
