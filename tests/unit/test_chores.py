@@ -71,7 +71,9 @@ def run(chores: list[Told], until: Callable[[], bool]) -> tuple[Pen, LedgerView]
 def test_trouble_of_one_chore_is_noted_and_stops_no_other(trouble: Exception) -> None:
     bad, good = Told("bad", [trouble]), Told("good", [Outcome({"groups": 1})])
     pen, _ = run([bad, good], lambda: good.steps >= 5 and bad.steps >= 1)
-    assert str(trouble.args[-1] if trouble.args else trouble) in (pen.notes("bad")[0].trouble or "")
+    # The words of a mistake of ours may quote anything, so only its kind is told.
+    told = "KeyError" if isinstance(trouble, KeyError) else str(trouble.args[-1] if trouble.args else trouble)
+    assert told in (pen.notes("bad")[0].trouble or "")
     assert pen.notes("good")[0].trouble is None
 
 

@@ -70,7 +70,7 @@ def test_a_command_gets_what_is_known_and_its_end_is_its_word() -> None:
         Redirect(name="c", kind="command", command=(HERE, "-c", show, "{generation}")), WAY
     )
     fail = Redirect(name="c", kind="command", command=(HERE, "-c", "raise SystemExit('no such zone')"))
-    with pytest.raises(RedirectFailed, match="no such zone"):
+    with pytest.raises(RedirectFailed, match="ended with 1; the log has what it printed"):
         command.call(fail, WAY)
     slow = Redirect(
         name="c", kind="command", command=(HERE, "-c", "input()" * 0 + "import time; time.sleep(9)"), timeout_seconds=1
@@ -117,7 +117,7 @@ def test_a_webhook_that_fails_says_why_and_shows_no_secret() -> None:
         )
         with pytest.raises(RedirectFailed, match="503") as failed:
             webhook.call(hook, WAY)
-    assert "maintenance" in str(failed.value)
+    assert "maintenance" not in str(failed.value), "for the log: everybody who may look reads the error"
     assert "s3cret" not in str(failed.value) + repr(hook)
     with pytest.raises(RedirectFailed, match="refused"):
         webhook.call(Redirect(name="w", kind="webhook", url=Secret(url)), WAY)
@@ -146,9 +146,9 @@ def test_consul_gets_the_key_and_is_asked_for_it() -> None:
         hook = Redirect(
             name="k", kind="consul", url=Secret(url), key="kafka/{link}", value="{active}", token=Secret("tok")
         )
-        assert consul.call(hook, WAY) == "kafka/A->B = B"
+        assert consul.call(hook, WAY) == "kafka/A->B holds the new value"
         assert store == {"kafka/A-%3EB": b"B"}
-        with pytest.raises(RedirectFailed, match="Permission denied"):
+        with pytest.raises(RedirectFailed, match="403"):
             consul.call(hook.model_copy(update={"token": None}), WAY)
 
 
@@ -157,7 +157,7 @@ def test_consul_that_does_not_keep_the_value_is_noticed() -> None:
         old = json.dumps([{"Value": base64.b64encode(b"A").decode()}]).encode()
         return 200, b"true" if method == "PUT" else old
 
-    with server(answer) as url, pytest.raises(RedirectFailed, match="holds 'A' instead of 'B'"):
+    with server(answer) as url, pytest.raises(RedirectFailed, match="does not hold what was written"):
         consul.call(Redirect(name="k", kind="consul", url=Secret(url), key="k", value="{active}"), WAY)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
@@ -18,6 +19,8 @@ from twinlog.errors import TwinlogError
 from twinlog.model.verification import Chunk, ChunkResult
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.ranges import RangeReader, RawBatch
+
+log = logging.getLogger("twinlog.verify")
 
 _LANE = "verify"
 
@@ -96,7 +99,8 @@ async def compare_each(link: LinkSettings, chunks: Iterable[Chunk]) -> list[Chun
         for chunk in chunks:
             try:
                 results.append((await compare_chunk(link, source, target, chunk)).result)
-            except Exception as error:  # noqa: BLE001  Spark would repeat a task that raises, for ever
-                trouble = f"unexpected: {error!r}"
+            except Exception as error:  # Spark would repeat a task that raises, for ever
+                log.exception("comparing %s", chunk.partition)
+                trouble = f"unexpected: {type(error).__name__}; the log says more"
                 results.append(ChunkResult(chunk.partition, chunk.source_first, chunk.source_next, trouble=trouble))
     return results

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from twinlog.config.keys import Key, Scope
+from twinlog.config.masking import is_secret
 from twinlog.config.precedence import Role, client_keys, link_keys
 from twinlog.config.properties import Entry
-from twinlog.config.secrets import MASK
+from twinlog.config.secrets import MASK, without_login
 from twinlog.config.values import ValueRefusedError
 from twinlog.errors import Finding
 from twinlog.model.names import LinkName
@@ -133,7 +134,7 @@ def spellings(key: Key[Any], link: LinkName, role: Role | None) -> tuple[str, ..
 
 def shown(key: Key[Any], entry: Entry) -> str:
     """Text of a value for people: secrets masked, references as they were written (R12)."""
-    if key.secret:
+    if key.secret or is_secret(entry.key):
         return MASK
     text = entry.written if entry.provided else entry.value
-    return "PEM text" if "-----BEGIN" in text else text[:_LONGEST_SHOWN] or "(empty)"
+    return "PEM text" if "-----BEGIN" in text else without_login(text)[:_LONGEST_SHOWN] or "(empty)"

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from twinlog.config.catalogue import CATALOGUE
-from twinlog.config.secrets import MASK
+from twinlog.config.secrets import MASK, without_login
 
 _SUSPECT: Final = re.compile(r"passw|secret|token|credential|jaas|private|\bkey$|api[._-]?key|\bauth\b", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
+_PLAIN_OF_HOOKS: Final = re.compile(
+    r"(?:^|\.)redirects\.[^.]+\.(?:type|timeout\.seconds|method|key|server|zone|name|record|ttl|tsig\.algorithm)$"
+)
 _DESTINATION: Final = re.compile(
     r"(?:^|\.)(?:bootstrap\.servers|security\.protocol|sasl\.mechanism|sasl\.oauthbearer\.token\.endpoint\.url|"
     r"sasl\.kerberos\.service\.name|ssl\.endpoint\.identification\.algorithm|ssl\.truststore\..+|connector\.class)$"
@@ -21,9 +25,10 @@ _DESTINATION: Final = re.compile(
 _PLAIN: Final = frozenset({"key.converter", "header.converter", "value.converter"})
 
 
+@lru_cache(maxsize=4096)
 def is_secret(key: str) -> bool:
     """Tell whether a value under this key must not be seen; of a key that nobody knows, by what it is called."""
-    if key in _PLAIN:
+    if key in _PLAIN or _PLAIN_OF_HOOKS.search(key):
         return False
     parts = key.split(".")
     endings = {".".join(parts[at:]) for at in range(len(parts))}
@@ -40,7 +45,8 @@ def masked(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def _shown(key: str, value: str) -> str:
-    return MASK if is_secret(key) and value and not _REFERENCE.fullmatch(value.strip()) else value
+    hides = is_secret(key) and value and not _REFERENCE.fullmatch(value.strip())
+    return MASK if hides else without_login(value)
 
 
 def unmasked(config: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:

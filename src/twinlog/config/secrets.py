@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import core_schema
 
 MASK = "***"
+_LOGIN_IN_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/@\s]+@")
+
+
+def without_login(text: str) -> str:
+    """The same text, with the user and password of every address in it masked."""
+    return _LOGIN_IN_ADDRESS.sub(rf"\1{MASK}@", text)
 
 
 class Secret:

@@ -189,6 +189,8 @@ class Url:
     def read(self, text: str) -> str:
         """Return the address; nothing is looked up here."""
         word = text.strip()
+        if re.match(r"https?://[^/]*@", word):
+            raise ValueRefusedError("it must not hold a user or a password")
         if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", word):
             raise ValueRefusedError(f"allowed is {self.allowed}")
         return word

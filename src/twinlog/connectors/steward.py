@@ -175,7 +175,7 @@ class Steward:
                 self.trouble = str(error)
                 log.warning("group %s: waiting: %s", self.group, error)
             except Exception as error:  # a mistake of ours must neither end this loop nor stay unseen
-                self.trouble = f"unexpected: {error!r}"
+                self.trouble = f"unexpected: {type(error).__name__}; the log says more"
                 log.exception("group %s", self.group)
             else:
                 self.trouble = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar
@@ -9,6 +10,8 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from twinlog.doctor.facts import Facts
 from twinlog.errors import ClusterError
 from twinlog.model.inspection import Known, Unknown
+
+log = logging.getLogger("twinlog.doctor")
 
 T = TypeVar("T")
 Verdict: TypeAlias = Literal["ok", "warn", "fail", "unknown"]
@@ -71,8 +74,9 @@ def diagnose(checks: Iterable[Check], facts: Facts) -> list[Diagnosis]:
             answer = check.look(facts)
         except CannotTell as reason:
             answer = Answer("unknown", str(reason))
-        except Exception as error:  # noqa: BLE001  a mistake in one check must not hide the others
-            answer = Answer("unknown", f"the check itself failed: {error!r}")
+        except Exception as error:  # a mistake in one check must not hide the others
+            log.exception("check %s", check.name)
+            answer = Answer("unknown", f"the check itself failed: {type(error).__name__}; the log says more")
         found.append(Diagnosis(check.name, check.theme, answer.verdict, answer.seen, check.why, answer.mend))
     return found
 

@@ -7,6 +7,7 @@ all is asked once and not again.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ from twinlog.wire.groups import GroupCoordinators
 from twinlog.wire.inspection import fetch_clock, fetch_disks, fetch_versions, find_transaction_coordinator
 from twinlog.wire.quotas import fetch_quotas
 from twinlog.wire.scram import fetch_scram_users
+
+log = logging.getLogger("twinlog.doctor")
 
 T = TypeVar("T")
 _PATIENCE_MS: Final = 10_000
@@ -210,5 +213,6 @@ async def _attempt(question: Awaitable[T], asked: str = "") -> Known[T]:
     except (TwinlogError, *ConnectionTrouble) as error:
         prefix = f"{asked}: " if asked and not isinstance(error, TwinlogError) else ""
         return Unknown(prefix + (str(error) or type(error).__name__), isinstance(error, AccessDenied))
-    except Exception as error:  # noqa: BLE001  a doctor that falls over helps nobody
-        return Unknown(f"unexpected: {error!r}")
+    except Exception as error:  # a doctor that falls over helps nobody
+        log.exception("doctor: %s", asked)
+        return Unknown(f"unexpected: {type(error).__name__}; the log says more")

@@ -304,7 +304,8 @@ class Lookout:
                 sight.failures += 1
             except Exception as error:  # a mistake of ours must be seen, and must not end the watch
                 log.exception("%s: looking", sight.link.name)
-                sight.trouble, sight.failures = f"unexpected: {error!r}", sight.failures + 1
+                sight.trouble = f"unexpected: {type(error).__name__}; the log says more"
+                sight.failures += 1
             if sight.trouble is not None:
                 sight.last_looks.clear()  # what moved before proves nothing now
             sight.looked_ms, sight.took_s = _now_ms(), time.monotonic() - began
@@ -328,7 +329,7 @@ class Lookout:
             sight.groups_trouble = str(error) or type(error).__name__
         except Exception as error:
             log.exception("%s: looking at groups", sight.link.name)
-            sight.groups_trouble = f"unexpected: {error!r}"
+            sight.groups_trouble = f"unexpected: {type(error).__name__}; the log says more"
         self.wake()
 
     async def look_at_switches(self, sight: Sight) -> None:
@@ -339,7 +340,7 @@ class Lookout:
             sight.switches_trouble = str(error) or type(error).__name__
         except Exception as error:
             log.exception("%s: looking at switches", sight.link.name)
-            sight.switches_trouble = f"unexpected: {error!r}"
+            sight.switches_trouble = f"unexpected: {type(error).__name__}; the log says more"
         else:
             before, sight.switches, sight.switches_trouble = sight.switches, found, None
             known_ms = [one.at_ms for one in self.events if one.link == sight.link.name and one.kind == "switch"]

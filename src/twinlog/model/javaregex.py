@@ -6,8 +6,8 @@ across `|`; Python wants `a(?i:b)|(?i:c)`). What cannot be said in Python is ref
 
 Patterns also come over HTTP, and a backtracking matcher can be kept busy for years by a few characters such as `(.+)+!`
 while everything else in the process waits. So Python matches only patterns whose repetitions are few and flat, as
-nearly all are. The others are matched by RE2, in linear time; it has no lookaround, no references and no atomic groups, and a
-pattern that needs those and is not flat is refused.
+nearly all are. The others are matched by RE2, in linear time. It has no lookaround, no references and no atomic groups:
+a pattern that needs those and is not flat is refused.
 """
 
 from __future__ import annotations

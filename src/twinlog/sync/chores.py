@@ -115,7 +115,7 @@ class Chores:
             return Outcome(), str(error) or repr(error)
         except Exception as error:  # a mistake of ours must not end the other chores, nor be kept quiet
             log.exception("%s: %s", self.link, chore.name)
-            return Outcome(), f"unexpected: {error!r}"
+            return Outcome(), f"unexpected: {type(error).__name__}; the log says more"
         return outcome, outcome.alarm
 
     async def _note(self, note: ChoreNote, outcome: Outcome, view: LedgerView, writer: LedgerWriter) -> None:

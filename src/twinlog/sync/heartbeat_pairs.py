@@ -51,7 +51,7 @@ async def _keep_beating(pair: HeartbeatPair) -> None:
                 trouble = str(error) or type(error).__name__
             except Exception as error:  # a mistake of ours ends neither the heartbeats nor the links
                 log.exception("%s", pair.name)
-                trouble = f"unexpected: {error!r}"
+                trouble = f"unexpected: {type(error).__name__}; the log says more"
             if trouble != told:
                 log.warning("%s: heartbeats: %s", pair.name, trouble or "they are written again")
             pause = min(max(1.0, pause * 2), _LONGEST_PAUSE_S) if trouble else float(pair.seconds)

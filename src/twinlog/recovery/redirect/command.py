@@ -5,6 +5,7 @@ It gets what the switch knows as TWINLOG_ACTIVE, TWINLOG_FORMER, TWINLOG_BOOTSTR
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 from typing import Final
@@ -12,6 +13,8 @@ from typing import Final
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed
 from twinlog.model.redirects import Direction
+
+log = logging.getLogger("twinlog.redirect")
 
 _SHOWN: Final = 500
 
@@ -29,6 +32,8 @@ def call(hook: Redirect, direction: Direction) -> str:
     except OSError as error:
         raise RedirectFailed(hook.name, f"{words[0]}: {error.strerror}") from None
     if done.returncode:
+        # Everybody who may look reads why a switch stopped; what the program printed may hold what it was given (R12).
         said = (done.stderr or done.stdout).decode(errors="replace").strip()[-_SHOWN:]
-        raise RedirectFailed(hook.name, f"{words[0]} ended with {done.returncode}: {said}")
+        log.warning("hook %s: %s ended with %d: %s", hook.name, words[0], done.returncode, said)
+        raise RedirectFailed(hook.name, f"{words[0]} ended with {done.returncode}; the log has what it printed")
     return f"{words[0]} ended well"

@@ -30,5 +30,5 @@ def call(hook: Redirect, direction: Direction) -> str:
     )
     there = base64.b64decode(found[0]["Value"] or "").decode(errors="replace") if found else None
     if there != value:
-        raise RedirectFailed(hook.name, f"{key} holds {there!r} instead of {value!r}")
-    return f"{key} = {value}"
+        raise RedirectFailed(hook.name, f"{key} does not hold what was written to it")
+    return f"{key} holds the new value"

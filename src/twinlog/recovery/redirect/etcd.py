@@ -25,8 +25,8 @@ def call(hook: Redirect, direction: Direction) -> str:
     found = _ask(hook, "kv/range", {"key": _encode(key)}, headers).get("kvs", [])
     there = base64.b64decode(found[0].get("value", "")).decode(errors="replace") if found else None
     if there != value:
-        raise RedirectFailed(hook.name, f"{key} holds {there!r} instead of {value!r}")
-    return f"{key} = {value}"
+        raise RedirectFailed(hook.name, f"{key} does not hold what was written to it")
+    return f"{key} holds the new value"
 
 
 def _ask(hook: Redirect, what: str, body: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:

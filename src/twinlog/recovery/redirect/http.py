@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -9,6 +10,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from twinlog.errors import RedirectFailed
+from twinlog.wire.web import opened
+
+log = logging.getLogger("twinlog.redirect")
 
 _SHOWN: Final = 200
 _LONGEST: Final = 1 << 20
@@ -23,12 +27,14 @@ def exchange(
     where = host_of(url)
     request = urllib.request.Request(url, data=body, method=method, headers=dict(headers))  # noqa: S310  checked above
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310  checked above
+        with opened(request, timeout_s=timeout_s) as answer:
             found: bytes = answer.read(_LONGEST)
             return found
     except urllib.error.HTTPError as error:
         said = error.read(_SHOWN).decode(errors="replace").strip()
-        raise RedirectFailed(hook, f"{method} to {where}: it answered {error.code} {error.reason}: {said}") from None
+        log.warning("hook %s: %s to %s: it answered %d %s: %s", hook, method, where, error.code, error.reason, said)
+        told = f"it answered {error.code} {error.reason}; the log has what it said"
+        raise RedirectFailed(hook, f"{method} to {where}: {told}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise RedirectFailed(hook, f"{method} to {where}: {reason}") from None

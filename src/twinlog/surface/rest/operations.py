@@ -170,7 +170,8 @@ class Operations:
         except Exception as error:  # it has no caller left to tell, so it is told here
             log.exception("%s of %s", operation.kind, operation.link)
             operation.status = "failed"
-            operation.error = {"code": "UNEXPECTED", "message": f"unexpected: {error!r}", "remedy": "see the log"}
+            told = f"unexpected: {type(error).__name__}"  # its own words may quote what it stumbled over (R12)
+            operation.error = {"code": "UNEXPECTED", "message": told, "remedy": "The log of the service says more."}
         else:
             operation.status = "done"
         self._end(operation)
