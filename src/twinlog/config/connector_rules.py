@@ -26,7 +26,7 @@ from twinlog.errors import Finding
 OverridePolicy: TypeAlias = Literal["None", "Principal", "All", "Allowlist"]
 _OF_THE_FILE: Final = (
     "clusters", "redirects", "redirects.", "switch.", "config.providers", "config.providers.", "http.", "store.",
-    "otel.", "group.id", "connector.client.config.", "connector.allowed.", "connector.kerberos.",
+    "otel.", "group.id", "role.", "connector.client.config.", "connector.allowed.", "connector.kerberos.",
     "sasl.oauthbearer.allowed.",
 )  # fmt: skip
 _CLIENTS: Final = re.compile(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.keys import Key, Scope
-from twinlog.config.lookup import Lookup
 from twinlog.config.values import OneOf, Regexes, Text
+
+if TYPE_CHECKING:  # the catalogue holds this key, and a lookup needs the catalogue
+    from twinlog.config.lookup import Lookup
 
 RANKS: Final = ("viewer", "operator", "admin")
 ROLE_KEYS: Final[Key[str]] = Key(
