@@ -19,10 +19,12 @@ from tests.faults.proofs import run_proof
 from tests.faults.row import Cost, Row
 from tests.faults.scenario import Scenario, all_scenarios
 from tests.faults.scene import Scene
-from tests.faults.stage import Stage
+from tests.faults.stage import OLD_KAFKA, Stage
 
-from twinlog.local.jars import CONNECT_MIRROR, KAFKA, resolve
+from twinlog.local.jars import CONNECT_MIRROR, KAFKA, kafka_jars, resolve
 
+_AT_MOST_S = 600
+"""A fault that takes longer is given up; the next one gets new clusters."""
 KEPT = Path(".state/faults")
 """What was said while a goal was missed, by fault."""
 
@@ -34,6 +36,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="repeat faults that have a row of this commit already")
     parser.add_argument("--red", action="store_true", help="only faults whose last row missed a goal")
     parser.add_argument("--into", type=Path, default=RESULTS, help="the folder of the page")
+    parser.add_argument("--brokers", type=int, default=3, help="of each cluster; with fewer than 3 rows prove little")
     parser.add_argument("--alone", action="store_true", help="without MirrorMaker 2 beside")
     chosen = parser.parse_args()
     scenarios = all_scenarios()
@@ -47,15 +50,20 @@ def main() -> int:
     if not wanted:
         print("nothing is left to do: every fault chosen has a row of this commit today (AGAIN=1 repeats them)")
         return _verdict(page, {one.key for one in scenarios})
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if not sandbox.inside():
         return _prepare(wanted)
     sandbox.arrange()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGALRM, _took_too_long)
     with tempfile.TemporaryDirectory(prefix="tl", ignore_cleanup_errors=True) as folder:
         os.environ["TWINLOG_HOME"] = str(Path(folder, "home"))
         os.environ["TMPDIR"] = tempfile.tempdir = folder
-        _run(wanted, scenarios, page, under_test, peer=not chosen.alone)
+        _run(wanted, scenarios, page, under_test, peer=not chosen.alone, brokers=chosen.brokers)
     return _verdict(page, {one.key for one in wanted})
+
+
+def _took_too_long(*_: object) -> None:
+    raise TimeoutError(f"it did not end within {_AT_MOST_S} s")
 
 
 def _wanted(scenarios: list[Scenario], chosen: argparse.Namespace, page: Page, under_test: str) -> list[Scenario]:
@@ -82,14 +90,19 @@ def _prepare(wanted: list[Scenario]) -> int:
     if reason:
         print(f"cannot make network, process and mount namespaces here ({reason}); run as root on Linux")
         return 3
-    for jars in (KAFKA, CONNECT_MIRROR):
+    old = [kafka_jars(OLD_KAFKA)] if any(one.sites == "old" for one in wanted) else []
+    for jars in (KAFKA, CONNECT_MIRROR, *old):
         resolve(jars)
     return sandbox.enter(sys.argv[1:])
 
 
-def _run(wanted: list[Scenario], scenarios: list[Scenario], page: Page, under_test: str, *, peer: bool) -> None:
+def _run(
+    wanted: list[Scenario], scenarios: list[Scenario], page: Page, under_test: str, *, peer: bool, brokers: int
+) -> None:
     order = [one.key for one in scenarios]
     stage: Stage | None = None
+    # Faults that need the same clusters come together; tests of the project come last.
+    wanted = sorted(wanted, key=lambda one: (bool(one.tests), one.sites != "plain", one.sites))
     for number, one in enumerate(wanted, 1):
         print(f"[{number}/{len(wanted)}] {time.strftime('%H:%M:%S')} {one.family}: {one.title}", flush=True)
         began = time.monotonic()
@@ -102,11 +115,14 @@ def _run(wanted: list[Scenario], scenarios: list[Scenario], page: Page, under_te
                 stage.close()
                 stage = None
             if stage is None:
-                stage = Stage(one.sites)
+                stage = Stage(one.sites, brokers)
+            signal.alarm(_AT_MOST_S)
             row = Scene(stage, one if peer else replace(one, peer=False), number).run(under_test)
         except Exception as error:  # noqa: BLE001 - the next fault is run whatever happened to this one
             traceback.print_exc()
             row = _broken(one, under_test, error, time.monotonic() - began)
+        finally:
+            signal.alarm(0)
         page.add(row, order)
         _tell(row)
         stage = _ready(stage, row, one)

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from tests.faults.scenario import TOPICS, Topic, scenario
 
 from twinlog.local.broker import Broker
+from twinlog.local.jars import KAFKA_VERSION
 
 if TYPE_CHECKING:
     from tests.faults.scene import Scene
@@ -76,6 +77,19 @@ def rolling_restart(scene: Scene) -> None:
             for broker in site.brokers:
                 broker.restart(120)
                 scene.hold(2)
+
+
+@scenario("rolling upgrade of both sides from Kafka 3.9 to 4.3", 6, sites="old", within_s=90)
+def rolling_upgrade(scene: Scene) -> None:
+    """Every broker of the source, then of the target, is stopped and started as 4.3; then the features are raised."""
+    with scene.fault():
+        for site in (scene.source, scene.target):
+            for broker in site.brokers:
+                broker.stop()
+                broker.kafka = KAFKA_VERSION
+                broker.start(120)
+                scene.hold(2)
+            site.tool("org.apache.kafka.tools.FeatureCommand", "upgrade", "--release-version", "4.3")
 
 
 @scenario("the whole source is down", 7, named=SOURCE_AWAY)

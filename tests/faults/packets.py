@@ -29,17 +29,26 @@ class Network:
 
     def lose(self, ports: Iterable[int], *, to: bool = True, back: bool = True, what: str = "drop") -> None:
         """Drop (or refuse) what goes to these ports, what comes back from them, or both."""
-        listed = ", ".join(str(port) for port in sorted(ports))
         if to:
-            self.rule(f"tcp dport {{ {listed} }} {what}")
+            self.rule(f"tcp dport {{ {_listed(ports)} }} {what}")
         if back:
-            self.rule(f"tcp sport {{ {listed} }} {what}")
+            self.rule(f"tcp sport {{ {_listed(ports)} }} {what}")
+
+    def redirect(self, ports: Iterable[int], to: int, mark: int) -> None:
+        """Let new connections to these ports go to another one, but for those with a mark."""
+        self.rule()
+        _nft(f"add chain {_TABLE} turn {{ type nat hook output priority -100; }}")
+        _nft(f"add rule {_TABLE} turn meta mark != {mark} tcp dport {{ {_listed(ports)} }} redirect to :{to}")
 
     def open(self) -> None:
         """Let everything pass again."""
         if not self._open:
             _nft(f"delete table {_TABLE}")
             self._open = True
+
+
+def _listed(ports: Iterable[int]) -> str:
+    return ", ".join(str(port) for port in sorted(ports))
 
 
 def _nft(command: str) -> None:

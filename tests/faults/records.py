@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 from tests.faults.scenario import scenario
 from tests.load.load import Ending, Load
-
-from twinlog.local.jars import KAFKA, class_path, resolve
-from twinlog.local.java import find_java
 
 if TYPE_CHECKING:
     from tests.faults.scene import Scene
@@ -102,8 +98,4 @@ def _allow_future(scene: Scene) -> None:
 
 
 def _quota(site: Site, change: str) -> None:
-    """Kafka's own tool: no client for Python can do it."""
-    command = [str(find_java().java), "-XX:TieredStopAtLevel=1", "-cp", class_path(resolve(KAFKA))]
-    command += ["kafka.admin.ConfigCommand", "--bootstrap-server", site.bootstrap_servers, "--alter"]
-    command += ["--entity-type", "clients", "--entity-default", change]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    site.tool("kafka.admin.ConfigCommand", "--alter", "--entity-type", "clients", "--entity-default", change)

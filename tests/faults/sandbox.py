@@ -43,8 +43,18 @@ def why_not() -> str | None:
 
 
 def enter(arguments: Sequence[str]) -> int:
-    """Run this program again within namespaces; return its exit code."""
-    command = ["unshare", *_NAMESPACES, sys.executable, "-m", "tests.faults", *arguments]
+    """Run this program again within namespaces; return its exit code. However we end, the kernel ends it, too."""
+    command = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        *_NAMESPACES,
+        sys.executable,
+        "-m",
+        "tests.faults",
+        *arguments,
+    ]
     with subprocess.Popen(command, env=os.environ | {_INSIDE: "1", "PATH": _path()}) as run:
         try:
             return run.wait()

@@ -19,6 +19,8 @@ from tests.faults.sandbox import inside
 from twinlog.local.blueprint import free_ports
 from twinlog.local.broker import Broker
 from twinlog.local.cluster import LocalCluster
+from twinlog.local.jars import KAFKA, KAFKA_VERSION, class_path, resolve
+from twinlog.local.java import find_java
 from twinlog.local.security import HOST
 
 if TYPE_CHECKING:
@@ -43,11 +45,13 @@ class Site(LocalCluster):
     authority_of_mirrors: Authority
     """Signs the certificates of mirrors, where a site asks for them."""
 
-    def __init__(self, name: str, folder: Path, brokers: int = 3, *, secure: bool = False, **settings: str) -> None:
-        wishes = SETTINGS | {key.replace("_", "."): value for key, value in settings.items()}
+    def __init__(
+        self, name: str, folder: Path, brokers: int = 3, *, secure: bool = False, kafka: str = KAFKA_VERSION
+    ) -> None:
+        wishes = dict(SETTINGS)
         if brokers < 3:
             wishes["min.insync.replicas"] = "1"
-        super().__init__(name, folder, brokers, secure, settings=wishes)
+        super().__init__(name, folder, brokers, secure, settings=wishes, kafka=kafka)
         self.wan_ports: dict[int, int] = {}
         if not secure:
             self.wan_ports = dict(zip((b.node_id for b in self.brokers), free_ports(brokers), strict=True))
@@ -83,6 +87,14 @@ class Site(LocalCluster):
     def internal_port(self, broker: Broker) -> int:
         """Where the other brokers fetch from this one."""
         return next(node.internal_port for node in self._blueprint.nodes if node.node_id == broker.node_id)
+
+    def tool(self, main: str, *arguments: str) -> str:
+        """Run one of Kafka's own tools against this site, for what no client for Python can do."""
+        command = [str(find_java().java), "-XX:TieredStopAtLevel=1", "-cp", class_path(resolve(KAFKA)), main]
+        command += ["--bootstrap-server", self.bootstrap_servers, *arguments]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+        assert ran.returncode == 0, f"{main}: {ran.stdout[-300:]} {ran.stderr[-300:]}"
+        return ran.stdout
 
     def broker(self, node_id: int) -> Broker:
         return next(broker for broker in self.brokers if broker.node_id == node_id)

@@ -12,18 +12,29 @@ from tests.faults.packets import Network
 from tests.faults.secure import Authority, CertifiedEnds, SecureEnds
 from tests.faults.site import Site
 
+from twinlog.local.jars import KAFKA_VERSION
+
+OLD_KAFKA = "3.9.2"
+"""From which clusters are upgraded."""
 _START_S = 150.0
 
 
-def _sites(folder: Path, brokers: int, *, secure: bool = False) -> tuple[Site, Site]:
-    source, target = (Site(name, folder / name, brokers, secure=secure) for name in ("source", "target"))
+def _sites(folder: Path, brokers: int, kind: str) -> tuple[Site, Site]:
+    secure = kind in {"secure", "certified"}
+    kafka = OLD_KAFKA if kind == "old" else KAFKA_VERSION
+    source, target = (Site(name, folder / name, brokers, secure=secure, kafka=kafka) for name in ("source", "target"))
     if secure:
         source.authority_of_mirrors = Authority()
         source.authority_of_mirrors.trusted_by(source)
     return source, target
 
 
-_ENDS: Mapping[str, type[WanEnds]] = {"plain": WanEnds, "secure": SecureEnds, "certified": CertifiedEnds}
+_ENDS: Mapping[str, type[WanEnds]] = {
+    "plain": WanEnds,
+    "old": WanEnds,
+    "secure": SecureEnds,
+    "certified": CertifiedEnds,
+}
 """Ways in which mirrors enter both clusters, by name."""
 
 
@@ -33,14 +44,18 @@ class Stage:
     def __init__(self, kind: str, brokers: int = 3) -> None:
         self.kind = kind
         self.folder = scratch("fl")
-        self.source, self.target = _sites(self.folder, brokers, secure=kind != "plain")
+        self.source, self.target = _sites(self.folder, brokers, kind)
         self.network = Network()
         self._links: tuple[WanEnds, Twinlog, MirrorMaker | None, Eye] | None = None
         self._settings: Mapping[str, str] | None = None
-        for site in (self.source, self.target):
-            site.launch()
-        for site in (self.source, self.target):
-            site.await_ready(_START_S)
+        try:
+            for site in (self.source, self.target):
+                site.launch()
+            for site in (self.source, self.target):
+                site.await_ready(_START_S)
+        except BaseException:
+            self.close()
+            raise
 
     def mirrors(
         self, settings: Mapping[str, str], *, peer: bool, own: bool

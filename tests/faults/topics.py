@@ -26,7 +26,7 @@ def source_topic_deleted(scene: Scene) -> None:
     with scene.fault():
         scene.ends.delete(scene.ends.source, scene.orders)
         scene.await_named(30)
-    kept = scene.loads.pop("orders")
+        kept = scene.loads.pop("orders")
     scene.judge = lambda _, mirror: by_numbers(scene, mirror, {"orders": kept, **scene.loads})
 
 
@@ -62,7 +62,7 @@ def target_topic_recreated(scene: Scene) -> None:
         copies = [mirror.remote(scene.orders) for mirror in scene.mirrors]
         for copy in copies:
             scene.ends.delete(scene.ends.target, copy)
-        assert not any(scene.ends.target.create_topics([TopicOrder(copy, 6, 3, {}) for copy in copies]).values())
+        assert not any(scene.ends.target.create_topics([TopicOrder(copy, 6, -1, {}) for copy in copies]).values())
         scene.await_named(30)
         scene.ends.delete(scene.ends.target, scene.twinlog.remote(scene.orders))
         asyncio.run(forget_topic(scene.ends.link, scene.orders))
@@ -113,7 +113,7 @@ def target_fewer_partitions(scene: Scene) -> None:
     """A copy with three partitions is there before its topic with six is created; nothing may go to the wrong one."""
     topic = scene.ends.name(f"{scene.mark}.narrow")
     with scene.fault():
-        order = TopicOrder(scene.twinlog.remote(topic), 3, 3, {})
+        order = TopicOrder(scene.twinlog.remote(topic), 3, -1, {})
         assert not any(scene.ends.target.create_topics([order]).values())
         scene.ends.create(f"{scene.mark}.narrow", 6)
         scene.add_topic("narrow", topic, 6)
