@@ -141,8 +141,10 @@ def _ready(stage: Stage | None, row: Row, one: Scenario) -> Stage | None:
             stage.close()
             return None
         stage.heal()
-        if one.own_mirrors or not row.green:
+        if one.spoils or not row.green:
             stage.close_mirrors()
+        elif row.peer is not None and row.peer.goes_on_s is None:
+            stage.restart_peer()
     except Exception:  # noqa: BLE001 - clusters that do not heal are thrown away
         traceback.print_exc()
         stage.close()

@@ -14,7 +14,7 @@ _DENIED = r"(?i)denied|refused.{0,30}login|authenticat|password|certificate|ACCE
 
 
 @scenario("a password is changed on the source before the mirror knows", 32, named=_DENIED, always_named=True,
-          peer=False, sites="secure", own_mirrors=True)  # fmt: skip
+          peer=False, sites="secure")  # fmt: skip
 def password_rotated(scene: Scene) -> None:
     """The source takes another password and drops all connections; the file with the secret follows 15 s later."""
     with scene.fault():
@@ -26,7 +26,7 @@ def password_rotated(scene: Scene) -> None:
 
 
 @scenario("the right to write to one copy is taken away", 32, named=r"(?i)denied|ACCESS", always_named=True,
-          peer=False, sites="secure", own_mirrors=True)  # fmt: skip
+          peer=False, sites="secure")  # fmt: skip
 def write_denied(scene: Scene) -> None:
     """Write on one copy is denied to the mirror's user on the target for 20 s. The other topic goes on."""
     with scene.fault():
@@ -36,7 +36,7 @@ def write_denied(scene: Scene) -> None:
 
 
 @scenario("the right to read one topic is taken away", 32, named=r"(?i)denied|ACCESS", always_named=True,
-          peer=False, sites="secure", own_mirrors=True)  # fmt: skip
+          peer=False, sites="secure")  # fmt: skip
 def read_denied(scene: Scene) -> None:
     """Read on one topic is denied to the mirror's user on the source for 20 s. The other topic goes on."""
     with scene.fault():
@@ -46,7 +46,7 @@ def read_denied(scene: Scene) -> None:
 
 
 @scenario("the mirror's certificate expires", 32, named=r"(?i)certificate|expired|TLS|SSL", always_named=True,
-          peer=False, sites="certified", own_mirrors=True)  # fmt: skip
+          peer=False, sites="certified")  # fmt: skip
 def certificate_expired(scene: Scene) -> None:
     """The source takes certificates; the mirror's has expired when all connections drop; a new one comes 15 s later."""
     with scene.fault():

@@ -20,28 +20,28 @@ _HOUR_BACK = "-3660"
 _FALSE_ALARM = r"STALLED|UNKNOWN|STOPPED|FAULTED"
 
 
-@scenario("the clock of the engine jumps an hour ahead and back", 24, peer=False, own_mirrors=True, tools=["faketime"],
+@scenario("the clock of the engine jumps an hour ahead and back", 24, peer=False, spoils=True, tools=["faketime"],
           never=_FALSE_ALARM)  # fmt: skip
 def engine_clock_ahead(scene: Scene) -> None:
     """The engine's clock is set an hour ahead for 25 s and back again, while it runs."""
     _step_engine(scene, _HOUR)
 
 
-@scenario("the clock of the engine jumps an hour back and ahead", 24, peer=False, own_mirrors=True, tools=["faketime"],
+@scenario("the clock of the engine jumps an hour back and ahead", 24, peer=False, spoils=True, tools=["faketime"],
           never=_FALSE_ALARM)  # fmt: skip
 def engine_clock_behind(scene: Scene) -> None:
     """The engine's clock is set an hour back for 25 s and ahead again, while it runs."""
     _step_engine(scene, _HOUR_BACK)
 
 
-@scenario("the clocks of the target jump an hour ahead and back", 24, tools=["faketime"], own_mirrors=True,
+@scenario("the clocks of the target jump an hour ahead and back", 24, tools=["faketime"], spoils=True,
           within_s=90)  # fmt: skip
 def target_clocks_ahead(scene: Scene) -> None:
     """The clocks of all brokers of the target are set an hour ahead for 20 s and back again, while they run."""
     _step_target(scene, _HOUR)
 
 
-@scenario("the clocks of the target jump an hour back and ahead", 24, tools=["faketime"], own_mirrors=True,
+@scenario("the clocks of the target jump an hour back and ahead", 24, tools=["faketime"], spoils=True,
           named="(?i)TIMESTAMP_REFUSED|clock", within_s=90)  # fmt: skip
 def target_clocks_behind(scene: Scene) -> None:
     """The clocks of all target brokers are set 61 minutes back for 20 s: records seem to come from the future."""

@@ -51,7 +51,7 @@ def target_disks_all_full(scene: Scene) -> None:
 
 
 @scenario(
-    "the disk of the engine is full", 12, 35, peer=False, own_mirrors=True, settings={"epoch_seconds": "5"},
+    "the disk of the engine is full", 12, 35, peer=False, spoils=True, settings={"epoch_seconds": "5"},
     named=r"(?i)no space|disk|ENOSPC|\[Errno 28\]", within_s=90,
 )  # fmt: skip
 def engine_disk_full(scene: Scene) -> None:

@@ -100,7 +100,7 @@ def mirror_frozen(scene: Scene) -> None:
         scene.hold(25)
 
 
-@scenario("a frozen mirror wakes beside its successor", 4, 37, peer=False, own_mirrors=True)
+@scenario("a frozen mirror wakes beside its successor", 4, 37, peer=False, spoils=True)
 def zombie(scene: Scene) -> None:
     """SIGSTOP of everything; a second engine takes the link over and copies; SIGCONT of the first under load."""
     with scene.fault():
@@ -109,7 +109,7 @@ def zombie(scene: Scene) -> None:
         scene.twinlog.process, heir.process = heir.process, None
 
 
-@scenario("two engines are started for one link", 37, peer=False, own_mirrors=True)
+@scenario("two engines are started for one link", 37, peer=False, spoils=True)
 def two_engines(scene: Scene) -> None:
     """A second engine is started with the same file while the first one runs: it must refuse and end with code 4."""
     other = Twinlog(scene.ends, scene.twinlog.folder)

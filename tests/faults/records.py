@@ -17,7 +17,7 @@ _TRICKLE = 1_000
 _HOUR_MS = 3_600_000
 
 
-@scenario("a record is too large for the target", 22, named="RECORD_TOO_LARGE", always_named=True, own_mirrors=True)
+@scenario("a record is too large for the target", 22, named="RECORD_TOO_LARGE", always_named=True)
 def record_too_large(scene: Scene) -> None:
     """One partition gets a record of 400 kB while its copy takes 100 kB; the limit is raised when it is named."""
     copies = [mirror.remote(scene.orders) for mirror in scene.mirrors]
@@ -31,7 +31,7 @@ def record_too_large(scene: Scene) -> None:
         scene.exempt = set()
 
 
-@scenario("records from the future", 24, named="TIMESTAMP_REFUSED", always_named=True, own_mirrors=True)
+@scenario("records from the future", 24, named="TIMESTAMP_REFUSED", always_named=True)
 def record_from_the_future(scene: Scene) -> None:
     """One partition gets a record of two hours ahead, which the target refuses; its limit is raised when named."""
     scene.exempt = {(scene.orders, 0)}

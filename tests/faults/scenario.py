@@ -35,9 +35,9 @@ class Scenario:
     """One fault.
 
     `named` is a pattern for the words of status that tell the true cause. They are wanted within ten seconds when
-    records stand still for longer than that, and always when `always_named`. A fault that `stays` is one that only an
-    operator can end: its partitions wait, named, and all others go on. `never` is a pattern for words that would be
-    untrue.
+    records stand still for longer than that, and always when `always_named`. `never` is one for words that would be
+    untrue. A fault that `stays` is one that only an operator can end: its partitions wait, named, and all others go on.
+    Mirrors that a fault `spoils` are not used for the next one.
     """
 
     key: str
@@ -53,7 +53,7 @@ class Scenario:
     topics: Mapping[str, Topic] = field(default_factory=lambda: TOPICS)
     sites: str = "plain"
     tools: tuple[str, ...] = ()
-    own_mirrors: bool = False
+    spoils: bool = False
     stays: bool = False
     never: str | None = None
 
@@ -81,7 +81,7 @@ def scenario(
     topics: Mapping[str, Topic] | None = None,
     sites: str = "plain",
     tools: Sequence[str] = (),
-    own_mirrors: bool = False,
+    spoils: bool = False,
     stays: bool = False,
     never: str | None = None,
 ) -> Callable[[Play], Play]:
@@ -103,7 +103,7 @@ def scenario(
                 topics=topics or TOPICS,
                 sites=sites,
                 tools=tuple(tools),
-                own_mirrors=own_mirrors or stays,
+                spoils=spoils or stays,
                 stays=stays,
                 never=never,
             )

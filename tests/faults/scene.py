@@ -67,9 +67,7 @@ class Scene:
         self.twinlog: Twinlog
         self.peer: MirrorMaker | None
         self.eye: Eye
-        self.ends, self.twinlog, self.peer, self.eye = stage.mirrors(
-            scenario.settings, peer=scenario.peer, own=scenario.own_mirrors
-        )
+        self.ends, self.twinlog, self.peer, self.eye = stage.mirrors(scenario.settings, peer=scenario.peer)
         self.mark = f"f{number}"
         self._create_copies()
         self.topics = {name: self.ends.create(self.short(name), one.partitions, **dict(one.configs))

@@ -57,11 +57,9 @@ class Stage:
             self.close()
             raise
 
-    def mirrors(
-        self, settings: Mapping[str, str], *, peer: bool, own: bool
-    ) -> tuple[WanEnds, Twinlog, MirrorMaker | None, Eye]:
+    def mirrors(self, settings: Mapping[str, str], *, peer: bool) -> tuple[WanEnds, Twinlog, MirrorMaker | None, Eye]:
         """Mirrors that run, or are about to: those of the fault before when its settings were the same."""
-        same = self._links is not None and not own and dict(settings) == self._settings
+        same = self._links is not None and dict(settings) == self._settings
         if self._links is None or not same or (peer and self._links[2] is None):
             self.close_mirrors()
             factor = str(min(3, len(self.target.brokers)))
@@ -84,6 +82,12 @@ class Stage:
             for broker in site.brokers:
                 broker.thaw()
             site.revive()
+
+    def restart_peer(self) -> None:
+        """Start MirrorMaker 2 again, as its operator would when its tasks have failed."""
+        if self._links is not None and self._links[2] is not None:
+            self._links[2].kill()
+            self._links[2].start()
 
     def close_mirrors(self) -> None:
         if self._links is None:

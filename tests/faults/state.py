@@ -84,7 +84,7 @@ def retention_overtakes(scene: Scene) -> None:
         scene.await_named(60)
 
 
-@scenario("all group coordinators of the source are lost", 34, own_mirrors=True, settings=_GROUPS, peer=False)
+@scenario("all group coordinators of the source are lost", 34, spoils=True, settings=_GROUPS, peer=False)
 def source_coordinators_lost(scene: Scene) -> None:
     """The topic with all positions of groups is deleted on the source: no coordinator, no position is left."""
     group = f"group-{scene.mark}"
@@ -98,7 +98,7 @@ def source_coordinators_lost(scene: Scene) -> None:
         scene.missed.append(f"the group stood at {before} on the target and stands at {after} now")
 
 
-@scenario("all group coordinators of the target are lost", 34, own_mirrors=True, settings=_GROUPS, peer=False)
+@scenario("all group coordinators of the target are lost", 34, spoils=True, settings=_GROUPS, peer=False)
 def target_coordinators_lost(scene: Scene) -> None:
     """The topic with all positions of groups is deleted on the target: the link must write them again."""
     group = f"group-{scene.mark}"

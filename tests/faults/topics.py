@@ -30,21 +30,19 @@ def source_topic_deleted(scene: Scene) -> None:
     scene.judge = lambda _, mirror: by_numbers(scene, mirror, {"orders": kept, **scene.loads})
 
 
-@scenario("a source topic is deleted and created again, shorter", 15, named="SOURCE_TOPIC_RECREATED", always_named=True,
-          own_mirrors=True)  # fmt: skip
+@scenario("a source topic is deleted and created again, shorter", 15, named="SOURCE_TOPIC_RECREATED", always_named=True)
 def source_topic_recreated_shorter(scene: Scene) -> None:
     """Deleted, created and filled with fewer records than were copied; then the operator deletes the copy."""
     _recreate_source(scene, fill=False)
 
 
-@scenario("a source topic is deleted and created again, longer", 16, named="SOURCE_TOPIC_RECREATED", always_named=True,
-          own_mirrors=True)  # fmt: skip
+@scenario("a source topic is deleted and created again, longer", 16, named="SOURCE_TOPIC_RECREATED", always_named=True)
 def source_topic_recreated_longer(scene: Scene) -> None:
     """Deleted, created and filled beyond the position at once; then the operator deletes the copy."""
     _recreate_source(scene, fill=True)
 
 
-@scenario("a copy is deleted on the target", 20, named="TARGET_TOPIC_MISSING", always_named=True, own_mirrors=True)
+@scenario("a copy is deleted on the target", 20, named="TARGET_TOPIC_MISSING", always_named=True)
 def target_topic_deleted(scene: Scene) -> None:
     """The copy is deleted on the target; when it is named, the operator runs `twinlog link reset`."""
     with scene.fault():
@@ -55,7 +53,7 @@ def target_topic_deleted(scene: Scene) -> None:
 
 
 @scenario("a copy is deleted and created again on the target", 20, named="TARGET_TOPIC_MISSING|TARGET_TOPIC_RECREATED",
-          always_named=True, own_mirrors=True)  # fmt: skip
+          always_named=True)  # fmt: skip
 def target_topic_recreated(scene: Scene) -> None:
     """Somebody deletes the copy and creates an empty one; when it is named, it is deleted and the link is reset."""
     with scene.fault():

@@ -28,7 +28,7 @@ def test_a_killed_worker_and_a_record_too_large_reach_every_goal(stage: Stage, t
     known = {one.key: one for one in all_scenarios()}
     page = Page(tmp_path)
     for number, key in enumerate(("writer-killed", "record-too-large"), 1):
-        one = replace(known[key], peer=False, own_mirrors=False)
+        one = replace(known[key], peer=False, spoils=False)
         row = Scene(stage, one, number).run("test")
         page.add(row, list(known))
         assert row.green, f"{key}: {row.missed}; {row.notes}; {row.said}"
