@@ -279,6 +279,13 @@ OBJECTIVE_KEYS = _own(
     "Of each name N: objectives.N.topics (regular expressions), objectives.N.rpo.seconds, objectives.N.rto.seconds.",
 )  # fmt: skip
 
+CUT_SETS = _own("cut.sets", Words(), "", "Names of sets of topics that applications read and write together.")
+CUT_SET_KEYS = _own(
+    "cut.sets.*", Text(), None,
+    "Of each name N: cut.sets.N.topics (regular expressions). At an unplanned failover groups that read these topics "
+    "start where they stood at the newest time that the copies of all of them have covered.",
+)  # fmt: skip
+
 SWITCH_FENCE = _own(
     "switch.fence", OneOf(("auto", "acl", "topic-config", "none")), "auto",
     "How producers are shut out at a switch: a rule that denies Write, max.message.bytes = 0, or by somebody else. "
@@ -407,7 +414,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     MERGE_TARGET_BYTES, MERGE_LINGER_MS,
     EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, AUDIT, AUDIT_SECONDS,
     RPO_SECONDS, RTO_SECONDS,
-    OBJECTIVES, OBJECTIVE_KEYS, SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
+    OBJECTIVES, OBJECTIVE_KEYS, CUT_SETS, CUT_SET_KEYS,
+    SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
     SWITCH_GRACE, SWITCH_TIMEOUT, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SASL_TOKEN_URL, SASL_TOKEN_CLIENT_ID, SASL_TOKEN_CLIENT_SECRET, SASL_TOKEN_SCOPE,
     SASL_KERBEROS_SERVICE, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,

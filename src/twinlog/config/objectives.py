@@ -10,9 +10,8 @@ A list of names, then keys for each; the first name whose topics match counts fo
 
 from __future__ import annotations
 
-from typing import Any
-
 from twinlog.config import catalogue as keys
+from twinlog.config.families import note_leftovers
 from twinlog.config.keys import Key, Scope
 from twinlog.config.lookup import LinkLookup
 from twinlog.config.values import Regexes, Whole
@@ -31,7 +30,7 @@ def resolve_objectives(at: LinkLookup) -> Objectives:
         EVERYTHING_ELSE, Patterns((".*",)), at.optional(keys.RPO_SECONDS), at.optional(keys.RTO_SECONDS)
     )
     named = tuple(_objective(at, name) for name in names)
-    _leftovers(at, names)
+    note_leftovers(at, keys.OBJECTIVES, names, _PARTS)
     return Objectives(named, otherwise)
 
 
@@ -49,23 +48,3 @@ def _objective(at: LinkLookup, name: str) -> Objective:
 
 def _seconds(name: str) -> Key[int]:
     return Key(name, (Scope.LINK,), Whole(1), None, "", own=True)
-
-
-def _leftovers(at: LinkLookup, names: tuple[str, ...]) -> None:
-    """A key of the family that nobody reads would be a promise that nobody watches."""
-    own = f"{at.link}.{_FAMILY}"
-    for key, entry in _family(at, own):
-        name, _, part = key.partition(".")
-        if part not in _PARTS:
-            at.lookup.note("warning", entry, f"unknown and ignored; after the name comes {', '.join(_PARTS)}")
-        elif entry.key.startswith(own) and name not in names:
-            at.lookup.note("warning", entry, f"ignored: `{at.link}.{keys.OBJECTIVES.name}` does not list {name}")
-
-
-def _family(at: LinkLookup, own: str) -> list[tuple[str, Any]]:
-    return [
-        (key[len(prefix) :], entry)
-        for key, entry in at.lookup.entries.items()
-        for prefix in (own, _FAMILY)
-        if key.startswith(prefix)
-    ]

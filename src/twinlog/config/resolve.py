@@ -18,6 +18,7 @@ from typing import NamedTuple, cast
 from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
 from twinlog.config.connector_rules import ConnectorRules, broken_rules
+from twinlog.config.cut_sets import resolve_cut_sets
 from twinlog.config.lookup import LinkLookup, Lookup, Origin, masked_findings
 from twinlog.config.mirror_connector import is_mirror_connector, translate_mirror
 from twinlog.config.objectives import resolve_objectives
@@ -312,6 +313,7 @@ def _link(at: LinkLookup, route: Route) -> LinkSettings:
         audit_enabled=at.value(keys.AUDIT),
         audit_seconds=at.value(keys.AUDIT_SECONDS),
         objectives=resolve_objectives(at),
+        cut_sets=resolve_cut_sets(at),
         switch=resolve_switch(at),
         admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
     )

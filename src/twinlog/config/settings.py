@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.secrets import Secret
 from twinlog.config.switch_settings import SwitchSettings
+from twinlog.model.cut_sets import CutSet
 from twinlog.model.deletion import TopicDeletion
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
@@ -174,6 +175,7 @@ class LinkSettings(_Frozen):
     audit_enabled: bool
     audit_seconds: int
     objectives: Objectives
+    cut_sets: tuple[CutSet, ...] = ()
     switch: SwitchSettings
     admin_timeout_ms: int
 

@@ -53,6 +53,7 @@ class Facts:
     groups: int = 0
     active_groups: tuple[str, ...] = ()  # on the side that becomes active
     held_back_acls: int = 0
+    cuts: tuple[str, ...] = ()  # where groups of cut sets start, one sentence each
     redirects: tuple[str, ...] = ()
     back_enabled: bool = False
     objective_rto_seconds: int | None = None
@@ -213,7 +214,7 @@ def at_risk_of(facts: Facts) -> AtRisk:
         facts.lag_seconds,
         facts.groups,
         facts.known_at_ms,
-        sentences=(told,),
+        sentences=(told, *facts.cuts),
         at_most=facts.loss.at_most if facts.loss else None,
     )
 

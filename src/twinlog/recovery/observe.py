@@ -19,6 +19,7 @@ from twinlog.model.switch import Command
 from twinlog.model.switch_plan import Facts
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
+from twinlog.recovery.cut_positions import cut_outlook
 from twinlog.recovery.fencing import choose_means
 from twinlog.recovery.standstill import alive
 from twinlog.recovery.steps.fence import target_topics
@@ -75,6 +76,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         groups=groups,
         active_groups=active,
         held_back_acls=len(promised),
+        cuts=await _cuts(ctx, command, view),
     )
     return await _with_lag(ctx, await _with_fences(ctx, facts), view)
 
@@ -98,6 +100,14 @@ def _engine_trouble(view: LedgerView) -> str | None:
         silent = (time.time() * 1000 - engine.at_ms) / 1000
         return f"the one on {engine.host} is {engine.phase} and silent for {silent:.0f} s"
     return None
+
+
+async def _cuts(ctx: SwitchContext, command: Command, view: LedgerView) -> tuple[str, ...]:
+    if command != "failover-unplanned" or not ctx.link.cut_sets:
+        return ()
+    checkpoints = Checkpoints(InternalLog(ctx.at_target, ctx.link.naming.checkpoints_topic(ctx.link.source)))
+    await checkpoints.load()
+    return cut_outlook(ctx.link, view, checkpoints.told)
 
 
 async def _groups(ctx: SwitchContext, facts: Facts) -> tuple[int, tuple[str, ...]]:

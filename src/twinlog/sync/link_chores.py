@@ -7,6 +7,7 @@ from twinlog.sync.acls import AclSync
 from twinlog.sync.audit import Audit
 from twinlog.sync.chores import Chore
 from twinlog.sync.configs import ConfigSync
+from twinlog.sync.cuts import CutSync
 from twinlog.sync.deletions import DeletionSync
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.groups import GroupSync
@@ -34,6 +35,8 @@ def chores_of(ends: LinkEnds) -> list[Chore]:
         chores.append(ScramUserList(ends))
     if ends.link.emit_checkpoints_enabled or ends.link.sync_group_offsets_enabled:
         chores.append(GroupSync(ends))
+    if ends.link.cut_sets:
+        chores.append(CutSync(ends))
     if ends.link.emit_heartbeats_enabled:
         chores.append(Heartbeats(ends))
     if ends.link.emit_offset_syncs_enabled:

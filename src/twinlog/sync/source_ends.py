@@ -46,7 +46,7 @@ class SourceEnds:
             self._tracker.restore(view.memos.get(CHORE, {}))
         roster = dict(view.roster)
         # Taken before the ends are asked: a position that moves meanwhile must not make an end look covered too early.
-        positions = _positions(view, roster)
+        positions = ledger_positions(view, roster)
         return await asyncio.to_thread(self._look, self._tracker, roster, positions, dict(view.memos.get(CHORE, {})))
 
     def _look(
@@ -101,7 +101,7 @@ class SourceEnds:
             self._keeps[name] = (int(age or -1), int(size or -1)) if deletes else FOR_EVER
 
 
-def _positions(view: LedgerView, roster: dict[str, RosterTopic]) -> dict[TopicPartition, int]:
+def ledger_positions(view: LedgerView, roster: dict[str, RosterTopic]) -> dict[TopicPartition, int]:
     """Where each partition stands by the ledger; states of other incarnations do not count."""
     origins = {
         TopicPartition(name, number): origin

@@ -45,8 +45,9 @@ class RangeReader:
     topic_id: str
     first: int
     after: int
-    committed: bool  # leave out aborted transactions; markers are never given
+    committed: bool  # leave out aborted transactions
     lane: str
+    with_markers: bool = False  # also give the markers of transactions; only where aborted ones are read too
     log_start: int = 0  # as the broker last said: records before it are deleted
     bytes_read: int = 0
     ended_at: int | None = None  # the log ends here, before the range does
@@ -86,7 +87,7 @@ class RangeReader:
             if not header.is_readable:
                 raise CorruptBatch(*self.partition, header.base_offset, "it has no known format")
             after = max(after, header.next_offset)
-            if header.next_offset <= position or header.is_control:
+            if header.next_offset <= position or (header.is_control and not self.with_markers):
                 continue
             if header.magic == 2 and header.base_offset >= self.after:
                 break

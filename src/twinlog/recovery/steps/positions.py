@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from twinlog.errors import ClusterError
@@ -14,6 +15,7 @@ from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies
+from twinlog.recovery.cut_positions import at_cuts, checkpointed, cut_sentence, read_again
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.ends import LinkEnds
@@ -82,12 +84,8 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
         checkpoints = Checkpoints(InternalLog(teller, link.naming.checkpoints_topic(link.source)))
         trouble = await checkpoints.load()
         view = await ctx.ledger(link)
-        sources = {entry.remote: entry.topic for entry in view.roster.values()}
-        committed: dict[str, dict[TopicPartition, GroupPosition]] = {}
-        for (group, remote), told in checkpoints.told.items():
-            topic = sources.get(remote.topic)
-            if topic is not None and told.incarnation in {None, view.roster[topic].incarnation}:
-                committed.setdefault(group, {})[TopicPartition(topic, remote.partition)] = GroupPosition(told.upstream)
+        last_known = checkpointed(view, checkpoints.told)
+        committed, moved_back = at_cuts(link, view, last_known)
         groups = GroupCoordinators(teller)
         listed = await groups.list_groups()
         there = await groups.fetch_positions(committed)
@@ -99,6 +97,8 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
             told=checkpoints.told,
         )
         decided = list(standings(now, "follow", writing=True))
+        uncut = standings(replace(now, committed=last_known), "follow", writing=True)
+        cuts = read_again(moved_back, decided, uncut) if moved_back else []
         wanted: dict[str, dict[TopicPartition, GroupPosition]] = {}
         for standing in decided:
             if standing.write is not None and standing.remote is not None:
@@ -110,7 +110,9 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
         await teller.close()
     written = sum(len(found) for found in wanted.values())
     says = f"{len(committed)} groups by their last checkpoints, {len(decided)} positions, {written} written now"
-    return StepResult(says, {"findings": findings[:_LISTED], "found": len(findings), "groups": sorted(committed)})
+    findings = [*map(cut_sentence, cuts), *findings]
+    facts = {"findings": findings[:_LISTED], "found": len(findings), "groups": sorted(committed), "cuts": cuts}
+    return StepResult(says, facts)
 
 
 async def commit(groups: GroupCoordinators, wanted: Mapping[str, dict[TopicPartition, GroupPosition]]) -> list[str]:

@@ -8,10 +8,13 @@ from typing import Any, Final
 
 from twinlog.errors import TopicExists
 from twinlog.kafka.admin import TopicOrder
+from twinlog.ledger.view import LedgerView
 from twinlog.model.names import TopicPartition
+from twinlog.model.torn_transactions import counted
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.tail import Tail, TailFile, TailReader, exported_already, for_topic, origin_of
+from twinlog.recovery.torn import Around, find_torn
 from twinlog.sync.internal_topics import InternalLog
 
 _NAMED: Final = 20
@@ -49,13 +52,31 @@ async def tail(ctx: SwitchContext) -> StepResult:
             if found.records:
                 tails.append(found)
     total = sum(found.records for found in tails)
-    facts = {"tails": {str(found.partition): found.as_json() for found in tails}, "records": total}
+    facts: dict[str, Any] = {"tails": {str(found.partition): found.as_json() for found in tails}, "records": total}
     if not total:
         return StepResult(f"{ctx.link.source} has nothing that {ctx.link.target} never got", facts)
+    torn = await find_torn(ctx.at_source, _around(view, ends, unnoted))
+    facts["torn"] = [one.as_json() for one in torn.transactions[:_NAMED]]
+    findings = [str(one) for one in torn.transactions[:_NAMED]]
+    if torn.trouble:
+        findings.append(f"torn transactions may be more: {torn.trouble}")
+    facts["findings"] = findings
     named = "; ".join(f"{one.partition}: offsets {one.first}..{one.next - 1}" for one in tails[:_NAMED])
     fate = f"appended to {ctx.link.target}" if ctx.link.switch.tail == "append" else f"left on {ctx.link.source}"
     says = f"{total:,} records ({named}) are exported to {out.path}; they are {fate}"
+    if torn.transactions:
+        says += f". The cut left {counted(torn.transactions)}"
     return StepResult(says, {**facts, "file": str(out.path), "topic": ctx.link.switch.tail_topic})
+
+
+def _around(
+    view: LedgerView, ends: Mapping[TopicPartition, int], unnoted: Mapping[str, Any]
+) -> dict[TopicPartition, Around]:
+    return {
+        partition: Around(view.states[partition].source_next, int(unnoted.get(str(partition), 0)), end)
+        for partition, end in ends.items()
+        if partition in view.states and view.states[partition].incarnation == view.roster[partition.topic].incarnation
+    }
 
 
 async def _export_topic(ctx: SwitchContext) -> InternalLog | None:
