@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from tests.ends import Ends
 from tests.load.links import link_between
+from tests.threads import engine_running
 from typer.testing import CliRunner
 
 from twinlog.config.settings import LinkSettings
 from twinlog.doctor.answers import Diagnosis
+from twinlog.errors import ClusterError
 from twinlog.kafka.admin import TopicOrder
 from twinlog.local.cluster import LocalCluster
 from twinlog.service import examine_link
@@ -95,3 +97,30 @@ def test_a_cluster_that_does_not_answer_leaves_the_checks_of_the_other(
     assert found["source-answers"].verdict == "fail"
     assert found["target-answers"].verdict == "ok"
     assert (found["source-clock"].verdict, found["target-clock"].verdict) == ("unknown", "ok")
+
+
+@pytest.mark.proves("R14")
+def test_topics_that_producers_would_miss_are_named_and_made_with_the_configs_of_their_copies(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends()
+    topic = ends.create("orders", 3, retention_ms="123456789")
+    ends.load(topic, 3).produce(10)
+    file = str(ends.write_file(tmp_path))
+
+    def checks() -> dict[str, str]:
+        answer = CliRunner().invoke(app, ["doctor", ends.link.name, "-c", file, "-o", "json"])
+        return {one["name"]: one["verdict"] for one in json.loads(answer.stdout)["checks"]}
+
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied()
+    before = checks()
+    assert (before["writers-topics"], before["way-back"]) == ("warn", "warn")
+    assert CliRunner().invoke(app, ["link", "prepare", ends.link.name, "-c", file, "--dry-run"]).exit_code == 0
+    assert topic not in ends.target.list_topics()
+    assert CliRunner().invoke(app, ["link", "prepare", ends.link.name, "-c", file]).exit_code == 0
+    assert ends.await_topic(ends.target, topic, 3).partitions == 3
+    configs = ends.target.fetch_topic_configs([topic])[topic]
+    assert not isinstance(configs, ClusterError)
+    assert {one.name: one.value for one in configs}["retention.ms"] == "123456789"
+    assert checks()["writers-topics"] == "ok"

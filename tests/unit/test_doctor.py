@@ -109,6 +109,7 @@ def drill(**body: Any) -> Memo:
 def healthy(**facts: Any) -> Facts:
     internal = ["heartbeats", "A.checkpoints.internal", "__consumer_offsets", "__transaction_state"]
     target = end("B", ["A.orders", LEDGER, *internal])
+    facts = {"target_topics": ("A.orders", "orders"), "back_enabled": True, **facts}
     configs: Any = target.configs
     target = replace(target, configs={**configs, LEDGER: {**CONFIGS, "cleanup.policy": "compact"}})
     entry = RosterTopic(topic="orders", source_id="1", remote="A.orders", target_id="2", origins=[0, 0, 0])
@@ -322,6 +323,8 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("all-mirrored", set_(selected=("orders", "new")), "fail", "selected and not mirrored: new"),
     ("selection", set_(source_topics=("orders", "other")), "warn", "not selected: other"),
     ("selection", set_(selected=()), "fail", "no topic at all"),
+    ("writers-topics", set_(target_topics=("A.orders",)), "warn", "will not find on B: orders"),
+    ("way-back", set_(back_enabled=False), "warn", "B->A is not enabled"),
     ("engine", set_(status=replace(status(), engine=None)), "fail", "ever run"),
     ("engine", set_(status=replace(status(), now_ms=NOW + 60_000)), "fail", "silent for 62 s"),
     (

@@ -68,6 +68,8 @@ class Facts:
     drill: Memo | None = None  # what the last drill measured
     source_topics: Known[tuple[str, ...]] = NOT_ASKED  # all there are
     selected: tuple[str, ...] = ()  # those the settings want
+    target_topics: Known[tuple[str, ...]] = NOT_ASKED  # all there are
+    back_enabled: Known[bool] = NOT_ASKED  # whether the file enables the way back
     ledger: str = ""
     coordinator: Known[int] = NOT_ASKED
     own_certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED

@@ -56,14 +56,15 @@ class _Questions:
     ledger: str | None = None
 
 
-async def gather(link: LinkSettings, look: Look) -> Facts:
-    """Ask both clusters everything. `look` is one look at the link from outside."""
+async def gather(link: LinkSettings, look: Look, *, back_enabled: bool | None = None) -> Facts:
+    """Ask both clusters everything. `look` is one look at the link from outside, `back_enabled` what the file says."""
     source_admin, target_admin = _hasty(link.source_admin), _hasty(link.target_admin)
     ledger = ledger_topic(link.source)
     seen = await _attempt(look())
     status: Known[LinkStatus] = seen if isinstance(seen, Unknown) else seen[0]
     view = None if isinstance(seen, Unknown) else seen[1]
     source_topics = await _attempt(asyncio.to_thread(ClusterAdmin(source_admin).list_topics))
+    target_topics = await _attempt(asyncio.to_thread(ClusterAdmin(target_admin).list_topics))
     selected = () if isinstance(source_topics, Unknown) else _selected(link, source_topics)
     roster = dict(view.roster) if view else {}
     selected = selected or tuple(roster)
@@ -91,6 +92,8 @@ async def gather(link: LinkSettings, look: Look) -> Facts:
         drill=view.memos.get(DRILLS, {}).get(LAST_DRILL) if view else None,
         source_topics=source_topics if isinstance(source_topics, Unknown) else tuple(source_topics),
         selected=selected,
+        target_topics=target_topics if isinstance(target_topics, Unknown) else tuple(target_topics),
+        back_enabled=Unknown("the settings file was not asked") if back_enabled is None else back_enabled,
         ledger=ledger,
         coordinator=coordinator,
         own_certificates=await _attempt(asyncio.to_thread(_own_certificates, link)),

@@ -86,7 +86,8 @@ class Drills:
                 _, plans[command] = await self.switching.plan(command)
             except SwitchRefused as refused:
                 plans[command] = str(refused)
-        return paper_outcome(plans, examine(await gather(self.pair.link, self.look)))
+        facts = await gather(self.pair.link, self.look, back_enabled=self.pair.back_enabled)
+        return paper_outcome(plans, examine(facts))
 
     async def _note(self, report: dict[str, Any]) -> None:
         """Tell the ledger, so that status and doctor know, and a report that is missing from the file is missed."""

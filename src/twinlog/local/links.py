@@ -10,9 +10,14 @@ from twinlog.local.cluster import LocalCluster
 _SECRET = "sasl.jaas.config"  # noqa: S105 - the name of the key, not its value
 
 
-def links_properties(clusters: Sequence[LocalCluster]) -> str:
-    """Return the file: each cluster, and a link from each to the next. Secrets are referred to, never written (R12)."""
+def links_properties(clusters: Sequence[LocalCluster], *, same_names: bool = False) -> str:
+    """Return the file: each cluster, and a link from each to the next. Secrets are referred to, never written (R12).
+
+    With `same_names` copies have the names of their originals, so that after a failover producers find their topics.
+    """
     lines = [f"clusters = {', '.join(cluster.name for cluster in clusters)}", ""]
+    if same_names:
+        lines += ["replication.policy.class = org.apache.kafka.connect.mirror.IdentityReplicationPolicy", ""]
     for cluster in clusters:
         for key, value in cluster.client_properties().items():
             if key == "security.protocol" and not cluster.secure:

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 from twinlog.model.loss_range import LossRange
 from twinlog.model.names import LinkName
 from twinlog.model.switch import Command, StateEntry, Switch
+from twinlog.model.writers_topics import says_missing
 
 Side: TypeAlias = Literal["source", "target"]
 Means: TypeAlias = Literal["acl", "topic-config", "none"]
@@ -49,6 +50,7 @@ class Facts:
     faults: tuple[str, ...] = ()
     dead_copies: tuple[str, ...] = ()  # on the target: deleted, or without a leader; one sentence each
     topics: tuple[str, ...] = ()
+    missing_for_writers: tuple[str, ...] = ()  # names that producers use and that the new active side does not have
     partitions: int = 0
     groups: int = 0
     active_groups: tuple[str, ...] = ()  # on the side that becomes active
@@ -379,6 +381,11 @@ def _warnings(facts: Facts) -> Iterator[str]:
         yield "switch.fence = none: make sure that nobody writes to the side that is left"
     if not facts.redirects:
         yield "no redirect hook is set: clients must be moved by other means"
+    if facts.command.startswith("failover") and facts.missing_for_writers:
+        yield says_missing(facts.missing_for_writers, str(facts.link), facts.link.target)
+    if facts.command.startswith("failover") and not facts.same_names and not facts.back_enabled:
+        back = f"{facts.link.target}->{facts.link.source}"
+        yield f"the way back is not enabled: `failback --delta` needs `{back}.enabled = true` in the file"
     if facts.command == "failover-unplanned" and facts.source_trouble is None:
         yield f"{facts.link.source} answers: a planned failover (`--planned`) would lose nothing"
     if facts.command == "failover-unplanned" and facts.faults:

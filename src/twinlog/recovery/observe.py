@@ -17,6 +17,7 @@ from twinlog.model.source_ends import CHORE as SOURCE_ENDS
 from twinlog.model.source_ends import known_ends
 from twinlog.model.switch import Command
 from twinlog.model.switch_plan import Facts
+from twinlog.model.writers_topics import missing_for_writers
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.cut_positions import cut_outlook
@@ -72,6 +73,9 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         engine_trouble=_engine_trouble(view),
         faults=(*faulted, *problems),
         topics=tuple(sorted(name for name in view.roster if not link.naming.is_heartbeats(name))),
+        missing_for_writers=missing_for_writers(
+            view.roster.values(), link.naming, set(await asyncio.to_thread(ctx.target.list_topics))
+        ),
         partitions=sum(topic.partitions for topic in view.roster.values()),
         groups=groups,
         active_groups=active,

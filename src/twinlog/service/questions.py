@@ -13,7 +13,7 @@ from twinlog.doctor.registry import examine
 from twinlog.errors import ClusterError, UsageError
 from twinlog.flow.observe import Observer
 from twinlog.flow.rivals import Rival, has_ended, is_ours
-from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health import LinkStatus
@@ -27,6 +27,7 @@ from twinlog.sync.group_report import Answer, GroupReport, report_groups, transl
 from twinlog.sync.link_diff import differences
 from twinlog.sync.offset_reset import OffsetResets
 from twinlog.sync.takeover_preview import TakeoverRow, preview_takeover
+from twinlog.sync.writers_topics import create_for_writers, orders_for_writers
 
 _LOOK_AGAIN_S: Final = 1.0
 
@@ -91,6 +92,15 @@ async def link_differences(link: LinkSettings, wanted: Wanted) -> LinkDiff:
     return await differences(LinkEnds.of(link), wanted)
 
 
+async def prepare_writers_topics(
+    link: LinkSettings, *, dry_run: bool
+) -> tuple[list[TopicOrder], dict[str, ClusterError | None]]:
+    """Create on the target what producers look for after a failover; what would be made, and what was refused."""
+    ends = LinkEnds.of(link)
+    orders = await orders_for_writers(ends)
+    return orders, {} if dry_run else await asyncio.to_thread(create_for_writers, ends, orders)
+
+
 async def topic_explanation(link: LinkSettings, topic: str) -> TopicExplanation:
     """Whether and why a link mirrors a topic."""
     return await explain_topic(LinkEnds.of(link), topic)
@@ -108,9 +118,10 @@ async def takeover_preview(
     return await preview_takeover(LinkEnds.of(link), offsets_topic=offsets_topic, connector=connector)
 
 
-async def examine_link(link: LinkSettings) -> list[Diagnosis]:
-    """Ask both clusters everything that a disaster would test, and judge it."""
-    return examine(await gather(link, looking(link)))
+async def examine_link(link: LinkSettings, *, of_file: Sequence[LinkSettings] = ()) -> list[Diagnosis]:
+    """Ask both clusters everything that a disaster would test, and judge it. `of_file` are all links of its file."""
+    back = f"{link.target}->{link.source}" in {one.name for one in of_file} if of_file else None
+    return examine(await gather(link, looking(link), back_enabled=back))
 
 
 def offset_resets(links: Sequence[LinkSettings], cluster: str) -> OffsetResets:

@@ -8,6 +8,7 @@ from typing import Final
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import Facts
 from twinlog.errors import ClusterError
+from twinlog.model.writers_topics import missing_for_writers
 
 _THEME = "names"
 _LONGEST: Final = 249
@@ -104,6 +105,27 @@ def _partitions(facts: Facts) -> Answer:
     return ok("as many partitions as on the source")
 
 
+def _writers_topics(facts: Facts) -> Answer:
+    if facts.link.naming.keeps_names:
+        return ok("copies have the names of their originals: producers find their topics")
+    if not facts.roster:
+        return Answer("unknown", "the link has never run: nothing is mirrored yet")
+    missing = missing_for_writers(facts.roster.values(), facts.link.naming, set(known(facts.target_topics)))
+    if missing:
+        says = f"producers will not find on {facts.link.target}: {named(missing)}"
+        return warn(says, f"twinlog link prepare '{facts.link.name}' -c FILE   # or IdentityReplicationPolicy")
+    return ok(f"every topic that producers use exists on {facts.link.target}")
+
+
+def _way_back(facts: Facts) -> Answer:
+    if facts.link.naming.keeps_names:
+        return ok("with the same names on both sides a failback needs no link of its own")
+    back = f"{facts.link.target}->{facts.link.source}"
+    if not known(facts.back_enabled):
+        return warn(f"{back} is not enabled: `failback --delta` would be refused", f"{back}.enabled = true")
+    return ok(f"{back} is enabled: it carries home what is written on {facts.link.target}")
+
+
 CHECKS: Final = (
     Check("names-collide", _THEME, "Two sources in one copy, or a copy that cannot be created.", _collisions),
     Check("names-fit", _THEME, "A copy whose name is too long cannot be created.", _lengths),
@@ -111,4 +133,6 @@ CHECKS: Final = (
     Check("schemas", _THEME, "Records without their schemas cannot be read.", _schemas),
     Check("all-mirrored", _THEME, "What is not mirrored is lost with the source.", _coverage),
     Check("selection", _THEME, "What nobody selected is lost with the source.", _selection),
+    Check("writers-topics", _THEME, "After a failover producers write to the names that they know.", _writers_topics),
+    Check("way-back", _THEME, "A failback must be possible before the failover is needed.", _way_back),
 )

@@ -7,6 +7,7 @@ import asyncio
 from twinlog.errors import AuthorizerMissing
 from twinlog.kafka.acls import create_acls
 from twinlog.model.acls import unshelved
+from twinlog.model.writers_topics import missing_for_writers, says_missing
 from twinlog.recovery.context import StepResult, SwitchContext, require
 from twinlog.recovery.steps.fence import fence_old, noted_of, target_fence
 from twinlog.sync.acls import CHORE
@@ -26,7 +27,8 @@ async def release(ctx: SwitchContext) -> StepResult:
         await (await target_fence(ctx)).lift(list(noted.get("topics", ())), noted)
         await ctx.journal.note_lifted(ctx.link.target)
         said.append("the fence of an earlier switch is lifted")
-    memos = (await ctx.ledger(ctx.link)).memos.get(CHORE, {})
+    view = await ctx.ledger(ctx.link)
+    memos = view.memos.get(CHORE, {})
     held_back = unshelved("promote", {name: memo.body for name, memo in memos.items()})
     if held_back:
         try:
@@ -34,4 +36,9 @@ async def release(ctx: SwitchContext) -> StepResult:
             said.append(f"{len(held_back)} ACLs that were held back are granted")
         except AuthorizerMissing:
             said.append(f"{ctx.link.target} has no authorizer: nothing to grant")
-    return StepResult("; ".join(said) or "nothing was held back", {"acls": [str(one) for one in sorted(held_back)]})
+    there = set(await asyncio.to_thread(ctx.target.list_topics))
+    missing = missing_for_writers(view.roster.values(), ctx.link.naming, there)
+    findings = [says_missing(missing, ctx.link.name, ctx.link.target)] if missing else []
+    acls = [str(one) for one in sorted(held_back)]
+    facts = {"acls": acls, "missing_for_writers": list(missing), "findings": findings}
+    return StepResult("; ".join([*(said or ["nothing was held back"]), *findings]), facts)

@@ -32,9 +32,11 @@ def doctor(
     Nothing is changed on either cluster. Each finding says what was seen, why it matters and the command that mends it;
     what could not be checked says why. Exit code 1 when a check fails.
     """
+    from twinlog.config.resolve import load_file
     from twinlog.service import examine_link
 
-    found = asyncio.run(examine_link(chosen_link(link, config)))
+    of_file = load_file(config).links
+    found = asyncio.run(examine_link(chosen_link(link, config), of_file=of_file))
     if output.for_programs:
         print_facts({"link": link, "checks": [asdict(one) for one in found]}, output)
     else:

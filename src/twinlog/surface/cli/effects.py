@@ -29,6 +29,7 @@ CHANGING: Final = frozenset(
         "link restart",
         "link delete",
         "link reset",
+        "link prepare",
         "user add",
         "user remove",
         "context add",

@@ -91,6 +91,30 @@ def reset(
     typer.echo(f"{link}: {topic} begins anew; a running engine picks it up within its refresh interval.")
 
 
+@app.command()
+def prepare(link: LinkArgument, config: ConfigFile, dry_run: DryRun = False) -> None:
+    """Create on the target the topics that producers look for after a failover.
+
+    With prefixed names `orders` is copied into `east.orders`, and a producer that moves to the target finds no `orders`
+    there. Each missing topic gets the partitions, the replication and the configs of its copy. Needs no source.
+    """
+    from twinlog.service import prepare_writers_topics
+
+    found = chosen_link(link, config)
+    orders, refusals = asyncio.run(prepare_writers_topics(found, dry_run=dry_run))
+    if not orders:
+        typer.echo(f"{link}: producers find every topic on {found.target}; nothing to create.")
+    for order in orders:
+        what = f"{order.name} on {found.target}: {order.partitions} partitions, {len(order.configs)} configs"
+        refused = refusals.get(order.name)
+        if dry_run:
+            would(f"{what} would be created")
+        else:
+            typer.echo(f"{what}: created" if refused is None else f"{order.name}: not created: {refused}")
+    if any(refusals.values()):
+        raise typer.Exit(1)
+
+
 def _file(config: Path | None) -> Path:
     if config is None:
         raise UsageError(

@@ -47,7 +47,7 @@ def up(
         return
     start_clusters(clusters)
     Console(stderr=True).print(_table([describe(cluster) for cluster in clusters]))
-    typer.echo(links_properties(clusters), nl=False)
+    typer.echo(links_properties(clusters, same_names=True), nl=False)
 
 
 @app.command()

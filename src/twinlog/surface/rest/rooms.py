@@ -185,7 +185,7 @@ class LiveRooms:
         return await asyncio.to_thread(self.service.verify, link, wish, on_progress)
 
     async def examine(self, link: LinkSettings) -> list[Diagnosis]:
-        return await examine_link(link)
+        return await examine_link(link, of_file=self.of_file)
 
     def settings(self, link: LinkSettings) -> Mapping[str, Origin]:
         return {} if self.config is None else load_file(self.config).origins.get(link.name, {})
