@@ -148,15 +148,10 @@ class Steward:
             await asyncio.to_thread(store.close)
 
     async def _step(self) -> None:
-        if self._turn and not self.active and self._store is not None:
-            leader = Leader(
-                self.instance, self.url, tuple(link.name for link in self._file.links) if self._file else ()
-            )
-            self._shelf = await asyncio.to_thread(self._store.lead, leader)
-            self.active, self._due = True, True
-            log.warning("group %s: this service runs the links now", self.group)
+        if self._turn:
+            await self._lead()
         if self.active and not self._leads():
-            self.active, self._turn, self._due = False, False, True
+            self.active, self._due = False, True
             log.warning("group %s: %s runs the links now", self.group, self.leader_url or "another service")
         if self._due:
             self._due = False
@@ -165,6 +160,26 @@ class Steward:
             except BaseException:
                 self._due = True
                 raise
+
+    async def _lead(self) -> None:
+        """Lead, also while we believe that we do: whoever had the turn in between is perhaps not heard of yet."""
+        if self._store is None:
+            return
+        leader = Leader(self.instance, self.url, self._links_of_file())
+        self._turn = False
+        try:
+            self._accept(await asyncio.to_thread(self._store.lead, leader))
+        except BaseException:
+            self._turn = True
+            raise
+        if not self.active:
+            log.warning("group %s: this service runs the links now", self.group)
+        self.active, self._due = True, True
+
+    def _accept(self, shelf: Shelf) -> None:
+        """Take a look at the store, unless it is older than what is known."""
+        if shelf.records >= self._shelf.records:
+            self._shelf = shelf
 
     async def _patiently(self, work: Callable[[], Awaitable[Any]]) -> Any:
         pause = 0.5
@@ -184,7 +199,7 @@ class Steward:
             pause = min(pause * 2, _LONGEST_PAUSE_S)
 
     def _hear(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+        self._accept(shelf)
         self._take_levels()
         if not self.active:
             self._due = True
