@@ -19,7 +19,7 @@ from twinlog.errors import TwinlogError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.event_log import news
 from twinlog.model.group_positions import Standing
-from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus
+from twinlog.model.health import LinkStatus, silent_seconds
 from twinlog.model.history import EVENTS, SAMPLES, Event, Latencies, Sample, events_between, sample_of
 from twinlog.model.movement import WINDOW, Movement, Seen, movement, worst
 from twinlog.model.names import TopicPartition
@@ -173,7 +173,7 @@ class Sight:
 
     def _observe_partitions(self, status: LinkStatus) -> None:
         engine = status.engine
-        alive = engine is not None and status.now_ms - engine.at_ms <= ENGINE_SILENT_MS and engine.phase == "running"
+        alive = engine is not None and engine.phase == "running" and silent_seconds(status) is None
         there = {part.partition for part in status.partitions}
         self._seen = {partition: seen for partition, seen in self._seen.items() if partition in there}
         for part in status.partitions:

@@ -18,9 +18,10 @@ from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.deletion import ReportDeletion
 from twinlog.model.exposure import link_exposure
-from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus, PartitionStatus
 from twinlog.model.ledger import FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.pulse import Pulse
 from twinlog.model.source_ends import CHORE, known_ends, seen_at
 from twinlog.model.stage_times import Durations, LinkTimes, Stage, StageTimes, since
 from twinlog.model.switch import held_because, may_copy
@@ -28,6 +29,9 @@ from twinlog.wire.connection import Cluster
 
 _LEDGER_WITHIN_S: Final = 30.0
 _LATELY_S: Final = 60.0
+_WATCH_S: Final = 11.0
+"""An engine speaks every 5 s: one that is watched for so long and says nothing is silent."""
+_WATCH_LOOK_S: Final = 0.5
 EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
 
 
@@ -41,6 +45,7 @@ class Observer:
     reach: Callable[[], object] | None = None  # asks the source anything; raises ClusterError
     _view: LedgerView | None = None
     _switch: SwitchTopic | None = None
+    _pulse: Pulse = field(default_factory=Pulse)
     _before: tuple[float, int, int] | None = None
     _times: deque[tuple[float, StageTimes]] = field(default_factory=deque)
 
@@ -49,14 +54,31 @@ class Observer:
         target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|status")
         try:
             view = await self._read(target)
+            engine_age_s = await self._feel_pulse(target, view)
             read_ms = int(time.time() * 1000)  # a source that is away takes long to say nothing: ages count from here
             held = await self._held(target, view)
         finally:
             await target.close()
-        status = await asyncio.to_thread(self._judge, view, read_ms)
+        status = replace(await asyncio.to_thread(self._judge, view, read_ms), engine_age_s=engine_age_s)
         if held is None or status.engine is None:
             return status
         return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
+
+    async def _feel_pulse(self, target: Cluster, view: LedgerView) -> float | None:
+        """How long ago the engine spoke. A record of a host whose clock is ahead of ours is watched for a while."""
+        deadline = time.monotonic() + _WATCH_S
+        while view.engine is not None:
+            spoken = (view.engine.generation, view.engine.at_ms, view.engine.phase)
+            self._pulse.hear(spoken, view.engine.at_ms, int(time.time() * 1000), time.monotonic())
+            age = self._pulse.age_s(time.monotonic())
+            if age is not None or view.engine.phase in {"stopped", "switched"}:
+                return age
+            if time.monotonic() > deadline:
+                self._pulse.give_up(ENGINE_SILENT_MS / 1000)
+            else:
+                await asyncio.sleep(_WATCH_LOOK_S)
+                await self._read(target)
+        return None
 
     async def _held(self, target: Cluster, view: LedgerView) -> str | None:
         """Why the switch holds the link by now: the engine told it last when it stopped, in the midst of a switch."""

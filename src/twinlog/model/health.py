@@ -59,6 +59,7 @@ class LinkStatus:
     source_unreachable: bool = False  # … and it was that nobody answered
     source_seen_ms: int | None = None  # when the engine last heard the source
     now_ms: int = 0  # when the ledger was read: what it says is as old as this, however long the source was asked
+    engine_age_s: float | None = None  # since the engine's record changed, by our own clock; None: see its time
     records_per_second: float | None = None
     bytes_per_second: float | None = None
     lag_seconds: float | None = None
@@ -115,12 +116,19 @@ def judge(status: LinkStatus) -> LinkState:
     return "CATCHING_UP" if waits or (status.lag_seconds or 0) > 30 else "RUNNING"
 
 
+def engine_age_seconds(status: LinkStatus) -> float:
+    """How long ago the engine spoke: as measured while looking, else by the time in its record."""
+    if status.engine_age_s is not None:
+        return status.engine_age_s
+    return 0.0 if status.engine is None else (status.now_ms - status.engine.at_ms) / 1000
+
+
 def silent_seconds(status: LinkStatus) -> float | None:
     """How long its engine has not been heard of: killed, frozen, or cut off from the target. None while it speaks."""
-    engine = status.engine
-    if engine is None or engine.phase in {"stopped", "switched"} or status.now_ms - engine.at_ms <= ENGINE_SILENT_MS:
+    engine, age = status.engine, engine_age_seconds(status)
+    if engine is None or engine.phase in {"stopped", "switched"} or age * 1000 <= ENGINE_SILENT_MS:
         return None
-    return (status.now_ms - engine.at_ms) / 1000
+    return age
 
 
 def source_down_since(status: LinkStatus) -> int | None:

@@ -22,7 +22,7 @@ from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.cut_positions import cut_outlook
 from twinlog.recovery.fencing import choose_means
-from twinlog.recovery.standstill import alive
+from twinlog.recovery.standstill import silent_engine
 from twinlog.recovery.steps.fence import target_topics
 from twinlog.recovery.steps.loss import loss_of, remembered_ends
 from twinlog.sync.acls import CHORE as ACLS
@@ -70,7 +70,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         ledger_there=view.engine is not None,
         state=ctx.journal.state,
         open=ctx.journal.log.open,
-        engine_trouble=_engine_trouble(view),
+        engine_trouble=await _engine_trouble(ctx, view, command),
         faults=(*faulted, *problems),
         topics=tuple(sorted(name for name in view.roster if not link.naming.is_heartbeats(name))),
         missing_for_writers=missing_for_writers(
@@ -96,14 +96,11 @@ async def _with_fences(ctx: SwitchContext, facts: Facts) -> Facts:
     return replace(facts, fence=ours, fence_why=why)
 
 
-def _engine_trouble(view: LedgerView) -> str | None:
-    engine = view.engine
-    if engine is None:
+async def _engine_trouble(ctx: SwitchContext, view: LedgerView, command: Command) -> str | None:
+    """Why no engine drains the link; only a planned failover needs one."""
+    if view.engine is None:
         return "none ever ran"
-    if not alive(engine):
-        silent = (time.time() * 1000 - engine.at_ms) / 1000
-        return f"the one on {engine.host} is {engine.phase} and silent for {silent:.0f} s"
-    return None
+    return await silent_engine(ctx, ctx.link, view.engine) if command == "failover-planned" else None
 
 
 async def _cuts(ctx: SwitchContext, command: Command, view: LedgerView) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Final
 
@@ -9,10 +10,14 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.model.health import ENGINE_SILENT_MS
 from twinlog.model.ledger import Engine
+from twinlog.model.pulse import Pulse
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.forced_stop import Stopped, stop_by_force
 
 _HEED_WITHIN_S: Final = 20.0
+_WATCH_S: Final = 11.0
+"""An engine speaks every 5 s."""
+_LOOK_S: Final = 0.5
 _GONE: Final = frozenset({"stopped", "switched"})
 
 
@@ -30,16 +35,28 @@ async def stop_and_prove(ctx: SwitchContext, step: str, link: LinkSettings, gene
 async def await_heeded(
     ctx: SwitchContext, step: str, link: LinkSettings, generation: int, *, hard: bool = True
 ) -> Engine | None:
-    """The engine once it obeys this generation; one that is silent or gone is not waited for."""
+    """The engine once it obeys this generation, or said good-bye. None for one that does not live.
+
+    Whether it lives is seen from its record, which must change while we look: clocks of hosts differ. An engine that
+    may be stopped by force (`hard=False`) is not waited for when its record looks old.
+    """
+    pulse = Pulse()
 
     async def look() -> Engine | None:
-        return (await ctx.ledger(link)).engine
+        engine = (await ctx.ledger(link)).engine
+        if engine is not None:
+            pulse.hear(_spoken(engine), engine.at_ms, _now_ms(), time.monotonic())
+        return engine
+
+    def dead(engine: Engine) -> bool:
+        looks_old = _now_ms() - engine.at_ms > ENGINE_SILENT_MS
+        return pulse.unmoved_s(time.monotonic()) > _WATCH_S or (not hard and looks_old)
 
     def settled(engine: Engine | None) -> bool:
-        if engine is None or not alive(engine):
+        if engine is None or engine.phase in _GONE or dead(engine):
             return True
         stands = ctx.journal.state is not None and ctx.journal.state.links.get(link.name) == "held"
-        return engine.heeded >= generation and (not stands or engine.phase in _GONE)
+        return engine.heeded >= generation and not stands
 
     try:
         engine: Engine | None = await ctx.wait(
@@ -50,9 +67,33 @@ async def await_heeded(
             return None
         way = "Has it the right to read __twinlog-switch on both clusters?"
         raise SwitchStopped(link.name, step, stopped.reason, way) from stopped
-    return engine
+    return None if engine is None or (engine.phase not in _GONE and dead(engine)) else engine
 
 
-def alive(engine: Engine) -> bool:
-    """Whether an engine works on the link now."""
-    return engine.phase not in _GONE and time.time() * 1000 - engine.at_ms < ENGINE_SILENT_MS
+async def silent_engine(ctx: SwitchContext, link: LinkSettings, engine: Engine) -> str | None:
+    """Why an engine cannot be counted on: it said good-bye, or its record does not change. None while it lives."""
+    if engine.phase in _GONE:
+        return f"the one on {engine.host} is {engine.phase}"
+    if abs(_now_ms() - engine.at_ms) <= ENGINE_SILENT_MS:
+        return None
+    # Its clock or ours is wrong, or it is dead: an engine that lives speaks every few seconds.
+    deadline = time.monotonic() + _WATCH_S
+    while time.monotonic() < deadline:
+        await asyncio.sleep(_LOOK_S)
+        now = (await ctx.ledger(link)).engine
+        if now is not None and _spoken(now) != _spoken(engine):
+            return None
+    return f"the one on {engine.host} is {engine.phase} and did not speak for {_WATCH_S:.0f} s"
+
+
+def gone(engine: Engine | None) -> bool:
+    """Whether no engine works on the link."""
+    return engine is None or engine.phase in _GONE
+
+
+def _spoken(engine: Engine) -> tuple[object, ...]:
+    return engine.generation, engine.at_ms, engine.phase
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -6,7 +6,7 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import Facts
-from twinlog.model.health import ENGINE_SILENT_MS
+from twinlog.model.health import ENGINE_SILENT_MS, engine_age_seconds
 from twinlog.model.objectives import kept
 
 _THEME = "health"
@@ -21,10 +21,10 @@ def _engine(facts: Facts) -> Answer:
         return fail("no engine has ever run this link", _RUN)
     if engine.phase == "stopped":
         return fail(f"the engine on {engine.host} was stopped", _RUN)
-    silent = status.now_ms - engine.at_ms  # at the moment of reading: asking a source that is away takes long
-    if silent > ENGINE_SILENT_MS:
-        return fail(f"the engine on {engine.host} (pid {engine.pid}) is silent for {silent / 1000:,.0f} s", _RUN)
-    return ok(f"generation {engine.generation} on {engine.host}, heard {silent / 1000:.0f} s ago")
+    silent = engine_age_seconds(status)  # at the moment of reading: asking a source that is away takes long
+    if silent * 1000 > ENGINE_SILENT_MS:
+        return fail(f"the engine on {engine.host} (pid {engine.pid}) is silent for {silent:,.0f} s", _RUN)
+    return ok(f"generation {engine.generation} on {engine.host}, heard {silent:.0f} s ago")
 
 
 def _epochs(facts: Facts) -> Answer:

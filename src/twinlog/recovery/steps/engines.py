@@ -13,7 +13,7 @@ from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.offsets import ends_from_lists
-from twinlog.recovery.standstill import alive, await_heeded, stop_and_prove
+from twinlog.recovery.standstill import await_heeded, gone, stop_and_prove
 
 _LISTED: Final = 50
 
@@ -24,7 +24,7 @@ async def freeze(ctx: SwitchContext) -> StepResult:
         "a planned failover drains the link", links={ctx.link.name: "draining", ctx.back.name: "held"}
     )
     engine = await await_heeded(ctx, "freeze", ctx.link, state.generation)
-    if engine is None or not alive(engine):
+    if engine is None or gone(engine):
         raise SwitchStopped(ctx.link.name, "freeze", "no engine runs the link", "Start it with `twinlog run`.")
     if ctx.pair.back_enabled:
         await await_heeded(ctx, "freeze", ctx.back, state.generation)
