@@ -205,7 +205,13 @@ def commit_at(bootstrap: str, group: str, topic: str, offset: int, partition: in
 def log_numbers(bootstrap: str, topic: str, partition: int = 0) -> list[int]:
     """Everything that a partition holds, in order."""
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "log", "enable.partition.eof": True, "log_level": 0}
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "log",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "log_level": 0,
+        }
     )
     try:
         consumer.assign([Place(topic, partition, 0)])

@@ -16,6 +16,7 @@ from twinlog.kafka.client_options import client_options
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.acls import AclBinding
 from twinlog.recovery.fencing import Fence, deny
+from twinlog.recovery.proof import Patience
 
 pytestmark = pytest.mark.chaos
 
@@ -39,7 +40,7 @@ def test_producers_are_shut_out_and_let_in_again_by_acl(make_cluster: Callable[.
     assert produce(cluster) is None
 
     noted = asyncio.run(fence.former(["orders"]))
-    ends = asyncio.run(fence.shut(["orders"], "A->B", "fence", 20))
+    ends = asyncio.run(fence.shut(["orders"], Patience("A->B", "fence", 20), noted))
     assert list(ends.values()) == [1]
     assert produce(cluster) == KafkaError.TOPIC_AUTHORIZATION_FAILED
 

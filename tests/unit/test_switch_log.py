@@ -13,6 +13,7 @@ from twinlog.model.switch import (
     Beat,
     Claim,
     End,
+    Fenced,
     StateEntry,
     StepEntry,
     SwitchEntry,
@@ -120,14 +121,36 @@ def test_the_highest_generation_holds_and_says_what_a_link_may_do() -> None:
 def test_a_decision_changes_what_it_names_and_the_active_side_is_so_since_it_became_so() -> None:
     link = LinkName("A", "B")
     held = decision_after(None, link, why="A is left", at_ms=10, links={"A->B": "held"})
-    assert (held.generation, held.active, held.since_ms) == (1, "A", 0)
+    assert (held.generation, held.active, held.since_ms) == (2, "A", 0)
     moved = decision_after(held, link, why="failover", at_ms=20, active="B", fence_on_return={"A": "acl"})
-    assert (moved.generation, moved.active, moved.since_ms, moved.links) == (2, "B", 20, {"A->B": "held"})
+    assert (moved.generation, moved.active, moved.since_ms, moved.links) == (4, "B", 20, {"A->B": "held"})
     later = decision_after(moved, link, why="B->A copies back", at_ms=30, active="B", links={"B->A": "copying"})
-    assert (later.generation, later.at_ms, later.since_ms) == (3, 30, 20)
+    assert (later.generation, later.at_ms, later.since_ms) == (6, 30, 20)
     assert later.links == {"A->B": "held", "B->A": "copying"}
     assert later.fence_on_return == {"A": "acl"}
     assert decision_after(later, link, why="", at_ms=40, fence_on_return={}).fence_on_return == {}
+
+
+@pytest.mark.proves("R10")
+def test_two_clusters_that_decided_without_each_other_agree_on_one_decision() -> None:
+    there, back = LinkName("A", "B"), LinkName("B", "A")
+    east = west = decision_after(None, there, why="both know this", at_ms=1)
+    for number in range(7):
+        west = decision_after(west, there, why="A is lost", at_ms=number, active="B", fence_on_return={"A": "auto"})
+        for _ in range(1 + number % 2):
+            east = decision_after(east, back, why="B is lost", at_ms=number, active="A", fence_on_return={"B": "auto"})
+        assert east.generation != west.generation
+        assert newest(east, west) == newest(west, east)
+    logs = [fold((0, east), (1, west)), fold((0, west), (1, east))]
+    assert logs[0].state == logs[1].state == newest(east, west)
+
+
+def test_a_later_note_of_a_fence_only_adds_topics() -> None:
+    first = Fenced(pair=PAIR, cluster="A", facts={"topics": ["a"], "means": "acl", "former": {"a": "7"}, "denied": []})
+    more = {"topics": ["a", "b"], "means": "acl", "former": {"a": "0", "b": None}, "denied": [["a", "x"], ["b", "y"]]}
+    log = fold((0, first), (1, Fenced(pair=PAIR, cluster="A", facts=more)))
+    facts = {"topics": ["a", "b"], "means": "acl", "former": {"a": "7", "b": None}, "denied": [["b", "y"]]}
+    assert log.fenced == {"A": facts}
 
 
 def test_the_report_of_a_switch_tells_its_own_end_whatever_was_decided_later() -> None:

@@ -438,6 +438,9 @@ class LinkEngine:
             self._see_that_all_live()
             if await self._heed_draining(writer, view, watch):
                 next_beat = 0.0
+                if self._drains(watch):
+                    # Before it is told that we obey: the switch relies on us to know every topic.
+                    await self._refresh_once(writer, view)
             if self._query is None:
                 self._copied = True
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
@@ -478,7 +481,7 @@ class LinkEngine:
 
         That they rest is told in the engine's record: the switch waits for it before it touches the clusters.
         """
-        drains = self.heeds_switch and watch.mode == "draining"
+        drains = self._drains(watch)
         if drains and self._chores is not None:
             self._chores.cancel()
             await asyncio.gather(self._chores, return_exceptions=True)
@@ -489,6 +492,9 @@ class LinkEngine:
             self._beside_tasks.append(self._chores)
         before, self._heeded = self._heeded, watch.generation
         return before != self._heeded
+
+    def _drains(self, watch: SwitchWatch) -> bool:
+        return self.heeds_switch and watch.mode == "draining"
 
     def _see_that_all_live(self) -> None:
         """What runs beside waits for clusters by itself; when it ends it met a mistake of ours: begin anew."""

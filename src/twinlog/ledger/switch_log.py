@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,6 +55,7 @@ class SwitchTopic:
 
     cluster: Cluster
     link: LinkName
+    on_entry: Callable[[SwitchEntry], None] | None = None  # told of every entry, of whatever pair
     log: SwitchLog = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +93,8 @@ class SwitchTopic:
                 entry = read_switch_entry(record.value)
                 if entry is not None and record.offset >= self.log.next_offset:
                     self.log = self.log.take(Written(record.offset, record.timestamp, entry))
+                    if self.on_entry is not None:
+                        self.on_entry(entry)
 
     async def follow(self) -> None:
         """Read for ever. A cluster that is away, or has no such topic yet, is waited for."""

@@ -8,7 +8,8 @@ the other cluster as soon as it answers. The log itself decides everything:
   operators cannot run two switches.
 - Whoever claims the open switch again goes on with it, but only when its runner has been silent for a while. From then
   on nothing that the older runner writes counts, and it stops as soon as it reads that (R10).
-- Decisions carry a generation; the highest one holds, whichever of the two clusters told it.
+- Decisions carry a generation; the highest one holds, whichever of the two clusters told it. Both clusters number their
+  decisions differently, so that no two are equal.
 
 Times are the broker's (the topic stamps records itself), so the clocks of operators' machines do not matter.
 """
@@ -122,8 +123,8 @@ class StateEntry(_Entry):
 class Fenced(_Entry):
     """What a cluster was like before its producers were shut out: written before anything is changed.
 
-    The first note counts until the fence is lifted; a later one would describe the fence itself. An engine that shuts
-    an old primary on its return writes it too, so it needs no claim.
+    The first note of a topic counts until the fence is lifted; a later one would describe the fence itself, so it only
+    adds topics. An engine that shuts an old primary on its return writes it too, so it needs no claim.
     """
 
     kind: Literal["fenced"] = "fenced"
@@ -228,7 +229,7 @@ class SwitchLog:
             return _take_state(log, entry)
         if isinstance(entry, Fenced):
             others = {cluster: facts for cluster, facts in log.fenced.items() if cluster != entry.cluster}
-            kept = log.fenced.get(entry.cluster, entry.facts)
+            kept = merged_fence(log.fenced.get(entry.cluster), entry.facts)
             return replace(log, fenced=others if entry.lifted else {**others, entry.cluster: kept})
         if isinstance(entry, Claim):
             return _take_claim(log, entry, written.at_ms)
@@ -258,6 +259,22 @@ class SwitchLog:
         """A switch by its id, open or ended."""
         known = [one for one in (*self.ended, self.open) if one is not None and one.id == switch]
         return known[0] if known else None
+
+
+def merged_fence(before: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is noted of a fence, with one more note: what was said first about a topic stays."""
+    if before is None:
+        return more
+    merged = {**more, **before}
+    for name in merged:
+        if isinstance(before.get(name), Mapping) and isinstance(more.get(name), Mapping):
+            merged[name] = {**more[name], **before[name]}
+    merged["topics"] = sorted({*before.get("topics", ()), *more.get("topics", ())})
+    known = set(before.get("topics", ()))
+    if "denied" in before or "denied" in more:
+        added = [rule for rule in more.get("denied", ()) if rule[0] not in known]
+        merged["denied"] = [*before.get("denied", ()), *added]
+    return merged
 
 
 def _take_state(log: SwitchLog, entry: StateEntry) -> SwitchLog:
@@ -301,6 +318,16 @@ def newest(*states: StateEntry | None) -> StateEntry | None:
     return max((state for state in states if state is not None), key=lambda state: state.generation, default=None)
 
 
+def next_generation(known: int, link: LinkName) -> int:
+    """The number of the next decision of a switch of this link.
+
+    Decisions of the first cluster of a pair, by name, have odd numbers, those of the other one even ones. Each may
+    have decided while the other one was away: two different decisions never have the same number (R10).
+    """
+    home = sorted(link).index(link.target)
+    return known + 1 if known % 2 == home else known + 2
+
+
 def decision_after(
     before: StateEntry | None,
     link: LinkName,
@@ -314,7 +341,7 @@ def decision_after(
     """The next decision: what is not named stays as it was. While there never was one, the source is active."""
     known = before or StateEntry(pair=pair_of(link), generation=0, active=link.source)
     changed = {
-        "generation": known.generation + 1,
+        "generation": next_generation(known.generation, link),
         "active": active or known.active,
         "links": {**known.links, **(links or {})},
         "fence_on_return": dict(known.fence_on_return if fence_on_return is None else fence_on_return),

@@ -14,7 +14,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
+
+FENCE_CONFIG: Final = "max.message.bytes"
+FENCE_VALUES: Final = frozenset({"78", "0"})
+"""A switch shuts producers out of a topic with these limits: what a marker of a transaction needs, then nothing."""
 
 ConflictPolicy: TypeAlias = Literal["report", "revert", "keep"]
 
@@ -79,6 +83,8 @@ def hindrance(config: TopicConfig, rules: ConfigRules) -> str | None:
         return f"excluded by {pattern}"
     if config.read_only:
         return "read-only"
+    if config.name == FENCE_CONFIG and config.value in FENCE_VALUES:
+        return "a fence: a switch shut the topic on the source"
     if config.sensitive or config.value is None:
         return "sensitive: its value is not shown"
     return None

@@ -18,6 +18,7 @@ from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.names import LinkName
+from twinlog.recovery.fencing import Fence
 from twinlog.recovery.journal import Journal
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
@@ -66,6 +67,15 @@ class OwnEngines:
             await self.stop(name)
 
 
+@dataclass(frozen=True)
+class ShutByUs:
+    """A fence that this process raised, and what the journal says of before."""
+
+    fence: Fence
+    topics: tuple[str, ...]
+    noted: Mapping[str, Any]
+
+
 @dataclass
 class SwitchContext:
     """One switch while this process runs it."""
@@ -77,6 +87,7 @@ class SwitchContext:
     engines: OwnEngines
     folder: Path
     say: Callable[[str], None] = lambda _: None
+    shut: dict[str, ShutByUs] = field(default_factory=dict)  # by cluster
     _clusters: tuple[Cluster, ...] = ()
 
     @classmethod

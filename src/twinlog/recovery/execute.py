@@ -85,6 +85,9 @@ async def run(ctx: SwitchContext, hook: Hook = lambda _step, _when: None) -> Rep
             await asyncio.gather(work, return_exceptions=True)
             await beat  # it says why it ended
         return await work
+    except SwitchTakenOver:
+        await fence.undo_if_lifted(ctx)
+        raise
     finally:
         beat.cancel()
         await asyncio.gather(beat, return_exceptions=True)

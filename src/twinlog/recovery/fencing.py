@@ -9,15 +9,19 @@ topic-config   max.message.bytes, in two stages. At 78 every record of more than
                that ends a transaction (78 bytes) still fits. Once no transaction is open it becomes 0, which refuses
                everything. At 0 a transaction would never end: the broker confirms its commit and then cannot write
                the marker, so a committed record would be lost to the copy.
+
+A broker applies a rule when it hears of it, and a slow one hears late. Every leader is asked whether it refuses
+(recovery/proof), before logs that stand still count as shut. Before each change the journal is asked whether the switch
+is still ours (`ask`): a process that was frozen and replaced changes nothing when it wakes up (R10).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.config.switch_settings import SwitchSettings
@@ -29,15 +33,23 @@ from twinlog.model.acls import AclBinding
 from twinlog.model.fence_choice import EVERYBODY, why_not_by_name, writers_of
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch_plan import Means
-from twinlog.model.topic_configs import ConfigOrigin
+from twinlog.model.topic_configs import FENCE_CONFIG, ConfigOrigin
 from twinlog.model.topics import TopicFacts
+from twinlog.recovery.keeping import keep, kept_configs, let_go
+from twinlog.recovery.proof import Patience, await_refusals, await_rules
 from twinlog.wire.acls import fetch_acls
 
 MARKER_BYTES: Final = "78"
 SHUT_BYTES: Final = "0"
-CONFIG: Final = "max.message.bytes"
 _STILL_S: Final = 1.5
 _LOOK_S: Final = 0.25
+
+Ask: TypeAlias = Callable[[], Awaitable[None]]
+"""Raises SwitchTakenOver when the switch is not ours any more."""
+
+
+async def nobody_else() -> None:
+    """For who needs no claim."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +69,12 @@ class Fence:
 
     # --- shutting -------------------------------------------------------------------------------------------------
 
-    async def former(self, topics: Collection[str]) -> dict[str, Any]:
+    async def former(self, topics: Collection[str], *, keeps: bool = False) -> dict[str, Any]:
         """What the fence will change, as it is now: to be written down before anything is changed."""
+        kept = {"kept": await asyncio.to_thread(kept_configs, self.admin, topics)} if keeps else {}
+        return {**await self._former_of_means(topics), **kept}
+
+    async def _former_of_means(self, topics: Collection[str]) -> dict[str, Any]:
         if self.means == "acl":
             mine = {deny(topic, who) for topic, found in (await self.writers(topics)).items() for who in found}
             mine |= {deny(topic, EVERYBODY) for topic in topics}
@@ -73,27 +89,37 @@ class Fence:
                 continue
             if isinstance(configs, ClusterError):
                 raise configs
-            found = next((config for config in configs if config.name == CONFIG), None)
+            found = next((config for config in configs if config.name == FENCE_CONFIG), None)
             own = found is not None and found.origin is ConfigOrigin.TOPIC
             former[topic] = found.value if found is not None and own else None
         return former
 
-    async def shut(self, topics: Collection[str], link: str, step: str, within_s: float) -> dict[TopicPartition, int]:
-        """Shut the topics to everybody and prove that they stand still; returns where they end."""
+    async def shut(
+        self, topics: Collection[str], wait: Patience, noted: Mapping[str, Any], ask: Ask = nobody_else
+    ) -> dict[TopicPartition, int]:
+        """Shut the topics to everybody and prove that they stand still; returns where they end.
+
+        `noted` is what `former` said and the journal keeps.
+        """
         partitions = await asyncio.to_thread(self._partitions, topics)
         names = {partition.topic for partition in partitions}
-        wait = _Patience(link, step, within_s)
+        if "kept" in noted:
+            former = {topic: configs for topic, configs in noted["kept"].items() if topic in names}
+            await _change(ask, keep, self.admin, former)
         if self.means == "topic-config":
-            await asyncio.to_thread(self._set, names, MARKER_BYTES)
+            await _change(ask, self._set, names, MARKER_BYTES)
             await self._await_no_transaction(partitions, wait)
-            await asyncio.to_thread(self._set, names, SHUT_BYTES)
+            await _change(ask, self._set, names, SHUT_BYTES)
+            await await_refusals(self.client, partitions, wait)
         elif self.means == "acl":
-            await asyncio.to_thread(self._create, {deny(topic, EVERYBODY) for topic in names})
+            rules = {deny(topic, EVERYBODY) for topic in names}
+            await _change(ask, self._create, rules)
             await self._await_no_transaction(partitions, wait)
+            await await_rules(self.client, rules, wait)
         return await self._await_still(partitions, wait)
 
     def _set(self, topics: Collection[str], value: str) -> None:
-        for refusal in self.admin.apply_topic_configs({topic: {CONFIG: value} for topic in topics}).values():
+        for refusal in self.admin.apply_topic_configs({topic: {FENCE_CONFIG: value} for topic in topics}).values():
             if refusal is not None:
                 raise refusal
 
@@ -107,7 +133,7 @@ class Fence:
         facts = [fact for fact in found.values() if isinstance(fact, TopicFacts)]
         return [TopicPartition(fact.name, number) for fact in facts for number in range(fact.partitions)]
 
-    async def _await_no_transaction(self, partitions: list[TopicPartition], wait: _Patience) -> None:
+    async def _await_no_transaction(self, partitions: list[TopicPartition], wait: Patience) -> None:
         while True:
             ends, committed = await self._ends(partitions)
             opened = [str(p) for p in partitions if committed[p] < ends[p]]
@@ -116,7 +142,7 @@ class Fence:
             way = "`kafka-transactions find-hanging` finds one that nobody ends."
             await wait.more(f"transactions are open on {', '.join(opened[:3])}", way)
 
-    async def _await_still(self, partitions: list[TopicPartition], wait: _Patience) -> dict[TopicPartition, int]:
+    async def _await_still(self, partitions: list[TopicPartition], wait: Patience) -> dict[TopicPartition, int]:
         """Ends that do not move for a while, and hide no open transaction."""
         before, since = await self._ends(partitions), time.monotonic()
         while time.monotonic() - since < _STILL_S:
@@ -148,7 +174,7 @@ class Fence:
         if self.means == "none":
             return "there is no fence"
         if self.means == "topic-config":
-            await self.lift(topics, noted)
+            await self._open(topics, noted)
             return "the topics are open to everybody: a topic config cannot tell producers apart"
         others = await self.writers(topics)
         await asyncio.to_thread(self._create, {deny(topic, who) for topic, found in others.items() for who in found})
@@ -159,12 +185,16 @@ class Fence:
 
     async def lift(self, topics: Collection[str], noted: Mapping[str, Any]) -> None:
         """Let everybody write as before; `noted` is what `former` said. Doing it twice does no harm."""
+        await self._open(topics, noted)
+        await asyncio.to_thread(let_go, self.admin, noted.get("kept", {}))
+
+    async def _open(self, topics: Collection[str], noted: Mapping[str, Any]) -> None:
         there = {p.topic for p in await asyncio.to_thread(self._partitions, topics)}
         if self.means == "topic-config":
             former = noted.get("former", {})
-            changes = {topic: {CONFIG: former.get(topic)} for topic in there}
+            changes = {topic: {FENCE_CONFIG: former.get(topic)} for topic in there}
             for refusal in (await asyncio.to_thread(self.admin.apply_topic_configs, changes)).values():
-                if refusal is not None:
+                if refusal is not None and not isinstance(refusal, TopicUnknown):
                     raise refusal
         elif self.means == "acl":
             others = await self.writers(topics)
@@ -204,19 +234,14 @@ async def choose_means(
     return ("acl", "") if why is None else ("topic-config", why)
 
 
-@dataclass
-class _Patience:
-    link: str
-    step: str
-    within_s: float
-    since: float = 0.0
-
-    async def more(self, seen: str, way: str) -> None:
-        now = time.monotonic()
-        self.since = self.since or now
-        if now - self.since > self.within_s:
-            raise SwitchStopped(self.link, self.step, f"{seen}, for {self.within_s:.0f} s", way)
-        await asyncio.sleep(_LOOK_S)
+async def _change(ask: Ask, change: Callable[..., None], *args: object) -> None:
+    """Change something, if the switch is still ours. Once begun it is waited for, even by who is told to stop."""
+    await ask()
+    work = asyncio.create_task(asyncio.to_thread(change, *args))
+    try:
+        await asyncio.shield(work)
+    finally:
+        await asyncio.gather(work, return_exceptions=True)
 
 
 def principal_of(client: ClientSettings) -> str:

@@ -188,13 +188,31 @@ class Journal:
         self._copied = state.generation
         return True
 
+    async def prove_owner(self) -> None:
+        """Raise SwitchTakenOver unless the log says that the switch is ours: to be asked before each change."""
+        await self._own(Beat(pair=self.pair, switch=self.switch_id, runner=self.runner))
+
     async def note_fence(self, cluster: str, facts: dict[str, Any]) -> None:
         """Write down what a cluster was like before it is shut; an earlier note of the same fence counts."""
-        await self._append(Fenced(pair=self.pair, cluster=cluster, facts=facts))
+        await self._note_fenced(Fenced(pair=self.pair, cluster=cluster, facts=facts))
 
     async def note_lifted(self, cluster: str) -> None:
         """Its producers are let in again."""
-        await self._append(Fenced(pair=self.pair, cluster=cluster, lifted=True))
+        await self._note_fenced(Fenced(pair=self.pair, cluster=cluster, lifted=True))
+
+    async def _note_fenced(self, entry: Fenced) -> None:
+        """At home, and on the cluster that is shut: links to third clusters read it there, so that the values of the
+        fence are not copied.
+        """
+        await self._append(entry)
+        if entry.cluster != self.other.cluster.alias:
+            return
+        try:
+            async with asyncio.timeout(_COPY_WITHIN_S):
+                await asyncio.to_thread(ensure_switch_topic, self.other_admin, -1)
+                await self.other.append(entry, _COPY_WITHIN_S)
+        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+            log.warning("%s: its fence is not noted there: %s", entry.cluster, error or type(error).__name__)
 
     async def end(self, outcome: End) -> None:
         """Close the switch."""
@@ -221,7 +239,7 @@ class Journal:
 
     async def _append(self, entry: SwitchEntry) -> SwitchLog:
         async with self._lock:
-            if not isinstance(entry, Beat):
+            if self.switch_id and not isinstance(entry, Beat):  # the guard of an old primary runs no switch
                 self._write_file(entry)
             return await self.home.append(entry)
 

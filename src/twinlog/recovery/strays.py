@@ -46,7 +46,7 @@ async def strays_in_copies(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     for topic, rows in cut.items():
         for number, (_, first) in enumerate(rows):
             copy = TopicPartition(ctx.link.naming.remote(ctx.link.source, topic), number)
-            runs = _runs(view, TopicPartition(topic, number))
+            runs = runs_of(view, TopicPartition(topic, number))
             await _note(reader, copy, uncovered(runs, first, ends.get(copy, first)), found)
     return found
 
@@ -68,7 +68,7 @@ async def strays_on_source(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     for partition, first in there.items():
         end = ends[partition]
         if isinstance(end, int):  # one that does not answer took no record either; the forced stop names it
-            await _note(reader, partition, uncovered(_runs(view, partition), first, end), found)
+            await _note(reader, partition, uncovered(runs_of(view, partition), first, end), found)
     return found
 
 
@@ -83,6 +83,7 @@ async def _note(
         found[partition] = Strays(offsets[0], len(offsets))
 
 
-def _runs(view: LedgerView, partition: TopicPartition) -> Iterator[Run]:
+def runs_of(view: LedgerView, partition: TopicPartition) -> Iterator[Run]:
+    """The map of a partition: what its link wrote, in the order of the target's offsets."""
     known = view.map_of(partition)
     return known.runs() if known is not None else iter(())

@@ -33,6 +33,7 @@ class Tail:
     first: int
     next: int
     records: int = 0
+    expired: int = 0  # offsets that retention deleted before they could be exported
     oldest_ms: int | None = None
     newest_ms: int | None = None
 

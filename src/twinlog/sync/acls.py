@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from twinlog.errors import AuthorizerMissing, ClusterRightMissing
@@ -28,9 +28,11 @@ from twinlog.model.acls import (
     unshelved,
     wanted_acls,
 )
+from twinlog.model.fences import Fences
 from twinlog.model.ledger import Memo
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.source_fences import SourceFences
 from twinlog.wire.acls import fetch_acls
 
 CHORE: Final = "acls"
@@ -48,8 +50,13 @@ class AclPlan:
     cluster_id: str  # of the source, to remember
 
 
-async def planned_acls(ends: LinkEnds, mirrored: Collection[str], memos: Mapping[str, Memo]) -> AclPlan:
-    """Look at both ends and compare. Raises AuthorizerMissing, or ClusterRightMissing with the right that is needed."""
+async def planned_acls(
+    ends: LinkEnds, mirrored: Collection[str], memos: Mapping[str, Memo], fences: Fences | None = None
+) -> AclPlan:
+    """Look at both ends and compare. Raises AuthorizerMissing, or ClusterRightMissing with the right that is needed.
+
+    The rules of a fence shut the source only: they are never copied.
+    """
     link = ends.link
     rules = AclRules(
         link.sync_topic_acls_mode, link.source, link.target, link.topics, link.groups, link.naming, mirrored
@@ -59,6 +66,7 @@ async def planned_acls(ends: LinkEnds, mirrored: Collection[str], memos: Mapping
     cluster_id = await asyncio.to_thread(ends.source.fetch_cluster_id)
     client = f"twinlog|{link.name}|acls"
     theirs, ours = await fetch_acls(link.source_admin, client), await fetch_acls(link.target_admin, client)
+    theirs = fences.acls_before(theirs) if fences is not None else theirs
     wanted = wanted_acls(theirs, rules)
     doubt = removal_doubt(theirs, cluster_id, pinned)
     diff = diff_acls(
@@ -88,6 +96,10 @@ class AclSync:
 
     ends: LinkEnds
     name: str = CHORE
+    _fences: SourceFences = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._fences = SourceFences(self.ends.link)
 
     @property
     def seconds(self) -> float:
@@ -98,7 +110,7 @@ class AclSync:
         """Compare and apply once."""
         memos = dict(view.memos.get(CHORE, {}))
         try:
-            plan = await planned_acls(self.ends, set(view.roster), memos)
+            plan = await planned_acls(self.ends, set(view.roster), memos, await self._fences.look())
             refused = await asyncio.to_thread(create_acls, self.ends.target, plan.diff.create)
             left = await asyncio.to_thread(delete_acls, self.ends.target, plan.diff.remove)
         except AuthorizerMissing as missing:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.fences import Fences
 from twinlog.model.ledger import Memo, RosterTopic
 from twinlog.model.topic_configs import ConfigVerdict, Fate, config_changes, judge_configs, next_base
 from twinlog.model.topic_findings import (
@@ -27,6 +28,7 @@ from twinlog.model.topic_findings import (
 from twinlog.sync.chores import Outcome
 from twinlog.sync.config_orders import apply_configs, config_rules
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.source_fences import SourceFences
 
 CHORE: Final = "configs"
 # Both ends' answers for these topics are in memory at a time: some fifty configs each (R11).
@@ -50,9 +52,12 @@ def base_of(entry: RosterTopic, memo: Memo | None) -> dict[str, str]:
 
 
 def judged_topics(
-    ends: LinkEnds, entries: Iterable[RosterTopic], memos: Mapping[str, Memo]
+    ends: LinkEnds, entries: Iterable[RosterTopic], memos: Mapping[str, Memo], fences: Fences | None = None
 ) -> Iterator[list[JudgedTopic]]:
-    """Look at both ends, some hundred topics at a time. Topics that are gone on either side are left out."""
+    """Look at both ends, some hundred topics at a time. Topics that are gone on either side are left out.
+
+    What a fence changed on the source is nobody's wish: it is taken as it was before.
+    """
     wanted = [entry for entry in entries if entry.target_id]
     rules = config_rules(ends.link)
     for begin in range(0, len(wanted), _TOPICS_AT_ONCE):
@@ -71,6 +76,7 @@ def judged_topics(
                     JudgedTopic(entry, (), (TargetConfigsUnreadable(entry.topic, entry.remote, str(target)),))
                 )
             else:
+                source = fences.configs_before(entry.topic, source) if fences is not None else source
                 verdicts = judge_configs(source, target, base_of(entry, memos.get(entry.topic)), rules)
                 in_force = {config.name: config.value for config in target} | config_changes(verdicts)
                 findings = retention_findings(entry.topic, entry.remote, source, in_force)
@@ -84,6 +90,10 @@ class ConfigSync:
 
     ends: LinkEnds
     name: str = CHORE
+    _fences: SourceFences = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._fences = SourceFences(self.ends.link)
 
     @property
     def seconds(self) -> float:
@@ -93,13 +103,14 @@ class ConfigSync:
     async def step(self, view: LedgerView) -> Outcome:
         """Compare and apply once, for every topic that is mirrored now."""
         entries = [entry for entry in view.roster.values() if entry.problem is None]
-        return await asyncio.to_thread(self._sync, entries, dict(view.memos.get(CHORE, {})), set(view.roster))
+        memos, fences = dict(view.memos.get(CHORE, {})), await self._fences.look()
+        return await asyncio.to_thread(self._sync, entries, memos, set(view.roster), fences)
 
-    def _sync(self, entries: list[RosterTopic], memos: dict[str, Memo], known: set[str]) -> Outcome:
+    def _sync(self, entries: list[RosterTopic], memos: dict[str, Memo], known: set[str], fences: Fences) -> Outcome:
         findings: list[TopicFinding] = []
         remembered: list[Memo] = []
         changed = 0
-        for part in judged_topics(self.ends, entries, memos):
+        for part in judged_topics(self.ends, entries, memos, fences):
             changes = {topic.entry.remote: config_changes(topic.verdicts) for topic in part}
             refused = apply_configs(self.ends.target, changes)
             for topic in part:

@@ -15,6 +15,7 @@ from twinlog.errors import AccessDenied, AuthorizerMissing, BrokerRefused, Clust
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.acls import AclBinding
+from twinlog.model.fences import Fences
 from twinlog.model.ledger import RosterTopic
 from twinlog.model.link_diff import (
     Difference,
@@ -33,6 +34,7 @@ from twinlog.model.wanted import Wanted
 from twinlog.sync import acls, configs, deletions
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.scram_users import compared_users
+from twinlog.sync.source_fences import SourceFences
 from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueKind, compared
 
 
@@ -54,7 +56,7 @@ def habits_of(link: LinkSettings) -> Habits:
 async def differences(ends: LinkEnds, wanted: Wanted) -> LinkDiff:
     """Compare both ends, for the source topics that are wanted. Raises SelectionEmpty when there are none."""
     view = await read_roster(ends.link)
-    look = _Look(ends, wanted, view or LedgerView({}))
+    look = _Look(ends, wanted, view or LedgerView({}), await SourceFences(ends.link).look())
     if view is None:
         look.remarks.append(f"{ends.link.name}: no engine has ever run this link; start it with `twinlog run`")
     await asyncio.to_thread(look.at_topics)
@@ -72,6 +74,7 @@ class _Look:
     ends: LinkEnds
     wanted: Wanted
     view: LedgerView
+    fences: Fences
     found: list[Difference] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
@@ -113,7 +116,8 @@ class _Look:
 
     def _compare_configs(self, entries: Iterable[RosterTopic], habits: Habits) -> None:
         note = self.view.notes.get(configs.CHORE)
-        for part in configs.judged_topics(self.ends, entries, self.view.memos.get(configs.CHORE, {})):
+        memos = self.view.memos.get(configs.CHORE, {})
+        for part in configs.judged_topics(self.ends, entries, memos, self.fences):
             for topic in part:
                 refusals = _refusals(note.findings if note else (), topic.entry)
                 told = [config_difference(topic.entry, verdict, refusals, habits) for verdict in topic.verdicts]
@@ -145,7 +149,8 @@ class _Look:
             self.remarks.append("ACLs are not compared: sync.topic.acls.enabled = false")
             return
         try:
-            plan = await acls.planned_acls(self.ends, set(self.view.roster), self.view.memos.get(acls.CHORE, {}))
+            memos = self.view.memos.get(acls.CHORE, {})
+            plan = await acls.planned_acls(self.ends, set(self.view.roster), memos, self.fences)
         except AuthorizerMissing as missing:
             self.remarks.append(f"{missing.cluster}: has no authorizer, so there are no ACLs to compare")
             return

@@ -45,23 +45,29 @@ async def fetch_acls(settings: ClientSettings, client_id: str) -> frozenset[AclB
     """
     cluster = Cluster(settings, client_id)
     try:
-        connection = await cluster.any_connection()
-        anything = (
-            struct.pack(">b", _ANY),
-            string(None),
-            struct.pack(">b", _ANY),
-            string(None),
-            string(None),
-            struct.pack(">bb", _ANY, _ANY),
-        )
+        return await fetch_acls_of(cluster, None)
+    finally:
+        await cluster.close()
+
+
+async def fetch_acls_of(cluster: Cluster, node: int | None) -> frozenset[AclBinding]:
+    """The bindings that one broker knows, or whichever answers: each has a copy of its own. Raises as `fetch_acls`."""
+    anything = (
+        struct.pack(">b", _ANY),
+        string(None),
+        struct.pack(">b", _ANY),
+        string(None),
+        string(None),
+        struct.pack(">bb", _ANY, _ANY),
+    )
+    try:
+        connection = await (cluster.any_connection() if node is None else cluster.connection(node))
         reader = await connection.exchange(
             _DESCRIBE_ACLS, _VERSION, anything, flexible=False, timeout_s=cluster.timeout_s
         )
-        return _read(reader, cluster.alias)
     except ConnectionTrouble as error:
-        raise ClusterUnreachable(settings.cluster, f"reading ACLs: {error or type(error).__name__}") from error
-    finally:
-        await cluster.close()
+        raise ClusterUnreachable(cluster.alias, f"reading ACLs: {error or type(error).__name__}") from error
+    return _read(reader, cluster.alias)
 
 
 def _read(reader: FrameReader, cluster: str) -> frozenset[AclBinding]:

@@ -16,8 +16,9 @@ from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import sentences_about
 from twinlog.recovery.forced_stop import stop_by_force
+from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.seeding import seed_ledger
-from twinlog.recovery.skipping import skip_tails
+from twinlog.recovery.skipping import pass_over_own, skip_tails
 from twinlog.recovery.steps.engines import cut_of, drain_link
 from twinlog.recovery.steps.tail import tail_ends
 from twinlog.recovery.strays import strays_in_copies, strays_on_source
@@ -32,7 +33,10 @@ _ANSWER_WITHIN_S: Final = 5.0
 
 async def copy_back(ctx: SwitchContext) -> StepResult:
     """Copy from the cut on, and append or leave the tail; the other side stays active meanwhile."""
-    seeded = await seed_back(ctx)
+    seeded, findings = await seed_back(ctx)
+    ends = ends_from_lists(ctx.facts("fence-source")["ends"]) if ctx.link.naming.keeps_names else {}
+    why = f"deleted by retention of {ctx.link.source} before the failback {ctx.journal.switch_id}"
+    findings += await pass_over_own(ctx, ctx.link, ctx.back, ends, why)
     tails = tail_ends(ctx)
     appends = bool(tails) and ctx.link.switch.tail == "append"
     modes: dict[str, Copying] = {ctx.back.name: "by-switch", ctx.link.name: "by-switch" if appends else "held"}
@@ -49,17 +53,24 @@ async def copy_back(ctx: SwitchContext) -> StepResult:
         why = f"kept on {ctx.link.source} at the failback {ctx.journal.switch_id}; exported"
         skipped = await skip_tails(ctx, ctx.link, tails, why)
         said.append(f"{skipped} offsets of the tail are noted as a gap of {ctx.link.name}")
-    return StepResult("; ".join(said), {"seeded": seeded, "appended": appends})
+    facts = {"seeded": seeded, "appended": appends, "findings": findings[:_LISTED], "found": len(findings)}
+    return StepResult("; ".join(said), facts)
 
 
-async def seed_back(ctx: SwitchContext) -> list[str]:
-    """Let the way back begin at the cut of the failover, where names are the same."""
+async def seed_back(ctx: SwitchContext) -> tuple[list[str], list[str]]:
+    """Let the way back begin at the cut of the failover, where names are the same. Also what is lost there.
+
+    A way back that was used before stands where it stopped then. All between there and the cut came from the source.
+    """
     if not ctx.link.naming.keeps_names:
-        return []  # with prefixes it carries other topics, from their first record
+        return [], []  # with prefixes it carries other topics, from their first record
     cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
     names = {topic: ctx.link.naming.remote(ctx.link.source, topic) for topic in cut}
     origins = {names[topic]: [row[1] for row in rows] for topic, rows in cut.items()}
-    return await seed_ledger(ctx.back, ctx.target, ctx.source, origins)
+    seeded = await seed_ledger(ctx.back, ctx.target, ctx.source, origins)
+    upto = {TopicPartition(topic, n): at for topic, offsets in origins.items() for n, at in enumerate(offsets)}
+    why = f"deleted by retention of {ctx.link.target} before the failback {ctx.journal.switch_id}"
+    return seeded, await pass_over_own(ctx, ctx.back, ctx.link, upto, why)
 
 
 def begun(ctx: SwitchContext, seeded: Sequence[str]) -> str:

@@ -6,20 +6,22 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
+from twinlog.model.names import TopicPartition
 from twinlog.model.switch import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.seeding import seed_ledger
+from twinlog.recovery.skipping import pass_over_own
 from twinlog.recovery.steps.copy_back import begun, seed_back
 from twinlog.recovery.steps.fence import admit_back, noted_of, open_target_for_link
 
 
 async def reverse(ctx: SwitchContext) -> StepResult:
     """After a planned failover: copy from the cut on in the other direction, into a source that stays shut."""
-    seeded = await seed_back(ctx)
+    seeded, findings = await seed_back(ctx)
     admitted = await admit_back(ctx)
     await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
     who = "its engine goes on" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
-    return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", {})
+    return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", {"findings": findings})
 
 
 async def _let_clients_move(ctx: SwitchContext) -> None:
@@ -41,13 +43,17 @@ async def _let_clients_move(ctx: SwitchContext) -> None:
 async def resume(ctx: SwitchContext) -> StepResult:
     """After a failback: the link goes on as before the disaster."""
     seeded: list[str] = []
+    findings: list[str] = []
+    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.facts("stop-back").get("cut_back", {})
+    origins = {ctx.back.naming.remote(ctx.back.source, name): [row[1] for row in rows] for name, rows in cut.items()}
     if ctx.journal.switch.claim.command == "failback-full":
         # Both sides are equal at this cut: the link goes on behind it, with the topics as they are now.
-        cut: Mapping[str, Sequence[Sequence[int]]] = ctx.facts("stop-back").get("cut_back", {})
-        origins = {
-            ctx.back.naming.remote(ctx.back.source, name): [row[1] for row in rows] for name, rows in cut.items()
-        }
         seeded = await seed_ledger(ctx.link, ctx.source, ctx.target, origins, anew=True)
+    elif ctx.link.naming.keeps_names:
+        # What the way back wrote came from the target; retention of the source must not make a gap of it.
+        upto = {TopicPartition(topic, n): at for topic, offsets in origins.items() for n, at in enumerate(offsets)}
+        why = f"deleted by retention of {ctx.link.source} before {ctx.link.name} went on"
+        findings = await pass_over_own(ctx, ctx.link, ctx.back, upto, why)
     await _let_clients_move(ctx)
     admitted = await open_target_for_link(ctx)
     modes: dict[str, Copying] = {
@@ -56,4 +62,4 @@ async def resume(ctx: SwitchContext) -> StepResult:
     }
     await ctx.journal.decide(f"{ctx.link.source} is active again", links=modes)
     anew = f", beginning at the new cut ({len(seeded)} topics)" if seeded else ""
-    return StepResult(f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}", {})
+    return StepResult(f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}", {"findings": findings})

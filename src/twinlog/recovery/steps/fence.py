@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, SwitchStopped
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.selection import replicates
 from twinlog.model.switch import Copying
 from twinlog.model.switch_plan import Means
-from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.context import ShutByUs, StepResult, SwitchContext
 from twinlog.recovery.fencing import Fence, choose_means
 from twinlog.recovery.offsets import ends_as_lists
-from twinlog.recovery.standstill import stop_and_prove
+from twinlog.recovery.proof import Patience
+from twinlog.recovery.standstill import await_heeded, stop_and_prove
 from twinlog.wire.connection import ConnectionTrouble
 
+_LOOKS: Final = 5
 _OLD_WITHIN_S: Final = 10.0
 """How long an old primary that half answers may hold an unplanned failover up."""
 
@@ -61,10 +64,55 @@ async def fence_source(ctx: SwitchContext) -> StepResult:
     return await _shut(ctx, "fence-source", await source_fence(ctx), await source_topics(ctx), ctx.timeout_s)
 
 
+async def _fence_and_look_again(ctx: SwitchContext) -> StepResult:
+    """Shut the source while its link drains, with every topic that the link selects: also the newest one.
+
+    A fence cannot keep anybody from creating a topic, so the source is asked again when all known topics are shut.
+    """
+    for _ in range(_LOOKS):
+        await _let_engine_see(ctx, await _unseen_topics(ctx))
+        shut = await fence_source(ctx)
+        new = await _unseen_topics(ctx)
+        if not new:
+            return shut
+    reason = f"topics are created faster than they are shut; the last one is {new[0]}"
+    raise SwitchStopped(ctx.link.name, "fence-source", reason, "Stop who creates topics, then resume.")
+
+
+async def _unseen_topics(ctx: SwitchContext) -> list[str]:
+    """Topics of the source that the link selects and no engine has seen yet."""
+    link = ctx.link
+    if not link.refresh_topics_enabled:
+        return []  # new topics are not mirrored while the engine runs: that is what the settings say
+    there = await asyncio.to_thread(ctx.source.list_topics)
+    known = (await ctx.ledger(link)).roster
+    return sorted(
+        name
+        for name in there
+        if name not in known and replicates(name, link.source, link.target, link.topics, link.naming)
+    )
+
+
+async def _let_engine_see(ctx: SwitchContext, topics: Collection[str]) -> None:
+    """Let the engine look at the topics of the source: it does so for each decision that it obeys while it drains."""
+    if not topics:
+        return
+    ctx.say(f"{len(topics)} topics are newer than the engine's last look")
+    state = await ctx.journal.decide("topics are new on the source", links={ctx.link.name: "draining"})
+    await await_heeded(ctx, "fence-source", ctx.link, state.generation)
+    known = (await ctx.ledger(ctx.link)).roster
+    missing = [topic for topic in topics if topic not in known or known[topic].problem is not None]
+    if missing:
+        problem = known[missing[0]].problem if missing[0] in known else None
+        why = problem.says if problem is not None else f"the engine does not copy {missing[0]}"
+        way = "`twinlog status` says why. Exclude the topic or help it, then resume."
+        raise SwitchStopped(ctx.link.name, "fence-source", why, way)
+
+
 async def fence_any_source(ctx: SwitchContext) -> StepResult:
     """Shut the source: of a failover, while its link drains; of a failback, before anything else is done with it."""
     if ctx.journal.switch.claim.command.startswith("failover"):
-        return await fence_source(ctx)
+        return await _fence_and_look_again(ctx)
     held: dict[str, Copying] = {ctx.link.name: "held", ctx.back.name: "held"}
     state = await ctx.journal.decide(f"a failback to {ctx.link.source} begins", links=held)
     await stop_and_prove(ctx, "fence-source", ctx.back, state.generation)
@@ -100,18 +148,40 @@ async def fence_old(ctx: SwitchContext) -> StepResult:
 
 async def _shut(ctx: SwitchContext, step: str, fence: Fence, topics: list[str], within_s: float) -> StepResult:
     cluster = fence.admin.cluster
-    if cluster not in ctx.journal.log.fenced:
+    new = [topic for topic in topics if topic not in noted_of(ctx, cluster).get("topics", ())]
+    if new or cluster not in ctx.journal.log.fenced:
         # Written down first: after a crash what is there now would be taken for what was there before.
-        await ctx.journal.note_fence(cluster, await fence_facts(fence, topics))
-    ends = await fence.shut(topics, ctx.link.name, step, within_s)
+        await ctx.journal.note_fence(cluster, await fence_facts(fence, new, keeps=_keeps(ctx, step)))
+    noted = noted_of(ctx, cluster)
+    ctx.shut[cluster] = ShutByUs(fence, tuple(topics), noted)
+    ends = await fence.shut(topics, Patience(ctx.link.name, step, within_s), noted, ctx.journal.prove_owner)
     await ctx.journal.decide(f"{cluster} is shut", fence_on_return=_without(ctx, cluster))
-    says = f"{len(topics)} topics of {cluster} are shut ({fence.means}) and stand still"
+    kept = "; they keep everything until a failback" if "kept" in noted else ""
+    says = f"{len(topics)} topics of {cluster} are shut ({fence.means}) and stand still{kept}"
     return StepResult(says, {"ends": ends_as_lists(ends), "means": fence.means})
 
 
-async def fence_facts(fence: Fence, topics: list[str]) -> dict[str, Any]:
+def _keeps(ctx: SwitchContext, step: str) -> bool:
+    """Whether the retention guard is part of the fence: where the source may hold what nobody copied."""
+    planned = ctx.journal.switch.claim.command == "failover-planned"
+    return step in {"fence-old", "fence-source"} and not planned
+
+
+async def fence_facts(fence: Fence, topics: list[str], *, keeps: bool) -> dict[str, Any]:
     """What must be known to open a cluster again: how it is shut, and what it was like before."""
-    return {"topics": topics, "means": fence.means, **await fence.former(topics)}
+    keeps = keeps and fence.means != "none"
+    return {"topics": topics, "means": fence.means, **await fence.former(topics, keeps=keeps)}
+
+
+async def undo_if_lifted(ctx: SwitchContext) -> None:
+    """Lift what this process shut after somebody else had ended the switch and lifted the fence (R10).
+
+    Between the question whether the switch is ours and the change lies a moment; a process can be frozen in it.
+    """
+    await ctx.journal.home.catch_up()
+    for cluster, shut in ctx.shut.items():
+        if cluster not in ctx.journal.log.fenced:
+            await shut.fence.lift(list(shut.topics), shut.noted)
 
 
 def _without(ctx: SwitchContext, cluster: str) -> dict[str, str]:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from twinlog.errors import TopicExists
+from twinlog.errors import SwitchStopped, TopicExists
 from twinlog.kafka.admin import TopicOrder
 from twinlog.ledger.view import LedgerView
 from twinlog.model.names import TopicPartition
+from twinlog.model.runs import uncovered
 from twinlog.model.torn_transactions import counted
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
+from twinlog.recovery.strays import runs_of
 from twinlog.recovery.tail import Tail, TailFile, TailReader, exported_already, for_topic, origin_of
 from twinlog.recovery.torn import Around, find_torn
 from twinlog.sync.internal_topics import InternalLog
+from twinlog.wire.offset_lists import fetch_offsets
+from twinlog.wire.offsets import EARLIEST
 
 _NAMED: Final = 20
+_LISTED: Final = 50
+_ANSWER_WITHIN_S: Final = 10.0
+_BRING_BACK: Final = "Bring it back, then resume."
 
 
 async def tail(ctx: SwitchContext) -> StepResult:
@@ -30,7 +37,10 @@ async def tail(ctx: SwitchContext) -> StepResult:
     switch = ctx.journal.switch_id
     log = await _export_topic(ctx)
     before = await exported_already(log, switch) if log is not None else set()
+    starts = await _log_starts(ctx, ends)
+    back = await ctx.ledger(ctx.back)
     tails: list[Tail] = []
+    findings: list[str] = []
     with TailFile(ctx.folder / f"{switch}-tail.jsonl", switch) as out:
         for partition, end in sorted(ends.items()):
             state = view.states.get(partition)
@@ -38,7 +48,13 @@ async def tail(ctx: SwitchContext) -> StepResult:
                 continue  # nothing of it was ever copied: the link does that when it goes on
             found = Tail(partition, state.source_next, state.source_next)
             skip = int(unnoted.get(str(partition), 0))
-            async for record in reader.records(partition, state.source_next, end, skip):
+            start = starts[partition]
+            gone = _expired(back, partition, state.source_next + skip, min(start, end))
+            if gone:
+                found.expired = sum(after - first for first, after in gone)
+                findings.append(_lost_words(partition, gone, ctx.link.source))
+            skip = max(0, skip - max(0, start - state.source_next))
+            async for record in reader.records(partition, max(start, state.source_next), end, skip):
                 if not found.records:
                     found.first = record.offset
                 found.records += 1
@@ -53,14 +69,16 @@ async def tail(ctx: SwitchContext) -> StepResult:
                 tails.append(found)
     total = sum(found.records for found in tails)
     facts: dict[str, Any] = {"tails": {str(found.partition): found.as_json() for found in tails}, "records": total}
+    facts |= {"findings": findings[:_LISTED], "found": len(findings)}
     if not total:
-        return StepResult(f"{ctx.link.source} has nothing that {ctx.link.target} never got", facts)
+        lost = f"; {findings[0]}" if findings else ""
+        return StepResult(f"{ctx.link.source} has nothing that {ctx.link.target} never got{lost}", facts)
     torn = await find_torn(ctx.at_source, _around(view, ends, unnoted))
     facts["torn"] = [one.as_json() for one in torn.transactions[:_NAMED]]
-    findings = [str(one) for one in torn.transactions[:_NAMED]]
+    findings += [str(one) for one in torn.transactions[:_NAMED]]
     if torn.trouble:
         findings.append(f"torn transactions may be more: {torn.trouble}")
-    facts["findings"] = findings
+    facts |= {"findings": findings[:_LISTED], "found": len(findings)}
     named = "; ".join(f"{one.partition}: offsets {one.first}..{one.next - 1}" for one in tails[:_NAMED])
     fate = f"appended to {ctx.link.target}" if ctx.link.switch.tail == "append" else f"left on {ctx.link.source}"
     says = f"{total:,} records ({named}) are exported to {out.path}; they are {fate}"
@@ -77,6 +95,32 @@ def _around(
         for partition, end in ends.items()
         if partition in view.states and view.states[partition].incarnation == view.roster[partition.topic].incarnation
     }
+
+
+async def _log_starts(ctx: SwitchContext, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    starts: dict[TopicPartition, int] = {}
+    for partition, start in (await fetch_offsets(ctx.at_source, ends, EARLIEST, within_s=_ANSWER_WITHIN_S)).items():
+        if isinstance(start, str):
+            raise SwitchStopped(ctx.link.name, "tail", f"{partition} on {ctx.link.source}: {start}", _BRING_BACK)
+        starts[partition] = start
+    return starts
+
+
+def _lost_words(partition: TopicPartition, gone: Sequence[tuple[int, int]], source: str) -> str:
+    named = ", ".join(f"{first}..{after - 1}" for first, after in gone)
+    return (
+        f"{partition}: offsets {named} were deleted by retention of {source} before they could be exported: nobody has "
+        f"these records any more"
+    )
+
+
+def _expired(back: LedgerView, partition: TopicPartition, first: int, log_start: int) -> list[tuple[int, int]]:
+    """What the log had behind the cut and has no longer, without what the way back wrote there."""
+    if first >= log_start:
+        return []
+    remote = next((entry for entry in back.roster.values() if entry.remote == partition.topic), None)
+    runs = runs_of(back, TopicPartition(remote.topic, partition.partition)) if remote is not None else []
+    return uncovered(runs, first, log_start)
 
 
 async def _export_topic(ctx: SwitchContext) -> InternalLog | None:

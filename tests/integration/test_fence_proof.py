@@ -1,0 +1,90 @@
+"""The proof that a fence stands: every leader refuses, and nothing is written to find that out."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+
+import pytest
+from confluent_kafka import KafkaError, Message, Producer
+from tests.ends import Ends
+from tests.load.waiting import wait_until
+
+from twinlog.config.switch_settings import SwitchSettings
+from twinlog.errors import ClusterError
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.names import TopicPartition
+from twinlog.recovery.fencing import Fence
+from twinlog.recovery.proof import Patience
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import Cluster
+from twinlog.wire.probe import REFUSED_BY_SIZE, WOULD_BE_TAKEN, probe_writes
+
+
+@pytest.mark.proves("R1")
+def test_a_probe_tells_an_open_topic_from_a_shut_one_and_writes_nothing(make_ends: Callable[..., Ends]) -> None:
+    ends = make_ends()
+    place = TopicPartition(ends.create("orders"), 0)
+
+    async def probe() -> int:
+        cluster = Cluster(ends.link.source_admin, "test")
+        try:
+            return (await probe_writes(cluster, [place], 10))[place]
+        finally:
+            await cluster.close()
+
+    assert asyncio.run(probe()) in WOULD_BE_TAKEN
+    for limit in ("78", "0"):
+        assert ends.source.apply_topic_configs({place.topic: {"max.message.bytes": limit}}) == {place.topic: None}
+        wait_until(lambda: asyncio.run(probe()), lambda code: code == REFUSED_BY_SIZE, within_s=10, what="a refusal")
+    assert ends.source.delete_topics([place.topic]) == {place.topic: None}
+    wait_until(
+        lambda: asyncio.run(probe()),
+        lambda code: code in {codes.LEADER_NOT_AVAILABLE, codes.UNKNOWN_TOPIC_OR_PARTITION},
+        within_s=10,
+        what="no topic",
+    )
+
+
+class LateBroker(ClusterAdmin):
+    """An admin of a cluster whose brokers hear of a config some seconds after they confirmed it."""
+
+    late_s = 5.0
+
+    def apply_topic_configs(self, changes: Mapping[str, Mapping[str, str | None]]) -> dict[str, ClusterError | None]:
+        threading.Timer(self.late_s, super().apply_topic_configs, [changes]).start()
+        return dict.fromkeys(changes)
+
+
+@pytest.mark.proves("R1")
+def test_a_slow_producer_behind_a_broker_that_hears_late_loses_nothing(make_ends: Callable[..., Ends]) -> None:
+    ends = make_ends()
+    topic = ends.create("orders")
+    stop, attempts, taken = threading.Event(), list[int](), list[int]()
+
+    def note(error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            taken.append(message.offset() or 0)
+
+    def write_slowly() -> None:
+        producer = Producer({"bootstrap.servers": ends.source_cluster.bootstrap_servers, "message.timeout.ms": 5000})
+        while not stop.is_set():
+            producer.produce(topic, b"x" * 100, on_delivery=note)
+            producer.flush(10)
+            attempts.append(1)
+            stop.wait(2.2)  # more than the look at the ends of the logs takes
+
+    writer = threading.Thread(target=write_slowly)
+    writer.start()
+    wait_until(lambda: len(taken), lambda count: count > 0, within_s=10, what="the first record")
+    back = ends.link.model_copy(update={"target_admin": ends.link.source_admin})
+    fence = Fence.around(LateBroker(ends.link.source_admin), back, SwitchSettings(), "topic-config")
+    try:
+        found = asyncio.run(fence.shut([topic], Patience("A->B", "fence-source", 60), {}))
+        before = len(attempts)
+        wait_until(lambda: len(attempts), lambda count: count >= before + 2, within_s=30, what="two more attempts")
+    finally:
+        stop.set()
+        writer.join()
+    assert found == {TopicPartition(topic, 0): len(taken)}
