@@ -37,6 +37,15 @@ class Tail:
     oldest_ms: int | None = None
     newest_ms: int | None = None
 
+    def take(self, record: OpenRecord) -> None:
+        """Count one more record."""
+        if not self.records:
+            self.first = record.offset
+        self.records += 1
+        self.next = record.offset + 1
+        self.oldest_ms = min(self.oldest_ms or record.timestamp, record.timestamp)
+        self.newest_ms = max(self.newest_ms or record.timestamp, record.timestamp)
+
     def as_json(self) -> dict[str, Any]:
         """For the journal."""
         return {name: value for name, value in vars(self).items() if name != "partition"}

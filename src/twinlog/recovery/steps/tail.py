@@ -55,12 +55,7 @@ async def tail(ctx: SwitchContext) -> StepResult:
                 findings.append(_lost_words(partition, gone, ctx.link.source))
             skip = max(0, skip - max(0, start - state.source_next))
             async for record in reader.records(partition, max(start, state.source_next), end, skip):
-                if not found.records:
-                    found.first = record.offset
-                found.records += 1
-                found.next = record.offset + 1
-                found.oldest_ms = min(found.oldest_ms or record.timestamp, record.timestamp)
-                found.newest_ms = max(found.newest_ms or record.timestamp, record.timestamp)
+                found.take(record)
                 out.add(partition, record)
                 exported = for_topic(switch, partition, record)
                 if log is not None and origin_of(exported) not in before:
