@@ -111,7 +111,17 @@ def test_two_pods_stand_by_for_each_other_and_are_asked_how_they_are(tmp_path: P
     assert kinds["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
     asked = {name: container[name]["httpGet"]["path"] for name in container if name.endswith("Probe")}
     assert asked == {"startupProbe": "/livez", "livenessProbe": "/livez", "readinessProbe": "/readyz"}
-    assert {container[name]["httpGet"]["scheme"] for name in asked} == {"HTTPS"}
+    # Certificates of clients, and whoever takes all connections of the service, do not concern the probes.
+    assert {container[name]["httpGet"]["port"] for name in asked} == {"health"}
+    assert not any("scheme" in container[name]["httpGet"] for name in asked)
+
+
+def test_strangers_do_not_reach_the_service_unless_they_are_named(tmp_path: Path):
+    policy = rendered(tmp_path, LOGIN)["NetworkPolicy"]["spec"]
+    (rule,) = policy["ingress"]
+    assert [port["port"] for port in rule["ports"]] == ["http"]
+    assert [list(peer) for peer in rule["from"]] == [["podSelector"]], "pods of the release alone"
+    assert "NetworkPolicy" not in rendered(tmp_path, {**LOGIN, "networkPolicy": {"enabled": False}})
 
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
@@ -128,6 +138,7 @@ def test_the_settings_that_are_rendered_are_valid(values: dict[str, Any], tmp_pa
         assert resolved.service.group_id == ("mirrors" if secure else "default-mirror")
         assert resolved.service.http.advertised_url == f"http{'s' * secure}://10.1.2.3:8083"
         assert resolved.service.http.asks_who
+        assert resolved.service.http.health_listen == "0.0.0.0:8084"
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_ready_means_that_data_moves(api: TestClient, rooms: PaperRooms) -> None
 
 
 def test_the_stream_begins_with_all_links(api: TestClient) -> None:
-    messages = _messages(api.app.state.desk)  # type: ignore[attr-defined]
+    messages = _messages(api.app.state.desk, lambda: True)  # type: ignore[attr-defined]
     first = api.portal.call(messages.__anext__)  # type: ignore[union-attr]
     name, data = first.strip().split("\n")
     assert name == "event: links"

@@ -6,7 +6,7 @@ from typing import Any
 
 from twinlog.config.keys import Key, Scope
 from twinlog.config.roles import ROLE_KEYS
-from twinlog.config.values import Flag, Kind, Networks, OneOf, T_co, Text, TopicCharacters, Url, Whole, Words
+from twinlog.config.values import Flag, HostPort, Kind, Networks, OneOf, T_co, Text, TopicCharacters, Url, Whole, Words
 
 STORE = "store"
 """What the store's cluster is called where a cluster needs an alias."""
@@ -56,6 +56,21 @@ HTTP_PROXIES = _file(
     "http.trusted.proxies", Networks(), "",
     "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are believed; empty: none.",
 )  # fmt: skip
+HTTP_HEALTH = _file(
+    "http.health.listen", HostPort(), None,
+    "HOST:PORT at which /livez and /readyz are answered too, without TLS and login: probes keep working when all "
+    "connections of the service are taken.",
+)  # fmt: skip
+HTTP_CONNECTIONS = _file(
+    "http.max.connections.per.address", Whole(1, 100_000), "200",
+    "Connections from one IPv4 address or one IPv6 /64 at a time; more are closed. Trusted proxies have no limit.",
+)  # fmt: skip
+HTTP_STREAMS = _file(
+    "http.max.streams.per.user",
+    Whole(1, 10_000),
+    "50",
+    "Live streams (open pages) of one user at a time.",
+)
 HTTP_MAX_BYTES = _file("http.max.request.bytes", Whole(1024, 2**30), "1048576", "A longer request is refused.")
 HTTP_TIMEOUT = _file("http.request.timeout.seconds", Whole(1, 3600), "90", "A request that takes longer is given up.")
 HTTP_HOSTS = _file(
@@ -92,6 +107,7 @@ TOKEN_URLS = _file(
 SERVICE_KEYS: tuple[Key[Any], ...] = (
     GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
     HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
-    HTTP_PROXIES, ROLE_KEYS, HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
+    HTTP_PROXIES, ROLE_KEYS, HTTP_HEALTH, HTTP_CONNECTIONS, HTTP_STREAMS,
+    HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
     OTEL_ENDPOINT, OTEL_INTERVAL, OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
 )  # fmt: skip

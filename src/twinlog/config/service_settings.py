@@ -46,6 +46,9 @@ class HttpSettings(_Frozen):
     audit_required: bool = False
     trusted_proxies: tuple[str, ...] = ()
     roles: tuple[RoleSettings, ...] = ()
+    health_listen: str | None = None
+    connections_per_address: int = 200
+    streams_per_user: int = 50
     max_request_bytes: int = 1_048_576
     request_timeout_seconds: int = 90
     allowed_hosts: tuple[str, ...] = ()
@@ -103,6 +106,9 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         audit_required=_value(lookup, keys.HTTP_AUDIT_REQUIRED),
         trusted_proxies=_value(lookup, keys.HTTP_PROXIES),
         roles=resolve_roles(lookup),
+        health_listen=_optional(lookup, keys.HTTP_HEALTH),
+        connections_per_address=_value(lookup, keys.HTTP_CONNECTIONS),
+        streams_per_user=_value(lookup, keys.HTTP_STREAMS),
         max_request_bytes=_value(lookup, keys.HTTP_MAX_BYTES),
         request_timeout_seconds=_value(lookup, keys.HTTP_TIMEOUT),
         allowed_hosts=_value(lookup, keys.HTTP_HOSTS),

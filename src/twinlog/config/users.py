@@ -2,6 +2,7 @@
 
     alice:admin:scrypt:n=15,r=8,p=3:<salt>:<hash>     a person with a password; the cost is 2^n, blocks and lanes
     ci:operator:token:<hash>[:<seconds>]              a program with a token, and when it ends (seconds since 1970)
+    bot:viewer:certificate:<subject>                  a program with a certificate of http.tls.client.ca
 
 Runs in the service, which reads the file again when it changes, and in `twinlog user`.
 """
@@ -20,6 +21,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from cryptography.x509 import load_pem_x509_certificate
 
 from twinlog.errors import UsageError
 
@@ -94,6 +97,8 @@ def _is_sound(scheme: str, secret: str) -> bool:
     match scheme:
         case "token":
             return len(parts) == 1 or (len(parts) == 2 and parts[1].isdecimal())
+        case "certificate":
+            return bool(secret.strip())
         case "scrypt":
             return len(parts) == 2 or (len(parts) == 3 and _cost(parts[0]) is not None)
         case _:
@@ -127,6 +132,16 @@ def with_token(name: str, role: str, days: int | None = None) -> tuple[User, str
     token = secrets.token_urlsafe(32)
     end = "" if days is None else f":{int(time.time()) + days * 86_400}"
     return User(name, role, "token", _digest(token) + end), token
+
+
+def with_certificate(name: str, role: str, certificate: bytes) -> User:
+    """Make a user who shows a certificate in PEM. Raises UsageError."""
+    _check(name, role)
+    try:
+        found = load_pem_x509_certificate(certificate)
+    except ValueError:
+        raise UsageError(f"{name}: there is no certificate in PEM; nothing was changed") from None
+    return User(name, role, "certificate", found.subject.rfc4514_string())
 
 
 def save_user(path: Path, user: User) -> None:
@@ -193,6 +208,12 @@ class Users:
         self._refresh()
         digest = _digest(token)
         return next((one for one in self._users if one.accepts_token(digest)), None)
+
+    def by_certificate(self, subject: str) -> User | None:
+        """Find whose certificate has this subject."""
+        self._refresh()
+        found = (one for one in self._users if one.scheme == "certificate" and one.secret == subject)
+        return next(found, None) if subject else None
 
     def by_name(self, name: str) -> User | None:
         """Find somebody by name, to see whether they are still there."""

@@ -146,6 +146,21 @@ class TopicNames:
 
 
 @dataclass(frozen=True)
+class HostPort:
+    """An address to listen at."""
+
+    allowed: str = "HOST:PORT, such as 0.0.0.0:8084"
+
+    def read(self, text: str) -> str:
+        """Return it; nothing is looked up here."""
+        word = text.strip()
+        found = _SERVER.fullmatch(word)
+        if not found or "://" in word or int(found.group(1)) > 65535:
+            raise ValueRefusedError(f"allowed is {self.allowed}")
+        return word
+
+
+@dataclass(frozen=True)
 class Networks:
     """Addresses and networks of the internet protocol."""
 

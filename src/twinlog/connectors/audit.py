@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -55,6 +55,8 @@ class Who:
     subject: str = ""
     issuer: str = ""
     grants: tuple[Grant, ...] = ()  # none: `role`, everywhere
+    until: float | None = None  # when what they showed ends, in seconds since 1970
+    proof: str = field(default="", repr=False)  # their line of the users file
 
     @property
     def allowed(self) -> tuple[Grant, ...]:

@@ -22,6 +22,7 @@ from twinlog.local.folders import state_folder
 from twinlog.service import Service, chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
 from twinlog.surface.rest.desk import Desk
+from twinlog.surface.rest.health_door import answer_probes, bind_health
 from twinlog.surface.rest.local_door import TokenDoor, page_link
 from twinlog.surface.rest.rooms import LiveRooms
 from twinlog.surface.rest.serve import UNIX, address_of, bind, is_unix, server_of
@@ -39,6 +40,7 @@ class Door:
     socks: tuple[socket.socket, ...]
     file: Resolved
     token: LocalToken | None = None
+    probes: socket.socket | None = None
     _keeper: Steward | None = None
 
     @classmethod
@@ -50,8 +52,10 @@ class Door:
         if file.service.otel is not None:
             _need_otel()
         socks = tuple(bind(one, file.service.http) for one in sorted(listen, key=lambda one: one.startswith(UNIX)))
+        health = file.service.http.health_listen
+        probes = None if health is None else bind_health(health)
         needs_token = not is_unix(socks[0]) and not file.service.http.asks_who
-        return cls(socks, file, offer(socks[0].getsockname()[1]) if needs_token else None)
+        return cls(socks, file, offer(socks[0].getsockname()[1]) if needs_token else None, probes)
 
     @property
     def addresses(self) -> list[str]:
@@ -105,6 +109,8 @@ class Door:
             asyncio.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, self.socks, strict=True)
         ]
         beside = [asyncio.create_task(keeper.run())]
+        if self.probes is not None:
+            beside.append(asyncio.create_task(answer_probes(self.probes, desk)))
         if self.file.service.otel is not None:
             from twinlog.surface.rest.otel import Teller
 

@@ -32,6 +32,10 @@ def add(
         ),
     ] = "viewer",
     token: Annotated[bool, typer.Option("--token", help="Make a token for a program; it is shown once.")] = False,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", help="A program that shows this certificate (PEM) to a service with mTLS."),
+    ] = None,
     days: Annotated[
         int | None, typer.Option("--days", min=1, max=3650, help="With --token: it ends after so many days.")
     ] = None,
@@ -42,7 +46,7 @@ def add(
     The password is asked for, or read from standard input when that is no terminal; it has at least 12 characters. Only
     its hash is kept.
     """
-    from twinlog.config.users import load_users, save_user, with_password, with_token
+    from twinlog.config.users import load_users, save_user, with_certificate, with_password, with_token
 
     if days is not None and not token:
         raise UsageError("--days: only a token ends; give --token too")
@@ -57,6 +61,11 @@ def add(
         save_user(file, user)
         typer.echo(f"{name}: {role}; send this as `Authorization: Bearer`, it is shown only now:", err=True)
         typer.echo(secret)
+        return
+    if certificate is not None:
+        user = with_certificate(name, role, _bytes(certificate))
+        save_user(file, user)
+        typer.echo(f"{name}: {role}, by the certificate of {user.secret}", err=True)
         return
     if sys.stdin.isatty():
         password = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
@@ -105,6 +114,13 @@ def list_users(file: File, output: Form = Output.TABLE) -> None:
     for user in users:
         end, seen = user["expires"] or "never", user["last_used"] or "never on this machine"
         typer.echo(f"{user['name']}\t{user['role']}\t{user['login']}\texpires {end}\tlast used {seen}")
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: the certificate cannot be read ({error.strerror}); nothing was changed") from None
 
 
 def _moment(seconds: int | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -63,11 +64,16 @@ class Visit:
         return self.who.may("operator", getattr(link, "link", None))
 
 
+def _address(url: str | None) -> str:
+    """The address of a service as a link; anything else that stands in the links topic is none."""
+    return url if url is not None and re.fullmatch(r"https?://[A-Za-z0-9.:\[\]_-]+(/[^\s\"<>]*)?", url) else ""
+
+
 async def visit_of(request: Request) -> Visit:
     """The visit that a request is. Not a plain function: FastAPI would call it in a thread."""
     who: Who | None = request.scope.get("twinlog.who")
     steward = getattr(request.app.state, "steward", None)
-    leader = None if steward is None or steward.active else steward.leader_url or ""
+    leader = None if steward is None or steward.active else _address(steward.leader_url)
     return Visit(desk_of(request), who or NOBODY, leader)
 
 

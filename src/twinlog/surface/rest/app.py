@@ -29,6 +29,7 @@ from twinlog.surface.rest.faces import add_faces
 from twinlog.surface.rest.forward import Forward
 from twinlog.surface.rest.gate import Gate
 from twinlog.surface.rest.local_door import TokenDoor
+from twinlog.surface.rest.safe_headers import SafeHeaders, add_safe_headers
 from twinlog.surface.rest.shelf import Shelf
 from twinlog.surface.rest.v1.route import problem
 
@@ -53,6 +54,7 @@ def build_app(
     app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service = service
     app.state.steward = steward
+    app.state.streams_per_user = http.streams_per_user
     app.state.cluster_id = cluster_id
     for router in (worker.router, connectors.router, offsets.router, plugins.router):
         app.include_router(router)
@@ -68,6 +70,7 @@ def build_app(
     app.add_middleware(
         Gate, settings=http, audit=steward.audit, bound_to=bound_to, token=token, link_of=steward.link_of
     )
+    app.add_middleware(SafeHeaders)
     return app
 
 
@@ -93,5 +96,8 @@ async def _unreadable(request: Request, error: Exception) -> Response:
 
 
 async def _mistake(request: Request, error: Exception) -> Response:
-    log.error("%s %s", request.method, request.url.path, exc_info=error)
-    return _answer(request, 500, "MISTAKE", "Something went wrong in Twinlog itself; its log says what.")
+    # A path may hold the end of a line, and with it a line of its own.
+    log.error("%s %s", request.method, ascii(request.scope["path"]), exc_info=error)
+    answer = _answer(request, 500, "MISTAKE", "Something went wrong in Twinlog itself; its log says what.")
+    add_safe_headers(answer.headers, request.scope["path"], request.scope.get("scheme", "http"))
+    return answer

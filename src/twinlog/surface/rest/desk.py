@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Desk:
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     who: Who | None = None  # whose view this is; None: it shows all links
+    streams: Counter[str] = field(default_factory=Counter)  # live streams by who reads them
     otel_failures: int | None = None  # in a row; None: nothing is told to a collector
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -29,6 +29,7 @@ from twinlog.surface.rest.local_door import WAY_IN, TokenDoor, at_socket
 from twinlog.surface.rest.login_limits import TooManyLoginsError
 from twinlog.surface.rest.login_log import LoginLog
 from twinlog.surface.rest.own_threads import OwnThreads, TooBusyError
+from twinlog.surface.rest.patience import CERTIFICATE
 from twinlog.surface.rest.rights import READING, right_of
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -141,6 +142,8 @@ class Gate:
         if (denied := self._denied(who, method, path)) is not None:
             return denied
         scope["twinlog.who"] = who
+        if self._door is not None:
+            scope["twinlog.still_in"] = partial(self._door.still_in, who)
         if method not in READING and self._audit.required:
             return await self._ask_first(who, method, path)
         return None
@@ -176,6 +179,8 @@ class Gate:
             return replace(NOBODY, address=address)
         try:
             who = await self._door.identify(headers.get(b"authorization", b"").decode("latin-1"), address)
+            if who is None:
+                who = self._door.by_certificate(scope.get(CERTIFICATE, ""), address)
         except IssuerAwayError as error:
             return refusal(503, f"{error}: the issuer of tokens does not answer; ask again", {"Retry-After": "5"})
         except TooBusyError:
@@ -186,7 +191,7 @@ class Gate:
             return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": wait})
         if isinstance(who, Who):
             self._logins.right(who)
-            if who.by in {"password", "token"} and self._used.see(who.name):
+            if who.by in {"password", "token", "certificate"} and self._used.see(who.name):
                 self._late = asyncio.create_task(self._writing.run(self._used.write))
             return who
         if who is not None:

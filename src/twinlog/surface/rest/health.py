@@ -23,8 +23,7 @@ async def live() -> dict[str, str]:
 @router.get("/readyz", responses={503: {"description": "Some link does not move"}})
 async def ready(desk: TheDesk, link: TheLink = "") -> Response:
     """200 when the data of every link moves, or of the one that is asked for. Asked without a login: yes or no."""
-    found = reasons(desk, link)
-    well = bool(found) and not any(found.values())
+    well = is_ready(desk, link)
     return JSONResponse({"status": "ready" if well else "not ready"}, 200 if well else 503)
 
 
@@ -32,6 +31,12 @@ async def ready(desk: TheDesk, link: TheLink = "") -> Response:
 async def readiness(desk: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
     """Why each link is not ready; an empty list for one that is."""
     return reasons(desk, link)
+
+
+def is_ready(desk: Desk, link: str) -> bool:
+    """Whether the data of every link moves, or of one; not while there is none."""
+    found = reasons(desk, link)
+    return bool(found) and not any(found.values())
 
 
 def reasons(desk: Desk, link: str) -> dict[str, list[str]]:

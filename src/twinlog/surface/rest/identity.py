@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import time
 import urllib.request
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -100,11 +101,25 @@ class Doorkeeper:
 
     def _known(self, user: User, address: str, by: str) -> Who | Refused:
         role, grants = self._roles.of([user.role])
-        return (
-            Refused(user.name, f"unknown role {user.role}")
-            if role is None
-            else Who(user.name, role, address, by, grants=grants)
-        )
+        if role is None:
+            return Refused(user.name, f"unknown role {user.role}")
+        return Who(user.name, role, address, by, grants=grants, proof=user.line())
+
+    def still_in(self, who: Who) -> bool:
+        """Whether somebody would still be let in by what they showed: streams last longer than rights."""
+        if who.until is not None and time.time() > who.until:
+            return False
+        if who.by not in {"password", "token", "certificate"}:
+            return True
+        user = self._users.by_name(who.name) if self._users is not None else None
+        if user is None or user.line() != who.proof:
+            return False
+        return user.expires is None or time.time() < user.expires
+
+    def by_certificate(self, subject: str, address: str) -> Who | Refused | None:
+        """Return whose certificate it is; None when it is nobody's, and they may log in otherwise."""
+        user = self._users.by_certificate(subject) if self._users is not None else None
+        return None if user is None else self._known(user, address, "certificate")
 
 
 class Roles:
@@ -158,7 +173,10 @@ class _Issuer:
         if role is None:
             return None
         name = str(claims.get("preferred_username") or claims["sub"])
-        return Who(name, role, by="oidc", subject=str(claims["sub"]), issuer=settings.issuer, grants=grants)
+        until = float(claims["exp"]) + _LEEWAY_S
+        return Who(
+            name, role, by="oidc", subject=str(claims["sub"]), issuer=settings.issuer, grants=grants, until=until
+        )
 
     def _client(self) -> jwt.PyJWKClient:
         if self._keys is None:

@@ -9,13 +9,15 @@ or several, and wishes for another protocol.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httptools
+from cryptography.x509 import load_der_x509_certificate
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS: Final = 15.0
 HEAD_BYTES: Final = 1 << 16
+CERTIFICATE: Final = "twinlog.certificate"
 
 
 class _Parser(httptools.HttpRequestParser):
@@ -42,6 +44,7 @@ class _Parser(httptools.HttpRequestParser):
 class PatientProtocol(HttpToolsProtocol):
     """HTTP with a limit for the time between a connection, or the first byte of a request, and the end of its head."""
 
+    _subject: str = ""  # of the certificate that the client showed
     _giving_up: asyncio.TimerHandle | None = None
     _unread: int = 0  # bytes since a head ended or a piece of a body came: heads, trailers
 
@@ -49,6 +52,7 @@ class PatientProtocol(HttpToolsProtocol):
         """Somebody connected."""
         super().connection_made(transport)
         self.parser = _Parser(self)
+        self._subject = _subject_of(transport.get_extra_info("ssl_object"))
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
@@ -70,6 +74,8 @@ class PatientProtocol(HttpToolsProtocol):
             raise ValueError("a head names one host")
         if self.parser.get_method() == b"CONNECT":
             raise ValueError("this is no proxy")
+        if self._subject:
+            cast("dict[str, Any]", self.scope)[CERTIFICATE] = self._subject
         if not self.parser.should_upgrade():
             super().on_headers_complete()
 
@@ -119,3 +125,9 @@ class PatientProtocol(HttpToolsProtocol):
         """Whether a head was read to its end and its answer was not; there is no cycle before."""
         cycle: Any = self.cycle
         return cycle is not None and not cycle.response_complete
+
+
+def _subject_of(secured: Any) -> str:
+    """Whom the client's certificate names; it was checked against http.tls.client.ca in the handshake."""
+    shown = None if secured is None else secured.getpeercert(binary_form=True)
+    return "" if not shown else load_der_x509_certificate(shown).subject.rfc4514_string()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -9,7 +10,7 @@ import socket
 import ssl
 from collections.abc import Generator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,6 +18,8 @@ from fastapi import FastAPI
 from twinlog.config.service_settings import HttpSettings
 from twinlog.errors import UsageError
 from twinlog.local.access import is_loopback
+from twinlog.surface.rest.certificate_watch import CertificateWatch
+from twinlog.surface.rest.crowd import Listener
 from twinlog.surface.rest.local_door import SocketProtocol, ThroughSocket
 from twinlog.surface.rest.patience import PatientProtocol
 
@@ -25,6 +28,8 @@ log = logging.getLogger("twinlog.rest")
 UNIX: Final = "unix:"
 _MOST_AT_ONCE: Final = 1000
 _STOP_SECONDS: Final = 3
+HANDSHAKE_S: float = 5.0
+_TICKS: Final = 20
 
 
 def bind(listen: str, settings: HttpSettings) -> socket.socket:
@@ -49,7 +54,7 @@ def bind(listen: str, settings: HttpSettings) -> socket.socket:
         raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
     # asyncio does this only for sockets it made itself. Without it an answer waits 40 ms for the client's next word.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return sock
+    return Listener.over(sock, settings.connections_per_address, settings.trusted_proxies)
 
 
 def _bind_unix(path: Path) -> socket.socket:
@@ -104,12 +109,46 @@ def address_of(sock: socket.socket, settings: HttpSettings) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Signals are the service's own business."""
+    """Signals are the service's own business; TLS has a time limit, and certificates that were renewed are taken."""
+
+    def __init__(self, config: uvicorn.Config, settings: HttpSettings) -> None:
+        super().__init__(config)
+        files = (settings.certificate, settings.key, settings.client_ca)
+        self._watch = CertificateWatch(settings) if any(files) else None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """Capture none."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen. As uvicorn does it, but whoever begins TLS and falls silent is not kept for a minute."""
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            raise UsageError("the HTTP server cannot be started; the log says why")
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            made: Any = config.http_protocol_class
+            return cast(
+                "asyncio.Protocol",
+                made(config=config, server_state=self.server_state, app_state=self.lifespan.state, _loop=loop),
+            )
+
+        limits: dict[str, Any] = (
+            {} if config.ssl is None else {"ssl_handshake_timeout": HANDSHAKE_S, "ssl_shutdown_timeout": HANDSHAKE_S}
+        )
+        self.servers = [
+            await loop.create_server(protocol, sock=sock, ssl=config.ssl, backlog=config.backlog, **limits)
+            for sock in sockets or ()
+        ]
+        self.started = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at the certificate now and then; a tick is a tenth of a second."""
+        if self._watch is not None and self.config.ssl is not None and counter % _TICKS == 0:
+            self._watch.look(self.config.ssl)
+        return await super().on_tick(counter)
 
 
 def server_of(app: FastAPI, settings: HttpSettings, *, unix: bool = False, lifespan: bool = True) -> uvicorn.Server:
@@ -134,4 +173,4 @@ def server_of(app: FastAPI, settings: HttpSettings, *, unix: bool = False, lifes
         ssl_ca_certs=str(secured.client_ca) if secured.client_ca is not None else None,
         ssl_cert_reqs=ssl.CERT_REQUIRED if secured.client_ca is not None else ssl.CERT_NONE,
     )
-    return _Server(config)
+    return _Server(config, secured)

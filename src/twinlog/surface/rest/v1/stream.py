@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
+from twinlog.connectors.audit import NOBODY, Who
 from twinlog.surface.rest.desk import Desk, TheDesk
 from twinlog.surface.rest.v1.answers import line, operation_of, summary_of
+from twinlog.surface.rest.v1.route import problem
 
 router = APIRouter(prefix="/v1", tags=["stream"])
 
@@ -26,16 +29,35 @@ _PACE_S: Final = 1.0
         200: {"content": {"text/event-stream": {}}, "description": "links, events and operations, as they come"}
     },
 )
-async def stream(desk: TheDesk) -> StreamingResponse:
+async def stream(desk: TheDesk, request: Request) -> Response:
     """Events named `links` (all summaries), `event` (one line) and `operations` (those that run or just ended)."""
+    who: Who = request.scope.get("twinlog.who") or NOBODY
+    most = request.app.state.streams_per_user
+    if desk.streams[who.name] >= most:
+        way = "Close some, or raise http.max.streams.per.user."
+        return problem(429, "TOO_MANY_STREAMS", f"{who.name} has {most} live streams already", way)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_messages(desk), media_type="text/event-stream", headers=headers)
+    still_in: Callable[[], bool] = request.scope.get("twinlog.still_in", lambda: True)
+    told = _counted(_messages(desk, still_in), desk, who.name)
+    return StreamingResponse(told, media_type="text/event-stream", headers=headers)
 
 
-async def _messages(desk: Desk) -> AsyncIterator[str]:
+async def _counted(messages: AsyncGenerator[str], desk: Desk, name: str) -> AsyncIterator[str]:
+    desk.streams[name] += 1
+    try:
+        async with contextlib.aclosing(messages):
+            async for message in messages:
+                yield message
+    finally:
+        desk.streams[name] -= 1
+        if not desk.streams[name]:
+            del desk.streams[name]
+
+
+async def _messages(desk: Desk, still_in: Callable[[], bool]) -> AsyncGenerator[str]:
     told: dict[str, Any] = {}
     last = next(reversed(desk.events()), None)
-    while not desk.ended:
+    while not desk.ended and still_in():
         links = [summary_of(sight).model_dump() for sight in desk.sights()]
         if told.get("links") != links:
             told["links"] = links
