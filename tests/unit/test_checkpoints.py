@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -29,10 +29,11 @@ class Paper:
     async def write(self, records: Sequence[PlainRecord]) -> None:
         self.records += records
 
-    async def read_all(self) -> list[PlainRecord]:
+    async def read_each(self, take: Callable[[list[PlainRecord]], None]) -> None:
+        take(self.records[:1])
         if self.refusal is not None:
             raise self.refusal
-        return self.records
+        take(self.records[1:])
 
 
 def checkpoints(paper: Paper) -> Checkpoints:

@@ -18,7 +18,7 @@ from twinlog.model.group_positions import GroupPartition, Told
 from twinlog.model.mirrormaker import Checkpoint, NotReadable
 from twinlog.model.names import TopicPartition
 from twinlog.sync.internal_topics import InternalLog
-from twinlog.wire.codec import PlainRecord
+from twinlog.wire.codec import OpenRecord, PlainRecord
 
 _INCARNATION: Final = "twinlog.incarnation"
 _AT_ONCE: Final = 2_000
@@ -34,22 +34,26 @@ class Checkpoints:
 
     async def load(self) -> str | None:
         """Read what was told before; returns a sentence when that did not work."""
-        try:
-            records = await self.log.read_all()
-        except ClusterError as error:
-            return f"{self.log.topic}: what was told before is not known: {error}; a position may be told again"
         unreadable = 0
         before: dict[GroupPartition, Told] = {}
-        for record in records:
-            try:
-                found = Checkpoint.read(record.key, record.value)
-            except NotReadable:
-                unreadable += 1
-                continue
-            incarnation = dict(record.headers).get(_INCARNATION)
-            before[_key(found)] = Told(
-                found.upstream, found.downstream, incarnation.decode(errors="replace") if incarnation else None
-            )
+
+        def take(records: Iterable[OpenRecord]) -> None:
+            nonlocal unreadable
+            for record in records:
+                try:
+                    found = Checkpoint.read(record.key, record.value)
+                except NotReadable:
+                    unreadable += 1
+                    continue
+                incarnation = dict(record.headers).get(_INCARNATION)
+                before[_key(found)] = Told(
+                    found.upstream, found.downstream, incarnation.decode(errors="replace") if incarnation else None
+                )
+
+        try:
+            await self.log.read_each(take)
+        except ClusterError as error:
+            return f"{self.log.topic}: what was told before is not known: {error}; a position may be told again"
         self.told = before | self.told
         self.loaded = True
         return f"{self.log.topic}: {unreadable} records are no checkpoints; they are ignored" if unreadable else None

@@ -23,7 +23,7 @@ from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.group_observation import GroupObserver
-from twinlog.sync.internal_topics import InternalLog, ensure_topic
+from twinlog.sync.internal_topics import InternalLog, compaction_finding, ensure_topic
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 
@@ -123,6 +123,8 @@ class GroupSync:
             topic, factor = self.checkpoints.log.topic, link.checkpoints_replication_factor
             self._topic_problem = await asyncio.to_thread(ensure_topic, self.ends.target, topic, factor)
             self._topic_there = self._topic_problem is None
+            if self._topic_there:
+                self._topic_problem = await asyncio.to_thread(compaction_finding, self.ends.target, topic)
         unread = None if self.checkpoints.loaded else await self.checkpoints.load()
         return [problem for problem in (self._topic_problem, unread) if problem]
 

@@ -29,6 +29,7 @@ from twinlog.wire.offsets import EARLIEST, LATEST
 
 _FINISH_WITHIN_S: Final = 15.0
 """How long groups may read on behind the fence: who reaches the end there reads nothing twice here."""
+_READ_AGAIN_FOR_S: Final = 30.0
 _LOOK_S: Final = 0.5
 _LISTED: Final = 50
 _ANSWER_WITHIN_S: Final = 5.0
@@ -82,7 +83,7 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
     teller = Cluster(link.target_producer, f"twinlog|{link.name}|positions")
     try:
         checkpoints = Checkpoints(InternalLog(teller, link.naming.checkpoints_topic(link.source)))
-        trouble = await checkpoints.load()
+        trouble = await _load(checkpoints)
         view = await ctx.ledger(link)
         last_known = checkpointed(view, checkpoints.told)
         committed, moved_back = at_cuts(link, view, last_known)
@@ -110,9 +111,22 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
         await teller.close()
     written = sum(len(found) for found in wanted.values())
     says = f"{len(committed)} groups by their last checkpoints, {len(decided)} positions, {written} written now"
+    if not checkpoints.loaded:
+        # Nobody knows how many groups there are. The switch goes on: they continue where the target has them.
+        says = f"the last checkpoints are NOT known, groups keep the positions that {link.target} has: {trouble}"
     findings = [*map(cut_sentence, cuts), *findings]
     facts = {"findings": findings[:_LISTED], "found": len(findings), "groups": sorted(committed), "cuts": cuts}
     return StepResult(says, facts)
+
+
+async def _load(checkpoints: Checkpoints) -> str | None:
+    """Read the checkpoints; again, when that does not work: what it says then is why it did not work to the last."""
+    deadline = time.monotonic() + _READ_AGAIN_FOR_S
+    while True:
+        trouble = await checkpoints.load()
+        if checkpoints.loaded or time.monotonic() > deadline:
+            return trouble
+        await asyncio.sleep(_LOOK_S)
 
 
 async def commit(groups: GroupCoordinators, wanted: Mapping[str, dict[TopicPartition, GroupPosition]]) -> list[str]:
