@@ -84,10 +84,11 @@ def test_a_view_holds_little_of_a_long_history_and_gives_back_what_is_dropped(mo
     assert view.sealed[HERE]._firsts.itemsize * 4 * len(firsts) < 150_000
     for first in firsts[:3_900]:
         note((f"runs/orders/0/{first}".encode(), None))
-    spool = view._spool
+    spool = view.spool
     note((key_of(one := part(40_000, 40_010)), one.value()))
-    assert view._spool is not spool, "the file was not written anew"
-    assert view._spool._size < 101 * 20
+    assert view.spool is not spool, "the file was not written anew"
+    assert isinstance(view.spool, PartSpool)
+    assert view.spool._size < 101 * 20
     state = PartitionState(
         topic="orders",
         partition=0,

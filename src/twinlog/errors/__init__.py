@@ -24,6 +24,7 @@
     │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
     │   ├── MirrorMakerRuns        the link cannot be taken over yet (retriable)
     │   ├── LinkToItself           both aliases lead to one cluster
+    │   ├── LedgerOfOtherClusters  the ledger on the target was written for another cluster of this alias
     │   ├── TopicNotKnownYet       a broker has not heard of a topic that was just created (retriable)
     │   └── BrokerRefused          an error code of the protocol
     │       ├── TopicUnknown
@@ -80,6 +81,7 @@ from twinlog.errors.clusters import (
     ClusterUnreachable,
     ConfigRefused,
     LeaderMissing,
+    LedgerOfOtherClusters,
     LinkToItself,
     LoginUnavailable,
     MirrorMakerRuns,
@@ -196,6 +198,7 @@ __all__ = [
     "LeaderMissing",
     "LedgerDisagrees",
     "LedgerMissing",
+    "LedgerOfOtherClusters",
     "LinkForbidden",
     "LinkTaken",
     "LinkToItself",

@@ -77,6 +77,24 @@ class LinkToItself(ClusterError):
 
 
 @dataclass(eq=False)
+class LedgerOfOtherClusters(ClusterError):
+    """The ledger on the target was written for another cluster of the same alias. Nothing was changed."""
+
+    code = "LEDGER_OF_OTHER_CLUSTERS"
+    says = "{cluster}: {alias} is the cluster with id {problem} here, but {ledger} on {target} belongs to id {noted}"
+    remedy = (
+        "If two deployments use one alias for different clusters, give one of the clusters another alias. If the "
+        "cluster was replaced for good, delete the topic {ledger} on {target}: the link then starts by start.from, "
+        "behind what is in the copies."
+    )
+
+    alias: str
+    noted: str
+    ledger: str
+    target: str
+
+
+@dataclass(eq=False)
 class TopicNotKnownYet(ClusterError):
     """A broker's metadata lags. Whoever asked it would be told that the topic does not exist."""
 

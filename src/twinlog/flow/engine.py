@@ -20,11 +20,13 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, EngineBroke, EngineDied, LinkToItself
+from twinlog.flow.binding import bind, check_before_signing_in
 from twinlog.flow.plan import tasks_for
 from twinlog.flow.rivals import (
     HEARTBEAT_SECONDS,
@@ -180,6 +182,9 @@ class LinkEngine:
         tasks = self._beside_tasks
         try:
             self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
+            ours = partial(check_before_signing_in, self.link, target, view, self._identify)
+            if await self._patiently("asking whose ledger it is", ours, watch) is None:
+                return
             await self._sign_in(target, writer, view)
             if self._over:
                 return
@@ -190,7 +195,7 @@ class LinkEngine:
             if looked is None or self._held(watch):
                 return
             tasks.append(asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine")))
-            clusters = await self._patiently("asking who the clusters are", self._identify)
+            clusters = await self._patiently("asking who the clusters are", lambda: self._bind(writer, view))
             if clusters is None:
                 return
             if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
@@ -322,6 +327,9 @@ class LinkEngine:
         shards = await asyncio.to_thread(self.topics.ensure_ledger)
         await await_known_everywhere(target)
         return shards
+
+    async def _bind(self, writer: LedgerWriter, view: LedgerView) -> ClusterIds:
+        return await bind(self.link, writer, view, await self._identify())
 
     async def _identify(self) -> ClusterIds:
         clusters = await asyncio.to_thread(self.topics.cluster_ids)

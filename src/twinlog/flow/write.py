@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
+    ClusterError,
     ClusterUnreachable,
     OwnershipLost,
     PartitionAccessDenied,
@@ -36,6 +37,7 @@ from twinlog.flow.row import Row, is_flush, unpack
 from twinlog.flow.shape import Shaper
 from twinlog.flow.stopwatch import Acknowledged
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
+from twinlog.ledger.pruning import prune_shard
 from twinlog.model.ledger import Entry, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import ClusterIds
@@ -48,6 +50,9 @@ FLUSH_SECONDS: Final = 1.0
 _COUNTED: Final = frozenset({"data", "returned", "gap", "fault"})  # what stays until it is written
 _PAUSE_S: Final = 0.1
 _MISSING_FOR_S: Final = 3.0
+_PRUNE_EVERY_S: Final = 3_600.0
+_PRUNED: Final[dict[tuple[str, int], float]] = {}
+"""When this process last pruned a shard: Spark uses a worker for many epochs."""
 
 
 @dataclass
@@ -151,6 +156,7 @@ class Writer:
                 try:
                     if shard not in self.owners:
                         self.owners[shard] = await ShardOwner.take(self.link, self.clusters, self.target, begins[0])
+                        self._spawn(self._prune(self.owners[shard]))
                     opened = await self.owners[shard].open(begins)
                     break
                 except (ClusterUnreachable, *ConnectionTrouble) as trouble:
@@ -185,6 +191,20 @@ class Writer:
             box.fault(opened.fault)
         for parcel in self.opening.pop(begin.partition, ()):
             self._enqueue(parcel)
+
+    async def _prune(self, owner: ShardOwner) -> None:
+        """Remove from the ledger what it need not hold any more, now and then. What keeps us from it may pass."""
+        now = time.monotonic()
+        if now - _PRUNED.get((self.link.name, owner.shard), -_PRUNE_EVERY_S) < _PRUNE_EVERY_S:
+            return
+        _PRUNED[self.link.name, owner.shard] = now
+        source = Cluster(self.link.source_consumer, f"twinlog|{self.link.name}|prune-{owner.shard}")
+        try:
+            await prune_shard(self.link, source, owner.ledger)
+        except (ClusterError, *ConnectionTrouble) as trouble:
+            log.warning("%s: shard %d of the ledger is not pruned: %s", self.link.name, owner.shard, trouble)
+        finally:
+            await source.close()
 
     # --- answers from the target --------------------------------------------------------------------------------------
 

@@ -9,15 +9,23 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
+
+from twinlog.model.map_parts import Store
+
+
+class Spool(Store, Protocol):
+    """A store that tells when it should be written anew."""
+
+    @property
+    def wasteful(self) -> bool:
+        """More than half of it, and more than a little, is not wanted any more."""
 
 
 @dataclass
 class PartSpool:
     """Appended bytes; read from any thread."""
 
-    folder: Path | None = None  # None: where temporary files go
     _file: IO[bytes] | None = None
     _size: int = 0
     _unwanted: int = field(default=0)
@@ -25,7 +33,7 @@ class PartSpool:
     def put(self, data: bytes) -> int:
         """Append; returns the place."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115  as long as the spool
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115  as long as the spool
         place, rest = self._size, memoryview(data)
         while rest:
             rest = rest[os.pwrite(self._file.fileno(), rest, self._size) :]

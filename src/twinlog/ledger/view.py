@@ -11,12 +11,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from twinlog.ledger.spool import PartSpool
+from twinlog.ledger.spool import PartSpool, Spool
 from twinlog.model.ledger import (
     ChoreNote,
     Engine,
     Entry,
     Gap,
+    LedgerOwners,
     Memo,
     PartitionState,
     RosterTopic,
@@ -48,8 +49,9 @@ class LedgerView:
     notes: dict[str, ChoreNote] = field(default_factory=dict)
     memos: dict[str, dict[str, Memo]] = field(default_factory=dict)  # by chore and name
     times: LinkTimes = field(default_factory=LinkTimes)
+    owners: LedgerOwners | None = None
     keep_maps: bool = False  # only translation wants sealed parts
-    _spool: PartSpool = field(default_factory=PartSpool)
+    spool: Spool = field(default_factory=PartSpool)
 
     def map_of(self, partition: TopicPartition) -> PartitionMap | None:
         """The whole map of a partition; None while nothing is noted of this incarnation of its topic."""
@@ -85,13 +87,15 @@ class LedgerView:
                     return None  # a word of an engine that was superseded
                 self.engine = entry.model_copy(update={"generation": generation})
                 return self.engine
+            case LedgerOwners():
+                self.owners = entry
             case RosterTopic():
                 self.roster[entry.topic] = entry
             case PartitionState():
                 self.states[TopicPartition(entry.topic, entry.partition)] = entry
             case SealedRuns():
                 if self.keep_maps:
-                    self._keep(entry)
+                    self.keep(entry)
             case Gap():
                 self.gaps.setdefault(TopicPartition(entry.topic, entry.partition), {})[entry.first] = entry
             case ChoreNote():
@@ -125,15 +129,17 @@ class LedgerView:
                 if not len(index):
                     del self.sealed[partition]
 
-    def _keep(self, part: SealedRuns) -> None:
+    def keep(self, part: SealedRuns) -> list[int]:
+        """Take a sealed part; returns the beginnings of those that it replaces."""
         partition = TopicPartition(part.topic, part.partition)
         if partition not in self.sealed:
-            self.sealed[partition] = PartIndex(self._spool)
-        self.sealed[partition].add(part)
-        if self._spool.wasteful:
-            self._spool = PartSpool(self._spool.folder)
+            self.sealed[partition] = PartIndex(self.spool)
+        replaced = self.sealed[partition].add(part)
+        if self.spool.wasteful:
+            self.spool = PartSpool()
             for index in self.sealed.values():
-                index.move_to(self._spool)
+                index.move_to(self.spool)
+        return replaced
 
     async def catch_up(self, cluster: Cluster, source: str, lane: str = "ledger") -> None:
         """Read everything there is now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,6 +52,13 @@ class LedgerWriter:
         async with self._lock:
             offsets = [await self._write_batch(some) for some in _by_bytes(pairs)]
         return offsets[0]
+
+    async def write_decided(self, decide: Callable[[], Awaitable[Sequence[tuple[bytes, bytes | None]]]]) -> None:
+        """Write what is decided while this writer writes nothing else."""
+        async with self._lock:
+            for some in _by_bytes(await decide()):
+                if some:
+                    await self._write_batch(some)
 
     async def _write_batch(self, pairs: Sequence[tuple[bytes, bytes | None]]) -> int:
         sealed = encode_pairs(pairs, int(time.time() * 1000))

@@ -7,6 +7,7 @@ Keys are paths, values are JSON, so that an operator can read it with any consol
 packed (model.packed_runs): whole in a sealed part, as base64 within a state. `twinlog explain map` prints it.
 
     engine                             who runs the link (see Engine)
+    owners                             the ids of the two clusters that the ledger belongs to (see LedgerOwners)
     roster/<topic>                     a topic that is mirrored (see RosterTopic)
     state/<topic>/<partition>          position, state and the newest part of the map (see PartitionState)
     runs/<topic>/<partition>/<offset>  an older, full part of the map (see SealedRuns)
@@ -90,6 +91,13 @@ class Engine(_Entry):
     since_ms: int = 0  # when it signed in
     took_from: str = ""  # the living engine whose link it took
     at_ms: int = 0
+
+
+class LedgerOwners(_Entry):
+    """The two clusters that the ledger belongs to, by the ids they were formatted with: aliases are only words."""
+
+    source: str
+    target: str
 
 
 class RosterTopic(_Entry):
@@ -251,7 +259,9 @@ class ShardTimes(_Entry):
     stages: dict[str, list[int]]
 
 
-Entry: TypeAlias = Engine | RosterTopic | PartitionState | SealedRuns | Gap | ChoreNote | Memo | ShardTimes
+Entry: TypeAlias = (
+    Engine | LedgerOwners | RosterTopic | PartitionState | SealedRuns | Gap | ChoreNote | Memo | ShardTimes
+)
 ENGINE_KEY: Final = b"engine"
 
 
@@ -260,6 +270,8 @@ def key_of(entry: Entry) -> bytes:
     match entry:
         case Engine():
             return ENGINE_KEY
+        case LedgerOwners():
+            return b"owners"
         case RosterTopic():
             return f"roster/{entry.topic}".encode()
         case PartitionState():
@@ -283,6 +295,7 @@ def memo_key(chore: str, name: str) -> bytes:
 
 _KINDS: Final[dict[str, type[_Entry]]] = {
     "engine": Engine,
+    "owners": LedgerOwners,
     "roster": RosterTopic,
     "state": PartitionState,
     "runs": SealedRuns,

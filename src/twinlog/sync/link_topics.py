@@ -31,6 +31,7 @@ LEDGER_CONFIGS: Final = {
     # A roster entry names every partition of its topic; all else is split into batches of half a megabyte.
     "max.message.bytes": "8388608",
 }
+_LEAST_MESSAGE_BYTES: Final = 1_000_000
 _VISIBLE_WITHIN_S: Final = 15.0
 
 
@@ -48,7 +49,18 @@ class LinkTopics:
     def ensure_ledger(self) -> int:
         """Create our topics unless they are there; returns the ledger's shards, which were fixed when it was made."""
         self._ensure(WRITERS_TOPIC, 1)
-        return self._ensure(ledger_topic(self._link.source), 1 + self._link.ledger_shards).partitions - 1
+        shards = self._ensure(ledger_topic(self._link.source), 1 + self._link.ledger_shards).partitions - 1
+        self._require_room(ledger_topic(self._link.source))
+        return shards
+
+    def _require_room(self, name: str) -> None:
+        """A ledger that takes no batch of ours would end every task; one that we may not ask about is tried."""
+        answer = self._target.fetch_topic_configs([name])[name]
+        configs = {} if isinstance(answer, ClusterError) else {config.name: config.value for config in answer}
+        limit = int(configs.get("max.message.bytes") or _LEAST_MESSAGE_BYTES)
+        if limit < _LEAST_MESSAGE_BYTES:
+            wanted = f"set it to at least {_LEAST_MESSAGE_BYTES}"
+            raise BrokerRefused(self._link.target, f"{name}: max.message.bytes is {limit}: {wanted}")
 
     def cluster_ids(self) -> ClusterIds:
         """Ask both clusters for the ids they were formatted with."""
