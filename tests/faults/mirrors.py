@@ -47,6 +47,8 @@ class _Supervised:
     """Starts what died again, after a while."""
 
     held = False
+    restarts = 0
+    """How often the supervisor had to start it."""
     _dead_since: float | None = None
 
     def alive(self) -> bool:
@@ -67,6 +69,7 @@ class _Supervised:
         self._dead_since = self._dead_since or now
         if now - self._dead_since >= RESTART_S:
             self._dead_since = None
+            self.restarts += 1
             self.start()
 
 

@@ -269,8 +269,15 @@ class Scene:
             reached = self.witnesses[name].reached()
             return self.witnesses[name].complete and sum(reached.values()) >= _RECORDS_BEFORE
 
+        before = self.twinlog.restarts
+
+        def ours() -> bool:
+            if self.twinlog.restarts > before + 2:
+                raise NotReached("Twinlog does not stay alive")
+            return flows(Twinlog.name)
+
         try:
-            self.await_true(lambda: flows(Twinlog.name), "Twinlog copies", _WARM_S)
+            self.await_true(ours, "Twinlog copies", _WARM_S)
         except NotReached as error:
             raise NotReached(f"{error}; its last words: {self.twinlog.last_words()[-600:]}") from error
         if self.peer is not None:

@@ -7,6 +7,7 @@ import time
 
 from confluent_kafka import KafkaException
 from tests.load.load import Load
+from tests.load.waiting import wait_until
 
 
 class Steady(Load):
@@ -44,6 +45,13 @@ class Steady(Load):
 
     def grow(self, partitions: int) -> None:
         """Write to more partitions from now on."""
+        # The producer refuses partitions that it has not heard of.
+        wait_until(
+            lambda: len(self._producer.list_topics(self.topic, timeout=10).topics[self.topic].partitions),
+            lambda known: known >= partitions,
+            within_s=30,
+            what=f"{partitions} partitions of {self.topic}",
+        )
         for partition in range(self.partitions, partitions):
             self.acknowledged[partition], self.aborted[partition], self.open[partition] = [], set(), []
         self._next += [0] * (partitions - self.partitions)
@@ -57,7 +65,7 @@ class Steady(Load):
                     self._send(self._producer, self.acknowledged, None)
                 except KafkaException as error:
                     self._failures.append(str(error))
-                    return
+                    self._producer.poll(0.2)
                 sent += 1
             else:
                 self._producer.poll(0.01)
