@@ -88,3 +88,16 @@ def test_what_came_before_an_error_is_handed_out_first() -> None:
     with pytest.raises(RuntimeError, match="on fire"):
         next(rows)
     loop.close()
+
+
+@pytest.mark.proves("R1", "R9")
+def test_what_waits_is_handed_out_after_the_reading_has_ended() -> None:
+    """A slow target may hold Spark's thread back until the reader's loop is closed."""
+    loop = asyncio.new_event_loop()
+    out = ParcelQueue(1, loop)
+    large = Parcel(TopicPartition("t", 1), 0, 1, "data", bytes(LARGE))
+    out.put(large)
+    out.put(large)
+    out.put(None)
+    loop.close()
+    assert [parcel for row in out.rows() for parcel in unpack(row)] == [large, large]

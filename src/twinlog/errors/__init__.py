@@ -64,7 +64,7 @@
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
         ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── PartitionRefused
-        ├── TakeOverRefused        └── ProvenanceUnknown
+        ├── TakeOverRefused        ├── TargetUnwritable       └── ProvenanceUnknown
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -123,6 +123,7 @@ from twinlog.errors.faults import (
     TargetLogShrunk,
     TargetTopicMissing,
     TargetTopicRefused,
+    TargetUnwritable,
     TimestampRefused,
     UnknownCodec,
 )
@@ -239,6 +240,7 @@ __all__ = [
     "TargetLogShrunk",
     "TargetTopicMissing",
     "TargetTopicRefused",
+    "TargetUnwritable",
     "TimestampRefused",
     "TokenUnavailable",
     "TopicExists",

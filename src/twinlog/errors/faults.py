@@ -113,6 +113,18 @@ class TargetTopicMissing(PartitionFault):
 
 
 @dataclass(eq=False)
+class TargetUnwritable(PartitionFault):
+    """The target partition takes no writes just now, and has not for some seconds."""
+
+    code = "TARGET_UNWRITABLE"
+    says = "{topic}-{partition}: the target takes no writes for {remote}: {problem}"
+    remedy = "Bring the brokers back that hold {remote}; the link tries again every few seconds and then continues."
+
+    remote: str
+    problem: str
+
+
+@dataclass(eq=False)
 class TargetTopicRefused(PartitionFault):
     """The target topic is not there and the target does not let us create it."""
 

@@ -7,20 +7,26 @@ batches pile up and the next request is fuller, while it is quiet a single recor
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from twinlog.errors import ClusterUnreachable
+from twinlog.errors import ClusterError
 from twinlog.flow.outbox import Outbox, Outgoing
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster, ConnectionTrouble, why
 from twinlog.wire.produce import Produced, begin_produce
+from twinlog.wire.writability import NO_LEADER
+
+log = logging.getLogger("twinlog.write")
 
 REQUESTS_UNDER_WAY: Final = 5
 _PAUSE_S: Final = 0.1
+_NOT_THERE: Final = frozenset({codes.UNKNOWN_TOPIC_OR_PARTITION, codes.TOPIC_AUTHORIZATION_FAILED})
 
 
 class Answer(NamedTuple):
@@ -54,6 +60,7 @@ class Lanes:
     on_failure: Callable[[BaseException], None]
     lanes: dict[int, Lane] = field(default_factory=dict)
     homeless: dict[TopicPartition, Outbox] = field(default_factory=dict)
+    heard_at: float = float("-inf")  # when a broker last answered anything
     _finding: asyncio.Task[None] | None = None
 
     def ready(self, box: Outbox) -> None:
@@ -63,6 +70,7 @@ class Lanes:
             self.homeless[box.remote] = box
             if self._finding is None or self._finding.done():
                 self._finding = asyncio.ensure_future(self._find())
+                self._finding.add_done_callback(self._ended)
             return
         lane = self.lanes.get(leader.node)
         if lane is None:
@@ -79,26 +87,33 @@ class Lanes:
     async def _find(self) -> None:
         pause = _PAUSE_S
         while self.homeless:
+            reached = False
             try:
                 await self.target.refresh({remote.topic for remote in self.homeless})
-            except (ClusterUnreachable, *ConnectionTrouble):
+                reached, self.heard_at = True, time.monotonic()
+            except (ClusterError, *ConnectionTrouble) as trouble:  # also a login that is refused just now
+                log.warning("%s: nobody says who leads: %s", self.target.alias, str(trouble) or repr(trouble))
                 pause = min(pause * 2, 2.0)
             boxes, self.homeless = list(self.homeless.values()), {}
             for box in boxes:
                 metadata = self.target.topics.get(box.remote.topic)
-                if metadata is not None and metadata.error == codes.UNKNOWN_TOPIC_OR_PARTITION:
-                    self._refuse_missing(box)
+                if box.stopped:
+                    continue
+                if metadata is not None and metadata.error in _NOT_THERE:
+                    self._refuse(box, metadata.error)
                 elif self.target.leader(*box.remote) is None:
+                    if reached:
+                        box.hinder(NO_LEADER)
                     self.homeless[box.remote] = box
                 else:
                     self.ready(box)
             if self.homeless:
                 await asyncio.sleep(pause)
 
-    def _refuse_missing(self, box: Outbox) -> None:
+    def _refuse(self, box: Outbox, error: int) -> None:
         out = box.next_to_send()
         if out is not None:
-            self.on_answer(box, Answer(out, codes.UNKNOWN_TOPIC_OR_PARTITION, -1, None))
+            self.on_answer(box, Answer(out, error, -1, None))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -118,8 +133,8 @@ class Lanes:
                 batches = {box.remote: out.stamped for box, out in chosen}
                 ids = {box.remote: box.opened.begin.roster.target_id for box, _ in chosen}
                 answer = begin_produce(connection, batches, self.target.timeout_s, ids)
-            except ConnectionTrouble:
-                self._spread(lane, chosen, None)
+            except ConnectionTrouble as trouble:
+                self._spread(lane, chosen, None, trouble)
                 continue
             lane.under_way += 1
             answer.add_done_callback(partial(self._arrived, lane, chosen))
@@ -152,22 +167,29 @@ class Lanes:
         if lane.boxes:
             lane.wake.set()
         trouble = done.exception() if not done.cancelled() else asyncio.CancelledError()
+        if trouble is None:
+            self.heard_at = time.monotonic()
         if trouble is not None and not isinstance(trouble, (*ConnectionTrouble, asyncio.CancelledError)):
             self.on_failure(trouble)
             return
         try:
-            self._spread(lane, chosen, done.result() if trouble is None else None)
+            self._spread(lane, chosen, done.result() if trouble is None else None, trouble)
         except Exception as error:  # noqa: BLE001  the loop would only log it, and the batches would be forgotten
             self.on_failure(error)
 
     def _spread(
-        self, lane: Lane, chosen: list[tuple[Outbox, Outgoing]], answers: dict[TopicPartition, Produced] | None
+        self,
+        lane: Lane,
+        chosen: list[tuple[Outbox, Outgoing]],
+        answers: dict[TopicPartition, Produced] | None,
+        trouble: BaseException | None,
     ) -> None:
         """Tell every box; no answer at all is a network trouble: it may have arrived or not."""
+        problem = None if trouble is None else f"broker {lane.node}, which leads it: {why(trouble)}"
         for box, out in chosen:
             if answers is None or box.remote not in answers:
                 lane.boxes.pop(box.remote, None)
-                self.on_answer(box, Answer(out, codes.REQUEST_TIMED_OUT, -1, None))
+                self.on_answer(box, Answer(out, codes.REQUEST_TIMED_OUT, -1, problem))
             else:
                 produced = answers[box.remote]
                 self.on_answer(box, Answer(out, *produced))

@@ -107,6 +107,9 @@ class Outbox:
     stopped: bool = False  # faulted: takes nothing until the partition begins anew
     resting: bool = False  # the target said "later"
     missing_since: float | None = None
+    hindered_since: float | None = None  # the target says "later", or has nobody to say it, since then …
+    hindrance: str = ""  # … and why
+    awaited_since: float | None = None  # an answer is outstanding since then
     unsaved: list[Entry] = field(default_factory=list)
     unnoted: list[Acknowledged] = field(default_factory=list)  # batches whose position the ledger has not heard
     clock: Callable[[], float] = time.monotonic
@@ -155,6 +158,7 @@ class Outbox:
         out = self.waiting.popleft()
         self._stamp(out)
         self.under_way.append(out)
+        self.awaited_since = self.awaited_since or self.clock()
         return out
 
     def _first_is_alone(self) -> bool:
@@ -193,6 +197,7 @@ class Outbox:
                 return None
             if out.progress is Progress.FAILED:
                 out.progress = Progress.SENT
+                self.awaited_since = self.awaited_since or self.clock()
                 return out
         return None
 
@@ -286,6 +291,16 @@ class Outbox:
         self.waiting.append(Outgoing(part, self.shaped_to, epoch, progress=Progress.ACKED, target=found.target))
 
     # --- answers ------------------------------------------------------------------------------------------------------
+
+    def hinder(self, why: str) -> None:
+        """The target takes nothing for this partition just now."""
+        self.hindered_since, self.hindrance = self.hindered_since or self.clock(), why
+
+    def answered(self, *, taken: bool) -> None:
+        """An answer came."""
+        self.awaited_since = self.clock() if any(o.progress is Progress.SENT for o in self.under_way) else None
+        if taken:
+            self.missing_since = self.hindered_since = None
 
     def settle(self) -> None:
         """Apply acknowledged batches, in order."""

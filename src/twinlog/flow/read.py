@@ -9,6 +9,7 @@ already copied: it starts where the ledger says and the writer drops what it has
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import queue
@@ -32,6 +33,7 @@ from twinlog.errors import (
     SourceTopicMissing,
     SourceTopicRecreated,
     SourceTruncated,
+    TargetUnwritable,
 )
 from twinlog.flow.parcel import FLUSH, Parcel, data_parcel, now_us
 from twinlog.flow.plan import TaskPlan
@@ -50,6 +52,7 @@ from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
 log = logging.getLogger("twinlog.read")
 
 _PAUSE_S: Final = 0.05
+_SOON_S: Final = 3.0  # a target partition without a leader usually has one again within seconds
 _LONGEST_PAUSE_S: Final = 2.0
 _GATHERING: Final = 16  # small parcels that may wait before fetching pauses
 _AT_ONCE: Final = 1024
@@ -132,7 +135,9 @@ class ParcelQueue:
             self._bytes -= sum(len(parcel.payload) for parcel in parcels)
             self._count -= len(parcels)
         if not self._full and not self._room.is_set():
-            self.loop.call_soon_threadsafe(self._room.set)
+            # The reading may have ended, and its loop with it, while the writer held Spark's thread back.
+            with contextlib.suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(self._room.set)
 
 
 def _rows_of(parcels: list[Parcel]) -> Iterator[Row]:
@@ -246,7 +251,8 @@ class Reader:
             case RosterTopic():
                 self._enlist(entry, mine)
             case PartitionState(phase="faulted"):
-                self._rest(TopicPartition(entry.topic, entry.partition))
+                soon = entry.fault is not None and entry.fault.code == TargetUnwritable.code
+                self._rest(TopicPartition(entry.topic, entry.partition), _SOON_S if soon else None)
 
     def _heed(self, engine: Engine | None) -> None:
         """Stop when the engine stops, wants a new plan, or is no longer ours (R10)."""
@@ -300,10 +306,11 @@ class Reader:
         for node in self.nodes.values():
             node.session.positions.pop(partition, None)
 
-    def _rest(self, partition: TopicPartition) -> None:
+    def _rest(self, partition: TopicPartition, at_most_s: float | None = None) -> None:
         if partition in self.reading:
             self._stop(partition)
-            self.resting[partition] = time.monotonic() + self.link.fault_retry_seconds
+            wait_s = self.link.fault_retry_seconds
+            self.resting[partition] = time.monotonic() + (wait_s if at_most_s is None else min(wait_s, at_most_s))
 
     def _fault(self, partition: TopicPartition, fault: PartitionFault) -> None:
         """The partition cannot be read: tell the writer, which tells the ledger; try again later (R7, R8)."""

@@ -19,10 +19,17 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import OwnershipLost, PartitionFault, TargetLogShrunk, TargetTopicMissing
+from twinlog.errors import (
+    OwnershipLost,
+    PartitionAccessDenied,
+    PartitionFault,
+    TargetLogShrunk,
+    TargetTopicMissing,
+    TargetUnwritable,
+)
 from twinlog.flow.stopwatch import Stopwatch
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
@@ -38,11 +45,18 @@ from twinlog.model.ledger import (
 )
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import ClusterIds, WriterNote
+from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import content_of, open_batch
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence, Producer
-from twinlog.wire.log import LogReader, fetch_ends
+from twinlog.wire.log import LogReader
+from twinlog.wire.offset_lists import fetch_offsets
+from twinlog.wire.offsets import LATEST
+from twinlog.wire.writability import why_unwritable
+
+_LOOK_S: Final = 2.0
+_MARKER_S: Final = 20.0
 
 
 class Written(NamedTuple):
@@ -137,7 +151,7 @@ class ShardOwner:
         # At every take-over: Kafka gives a new id to who was away for a week.
         await note_writer(target, WriterNote(producer.producer_id, link.name, clusters.source))
         view = LedgerView({1 + shard: begin.ledger_at})
-        await fence.plant(producer, shard, [TopicPartition(topic, 1 + shard)])
+        await fence.plant_on_ledger(producer, shard, TopicPartition(topic, 1 + shard))
         reader = LogReader(target, topic, view.positions, f"takeover-{shard}", lasting=False)
         async for header, data in _up_to_marker(reader, 1 + shard, producer, 0):
             view.take(header, data)
@@ -151,19 +165,27 @@ class ShardOwner:
     def known(self, begin: Begin) -> PartitionState | None:
         """What the ledger says of a partition: the newest of the plan's word and what was read at the take-over."""
         state = self.view.states.get(begin.partition, begin.state)
-        if state is not None and state.incarnation != begin.roster.incarnation:
-            return None
+        if state is not None and (state.incarnation != begin.roster.incarnation or state.producer_id < 0):
+            return None  # of another topic of that name, or noted with a fault before it was ever opened
         return state
 
     async def open(self, begins: Sequence[Begin]) -> list[Opened]:
         """Steps 5 to 7 for some partitions of the shard."""
-        await self.target.refresh({begin.roster.remote for begin in begins})
-        opened = [await self._look(begin) for begin in begins]
+        opened = await self._look_at_all(begins)
         unclean = [o for o in opened if o.fault is None and o.state.phase != "closed" and self.known(o.begin)]
-        await self.fence.plant(self.producer, self.shard, [o.begin.remote for o in unclean])
-        await asyncio.gather(*(self._reconcile(o) for o in unclean))
+        hindered = await why_unwritable(self.target, [o.begin.remote for o in unclean])
+        for o in unclean:
+            if (problem := hindered.get(o.begin.remote)) is not None:
+                o.fault = TargetUnwritable(*o.begin.partition, str(o.begin.remote), problem)
+        unclean = [o for o in unclean if o.fault is None]
+        refused = await self.fence.plant(self.producer, self.shard, [o.begin.remote for o in unclean])
+        for o in unclean:
+            if (error := refused.get(o.begin.remote)) is not None:
+                o.fault = self._refusal(o, error)
+        await asyncio.gather(*(self._reconcile(o) for o in unclean if o.fault is None))
         for o in opened:
-            o.state.producer_id = self.producer.producer_id
+            if o.fault is None:
+                o.state.producer_id = self.producer.producer_id
             if o.fault is None and o.state.phase == "closed":
                 o.state.phase = "copying"
         # One that is noted as open or faulted already is not noted again: a reader that hears "faulted" lets it rest.
@@ -173,15 +195,31 @@ class ShardOwner:
             self.view.states[TopicPartition(state.topic, state.partition)] = state.model_copy(deep=True)
         return opened
 
-    async def _look(self, begin: Begin) -> Opened:
-        """See where the target stands, and whether it is still the topic we wrote into."""
+    async def _look_at_all(self, begins: Sequence[Begin]) -> list[Opened]:
+        """See where the target stands, partition by partition: one without a leader holds no other up (R8)."""
+        stuck = [b for b in begins if b.state is not None and b.state.fault is not None]
+        # One that was stuck before is asked once: its records wait meanwhile, and it is tried again soon.
+        within_s = 0.0 if any(b.state.fault.code == TargetUnwritable.code for b in stuck) else _LOOK_S  # type: ignore[union-attr]
+        ends = await fetch_offsets(self.target, {begin.remote for begin in begins}, LATEST, within_s=within_s)
+        return [self._look(begin, ends[begin.remote]) for begin in begins]
+
+    def _refusal(self, opened: Opened, error: int) -> PartitionFault:
+        where, state = opened.begin.partition, opened.state
+        if error == codes.TOPIC_AUTHORIZATION_FAILED:
+            return PartitionAccessDenied(*where, self.target.alias, "Write")
+        return TargetTopicMissing(*where, state.source_next)
+
+    def _look(self, begin: Begin, end: int | str) -> Opened:
+        """See where one partition stands, and whether it is still the topic we wrote into."""
         known = self.known(begin)
         found = self.target.topics.get(begin.roster.remote)
+        state = known.model_copy(deep=True) if known else fresh_state(begin, target=0)
+        if found is not None and found.error == codes.TOPIC_AUTHORIZATION_FAILED:
+            return Opened(begin, state, fault=PartitionAccessDenied(*begin.partition, self.target.alias, "Describe"))
         if found is None or begin.remote.partition not in found.leaders or found.topic_id != begin.roster.target_id:
-            copied_to = known.source_next if known else begin.roster.origins[begin.partition.partition]
-            state = known or fresh_state(begin, target=0)
-            return Opened(begin, state, fault=TargetTopicMissing(*begin.partition, copied_to))
-        end = (await fetch_ends(self.target, begin.roster.remote, {begin.remote.partition: 0}))[begin.remote.partition]
+            return Opened(begin, state, fault=TargetTopicMissing(*begin.partition, state.source_next))
+        if isinstance(end, str):
+            return Opened(begin, state, fault=TargetUnwritable(*begin.partition, str(begin.remote), end))
         state = known.model_copy(deep=True) if known else fresh_state(begin, target=end)
         if end < state.target_next:
             return Opened(begin, state, fault=TargetLogShrunk(*begin.partition, state.target_next, end))
@@ -199,8 +237,17 @@ class ShardOwner:
             f"reconcile-{opened.begin.remote}",
             lasting=False,
         )
-        async for header, data in _up_to_marker(reader, number, self.producer, opened.target_end):
-            opened.find(header, data, self.producer)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(_MARKER_S) as limit:
+                async for header, data in _up_to_marker(reader, number, self.producer, opened.target_end):
+                    opened.find(header, data, self.producer)
+                    limit.reschedule(loop.time() + _MARKER_S)
+        except TimeoutError:
+            problem = f"nothing could be read of it for {_MARKER_S:.0f} s"
+            opened.fault = TargetUnwritable(*opened.begin.partition, str(opened.begin.remote), problem)
+            opened.written.clear()
+            return
         opened.fenced = True
         if not opened.written:
             state.target_next = reader.positions[number]

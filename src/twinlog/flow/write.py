@@ -27,6 +27,7 @@ from twinlog.errors import (
     PartitionRefused,
     RecordTooLarge,
     TargetTopicMissing,
+    TargetUnwritable,
     TimestampRefused,
 )
 from twinlog.flow.lanes import Answer, Lanes
@@ -36,6 +37,7 @@ from twinlog.flow.parcel import Parcel, now_us
 from twinlog.flow.row import Row, is_flush, unpack
 from twinlog.flow.shape import Shaper
 from twinlog.flow.stopwatch import Acknowledged
+from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, Pressure, why_given_up
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.ledger.pruning import prune_shard
 from twinlog.model.ledger import Entry, PartitionState, RosterTopic
@@ -49,6 +51,7 @@ log = logging.getLogger("twinlog.write")
 FLUSH_SECONDS: Final = 1.0
 _COUNTED: Final = frozenset({"data", "returned", "gap", "fault"})  # what stays until it is written
 _PAUSE_S: Final = 0.1
+_RELIEVE_S: Final = 0.25
 _MISSING_FOR_S: Final = 3.0
 _PRUNE_EVERY_S: Final = 3_600.0
 _PRUNED: Final[dict[tuple[str, int], float]] = {}
@@ -62,13 +65,16 @@ class Budget:
     limit: int
     used: int = 0
     failure: BaseException | None = None
+    full_since: float | None = None  # Spark's thread waits for room since then
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def take(self, size: int) -> None:
         """From Spark's thread: wait for room. Raises what ended the writing."""
         with self._changed:
             while self.used > 0 and self.used + size > self.limit and self.failure is None:
+                self.full_since = self.full_since or time.monotonic()
                 self._changed.wait()
+            self.full_since = None
             if self.failure is not None:
                 raise self.failure
             self.used += size
@@ -88,6 +94,22 @@ class Budget:
 
 
 @dataclass
+class Opening:
+    """A partition whose shard is being taken over, and what came for it meanwhile."""
+
+    begin: Begin
+    parcels: deque[Parcel] = field(default_factory=deque)
+    since: float = field(default_factory=time.monotonic)
+    overflown: bool = False  # others needed the room: what came was dropped and must be read again
+
+    def empty(self) -> int:
+        """Forget what waits; returns its bytes."""
+        held = sum(len(parcel.payload) for parcel in self.parcels)
+        self.parcels.clear()
+        return held
+
+
+@dataclass
 class Writer:
     """One task's writing."""
 
@@ -97,8 +119,9 @@ class Writer:
     budget: Budget
     owners: dict[int, ShardOwner] = field(default_factory=dict)
     boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)
-    opening: dict[TopicPartition, deque[Parcel]] = field(default_factory=dict)
+    opening: dict[TopicPartition, Opening] = field(default_factory=dict)
     begun: dict[TopicPartition, Begin] = field(default_factory=dict)
+    closing: bool = False
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _locks: dict[int, asyncio.Lock] = field(default_factory=dict)
 
@@ -117,13 +140,17 @@ class Writer:
             case "begin":
                 begin = _read_begin(parcel)
                 self.begun[begin.partition] = begin
-                self.opening[begin.partition] = deque()
+                if (before := self.opening.get(begin.partition)) is not None:
+                    self.budget.give(before.empty())  # it begins again before it was opened
+                self.opening[begin.partition] = Opening(begin)
             case "flush":
                 self._open_begun()
             case "data" | "returned" | "gap" | "fault":
-                waiting = self.opening.get(parcel.partition)
-                if waiting is not None:
-                    waiting.append(parcel)
+                opening = self.opening.get(parcel.partition)
+                if opening is not None:
+                    opening.parcels.append(parcel)
+                    if opening.overflown:
+                        self.budget.give(opening.empty())
                     self._open_begun()
                 else:
                     self._enqueue(parcel)
@@ -149,6 +176,9 @@ class Writer:
 
     async def _open(self, shard: int, begins: list[Begin]) -> None:
         async with self._locks.setdefault(shard, asyncio.Lock()):
+            begins = [begin for begin in begins if self._is_newest(begin)]
+            if not begins:
+                return
             for begin in begins:
                 await self._retire(begin.partition)
             pause = _PAUSE_S
@@ -164,7 +194,13 @@ class Writer:
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, 2.0)
             for o in opened:
-                self._install(self.owners[shard], o)
+                if self._is_newest(o.begin):
+                    self._install(self.owners[shard], o)
+
+    def _is_newest(self, begin: Begin) -> bool:
+        """Whether this is still the beginning that counts: a later one of the partition may have come meanwhile."""
+        opening = self.opening.get(begin.partition)
+        return opening is not None and opening.begin is begin
 
     async def _retire(self, partition: TopicPartition) -> None:
         """A partition begins again (after a fault, or created anew): let what is under way come home first."""
@@ -187,9 +223,12 @@ class Writer:
         shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.merge_target_bytes, marks)
         box = Outbox(owner, begin.remote, shaper, opened)
         self.boxes[begin.partition] = box
+        opening = self.opening.pop(begin.partition)
         if opened.fault is not None:
             box.fault(opened.fault)
-        for parcel in self.opening.pop(begin.partition, ()):
+        elif opening.overflown:
+            box.fault(TargetUnwritable(*begin.partition, str(begin.remote), "taking over its shard took too long"))
+        for parcel in opening.parcels:
             self._enqueue(parcel)
 
     async def _prune(self, owner: ShardOwner) -> None:
@@ -215,7 +254,7 @@ class Writer:
             out.progress, out.target = Progress.ACKED, answer.base_offset
             if out.passage is not None:
                 out.passage.acked_us = now_us()
-            box.missing_since = None
+            box.answered(taken=True)
             box.settle()
         elif error in codes.FENCED:
             self._fail(OwnershipLost(self.link.name, box.owner.shard))
@@ -229,6 +268,7 @@ class Writer:
         if out not in box.under_way:
             return  # dropped with a fault meanwhile
         out.progress = Progress.FAILED
+        box.answered(taken=False)
         first = out.piece.first if out.piece else -1
         size = len(out.stamped)
         match error:
@@ -238,24 +278,25 @@ class Writer:
                 now = time.monotonic()
                 box.missing_since = box.missing_since or now
                 if now - box.missing_since < _MISSING_FOR_S:
-                    self._again(box)
+                    self._again(box, codes.name_of(error))
                     return
                 fault: PartitionFault = TargetTopicMissing(*where, box.opened.state.source_next)
             case _ if error in codes.PASSING:
-                self._again(box)
+                self._again(box, answer.message or codes.name_of(error))
                 return
             case codes.MESSAGE_TOO_LARGE:
                 fault = RecordTooLarge(*where, first, size, min(box.shaper.limit, size - 1))
             case codes.INVALID_TIMESTAMP:
                 fault = TimestampRefused(*where, first)
             case codes.TOPIC_AUTHORIZATION_FAILED:
-                fault = PartitionAccessDenied(*where, self.target.alias, "Write")
+                fault = PartitionAccessDenied(*where, self.target.alias, "Describe and Write")
             case _:
                 fault = PartitionRefused(*where, first, answer.message or codes.name_of(error))
         box.fault(fault)
 
-    def _again(self, box: Outbox) -> None:
+    def _again(self, box: Outbox, problem: str) -> None:
         """Repeat after a pause, wherever the leader is by then."""
+        box.hinder(problem)
         self.lanes.moved(box.remote.topic)
         if not box.resting:
             box.resting = True
@@ -279,6 +320,35 @@ class Writer:
     def _collect(self, box: Outbox) -> None:
         freed, box.freed = box.freed, 0
         self.budget.give(freed)
+
+    # --- partitions that take no writes -------------------------------------------------------------------------------
+
+    async def relieve_for_ever(self) -> None:
+        """Give up what is stuck, so that it costs the others nothing (R8)."""
+        while True:
+            await asyncio.sleep(_RELIEVE_S)
+            if self.relieve():
+                self._spawn(self.flush())  # the reader hears of it there, and stops reading them
+
+    def relieve(self) -> bool:
+        """One look at all partitions; tells whether one was given up."""
+        now = time.monotonic()
+        full_since = self.budget.full_since
+        pressed = self.closing or (full_since is not None and now - full_since >= PRESSED_S)
+        at = Pressure(now, self.lanes.heard_at, pressed)
+        given_up = False
+        for box in self.boxes.values():
+            if (problem := why_given_up(box, at)) is not None:
+                box.fault(TargetUnwritable(*box.opened.begin.partition, str(box.remote), problem))
+                self._collect(box)
+                given_up = True
+        late = [opening for opening in self.opening.values() if pressed and now - opening.since >= PATIENCE_S]
+        for opening in late:
+            opening.overflown = True
+            self.budget.give(opening.empty())
+            if self.closing:  # not opened, so nothing of it was written: the next owner does all of it
+                del self.opening[opening.begin.partition]
+        return given_up
 
     # --- the ledger ---------------------------------------------------------------------------------------------------
 
@@ -310,6 +380,7 @@ class Writer:
     async def close(self) -> dict[str, int]:
         """The reader has ended: wait until everything is acknowledged, note it as cleanly closed."""
         self._open_begun()
+        self.closing = True
         while self.budget.failure is None and (self.opening or any(not box.idle for box in self.boxes.values())):
             await asyncio.sleep(0.005)
         if self.budget.failure is not None:
@@ -338,6 +409,7 @@ class Writer:
     def start(self) -> None:
         """Begin to flush."""
         self._spawn(self.flush_for_ever())
+        self._spawn(self.relieve_for_ever())
 
     async def stop(self) -> None:
         """Stop everything, whatever its state: a later take-over finds out."""

@@ -30,6 +30,7 @@ from twinlog.wire.fence import Fence, Producer
 from twinlog.wire.log import LogReader
 from twinlog.wire.offset_lists import fetch_offsets
 from twinlog.wire.offsets import LATEST
+from twinlog.wire.protocol_errors import name_of
 
 Take = Callable[[BatchHeader, bytes], object]
 
@@ -99,7 +100,7 @@ class _ForcedStop:
         producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
         topic = ledger_topic(link.source)
         await target.refresh([topic])
-        await fence.plant(producer, shard, [TopicPartition(topic, 1 + shard)])
+        await fence.plant_on_ledger(producer, shard, TopicPartition(topic, 1 + shard))
         reader = LogReader(target, topic, {1 + shard: view.positions[1 + shard]}, f"stop-{shard}", lasting=False)
         await _read_to_marker(reader, 1 + shard, producer, view.take)
         unclean = {
@@ -116,7 +117,9 @@ class _ForcedStop:
                 found.dead[unclean[copy][0]] = answer
             else:
                 behind[copy] = answer
-        await fence.plant(producer, shard, behind)
+        for copy, error in (await fence.plant(producer, shard, behind)).items():
+            found.dead[unclean[copy][0]] = f"its broker says {name_of(error)}"
+            del behind[copy]
         noted: list[PartitionState] = []
         for copy, end in behind.items():
             partition, state = unclean[copy]

@@ -186,10 +186,11 @@ def ssl_context(security: Security) -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Leader:
-    """Who leads a partition, and since which leader epoch."""
+    """Who leads a partition, since which leader epoch, and with how many replicas in sync."""
 
     node: int
     epoch: int
+    in_sync: int = 1
 
 
 @dataclass(frozen=True)
@@ -284,8 +285,12 @@ class Cluster:
         for node in list(self.nodes):
             try:
                 return await self.connection(node)
+            except TokenTrouble as error:
+                raise TokenUnavailable(self.alias, str(error)) from error
             except ConnectionTrouble as error:
                 problems.append(f"broker {node}: {why(error)}")
+            except KafkaError as error:
+                raise AccessDenied(self.alias, str(error)) from error
         for server in self.settings.bootstrap_servers:
             host, _, port = server.rpartition(":")
             try:
@@ -340,10 +345,9 @@ class Cluster:
             for _ in range(reader.uvarint() - 1):
                 reader.i16()
                 index, leader, epoch = reader.i32(), reader.i32(), reader.i32()
-                for _ in range(3):  # replicas, in-sync replicas, offline replicas
-                    reader.take(4 * (reader.uvarint() - 1))
+                replicas = [reader.take(4 * (reader.uvarint() - 1)) for _ in range(3)]  # all, in sync, offline
                 reader.tags()
-                leaders[index] = Leader(leader, epoch)
+                leaders[index] = Leader(leader, epoch, len(replicas[1]) // 4)
             reader.i32()  # authorised operations
             reader.tags()
             topics[name] = TopicMetadata(name, topic_id, error, leaders)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,14 +30,10 @@ _END: Final = (26, 1)
 _TRANSACTION: Final = 1  # kind of coordinator
 _TIMEOUT_MS: Final = 60_000
 _PAUSE_S: Final = 0.02
-_DENIED: Final = frozenset(
-    {
-        codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-        codes.CLUSTER_AUTHORIZATION_FAILED,
-        codes.TOPIC_AUTHORIZATION_FAILED,
-    }
-)
-_PASSING: Final = codes.PASSING | {codes.UNKNOWN_TOPIC_OR_PARTITION}
+_UNKNOWN_PAUSE_S: Final = 0.2
+_UNKNOWN_FOR_S: Final = 3.0
+_DENIED: Final = frozenset({codes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, codes.CLUSTER_AUTHORIZATION_FAILED})
+_OF_ONE_PARTITION: Final = frozenset({codes.TOPIC_AUTHORIZATION_FAILED, codes.UNKNOWN_TOPIC_OR_PARTITION})
 
 
 @dataclass
@@ -58,23 +55,66 @@ class Fence:
     async def take_over(self, transactional_id: str, shard: int) -> Producer:
         """Become the owner: same producer id as every owner before, higher epoch."""
         body = (string(transactional_id), struct.pack(">i", _TIMEOUT_MS))
-        reader = await self._ask(_INIT_PRODUCER_ID, body, transactional_id, shard, lambda r: (r.i32(), r.i16())[1])
+        reader = await self._ask(_INIT_PRODUCER_ID, body, transactional_id, shard, _second)
         return Producer(transactional_id, reader.i64(), reader.i16())
 
-    async def plant(self, producer: Producer, shard: int, partitions: Iterable[TopicPartition]) -> None:
-        """Plant a marker of this owner's epoch on each partition."""
+    async def plant_on_ledger(self, producer: Producer, shard: int, ledger: TopicPartition) -> None:
+        """Plant a marker on the shard's partition of the ledger. Raises when the target refuses it."""
+        error = (await self.plant(producer, shard, [ledger])).get(ledger)
+        if error == codes.TOPIC_AUTHORIZATION_FAILED:
+            raise AccessDenied(self.cluster.alias, f"Write on {ledger.topic} is needed")
+        if error is not None:
+            raise BrokerRefused(self.cluster.alias, f"{ledger}: {codes.name_of(error)}")
+
+    async def plant(
+        self, producer: Producer, shard: int, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Plant a marker of this owner's epoch on each partition; returns those that are refused, with the error.
+
+        A broker adds all partitions of a request to the transaction, or none: the ones it refuses have their error, all
+        others "not attempted". Those are asked for again without the refused ones, so one topic costs no other (R8).
+        """
+        wanted, refused = set(partitions), dict[TopicPartition, int]()
+        patient_until = time.monotonic() + _UNKNOWN_FOR_S
+        while wanted:
+            errors = await self._add(producer, shard, wanted)
+            if not errors:
+                who = _who(producer)
+                await self._ask(_END, (who, b"\x00"), producer.transactional_id, shard, _second)
+                break
+            patient = time.monotonic() < patient_until  # the coordinator may hear late of a new topic
+            news = {p: e for p, e in errors.items() if e == codes.TOPIC_AUTHORIZATION_FAILED or not patient}
+            refused |= news
+            wanted -= news.keys()
+            if not news:
+                await asyncio.sleep(_UNKNOWN_PAUSE_S)
+        return refused
+
+    async def _add(
+        self, producer: Producer, shard: int, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Add partitions to the transaction; returns the ones that kept it from being done. Empty: all are in it."""
         topics: dict[str, list[int]] = {}
         for topic, partition in partitions:
             topics.setdefault(topic, []).append(partition)
-        if not topics:
-            return
-        who = string(producer.transactional_id) + struct.pack(">qh", producer.producer_id, producer.epoch)
-        body = [who, struct.pack(">i", len(topics))]
+        body = [_who(producer), struct.pack(">i", len(topics))]
         for topic, numbers in topics.items():
             body += [string(topic), struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)]
-        await self._ask(_ADD_PARTITIONS, body, producer.transactional_id, shard, _worst_of_topics)
-        abort = (who, b"\x00")
-        await self._ask(_END, abort, producer.transactional_id, shard, lambda r: (r.i32(), r.i16())[1])
+        errors: dict[TopicPartition, int] = {}
+
+        def read(reader: FrameReader) -> int:
+            """The error of the whole request, if there is one; errors of single partitions are kept."""
+            errors.clear()
+            whole = codes.NONE
+            for partition, error in _read_partitions(reader):
+                if error in _OF_ONE_PARTITION:
+                    errors[partition] = error
+                elif error != codes.OPERATION_NOT_ATTEMPTED:
+                    whole = error or whole
+            return whole
+
+        await self._ask(_ADD_PARTITIONS, body, producer.transactional_id, shard, read)
+        return errors
 
     async def _ask(
         self,
@@ -103,7 +143,7 @@ class Fence:
                     self.cluster.alias,
                     f"{codes.name_of(error)} for transactional id {transactional_id}: Write and Describe are needed",
                 )
-            if error not in _PASSING:
+            if error not in codes.PASSING:
                 raise BrokerRefused(self.cluster.alias, f"{transactional_id}: {codes.name_of(error)}")
             await asyncio.sleep(delay)
             delay = min(delay * 1.5, 1.0)
@@ -122,12 +162,19 @@ class Fence:
         return node
 
 
-def _worst_of_topics(reader: FrameReader) -> int:
+def _who(producer: Producer) -> bytes:
+    return string(producer.transactional_id) + struct.pack(">qh", producer.producer_id, producer.epoch)
+
+
+def _second(reader: FrameReader) -> int:
+    """The error of an answer that has one, behind the throttle."""
+    reader.i32()
+    return reader.i16()
+
+
+def _read_partitions(reader: FrameReader) -> Iterator[tuple[TopicPartition, int]]:
     reader.i32()  # throttle
-    worst = codes.NONE
     for _ in range(reader.i32()):
-        reader.string()
+        topic = reader.string() or ""
         for _ in range(reader.i32()):
-            reader.i32()
-            worst = reader.i16() or worst
-    return worst
+            yield TopicPartition(topic, reader.i32()), reader.i16()
