@@ -202,6 +202,24 @@ class Switch:
         found = self.steps.get(step)
         return {} if found is None else found.facts
 
+    def runner_lives(self, now_ms: int) -> bool:
+        """Whether the process that runs it was heard lately; until it is silent nobody else may continue it."""
+        return now_ms - self.seen_ms < SILENT_MS
+
+    @property
+    def progress(self) -> tuple[int, int, str]:
+        """The step it is at, how many there are, and the title of that step."""
+        steps = [*self.titles]
+        done = sum(self.is_done(step) for step in steps)
+        at = min(done, len(steps) - 1)
+        return at + 1 if steps else 0, len(steps), (self.titles[steps[at]] or steps[at]) if steps else ""
+
+    @property
+    def to_come(self) -> tuple[str, ...]:
+        """The titles of the steps behind the present one."""
+        number, _, _ = self.progress
+        return tuple(title or step for step, title in list(self.titles.items())[number:])
+
     def is_done(self, step: str) -> bool:
         """Whether a step need not run again."""
         found = self.steps.get(step)
@@ -365,4 +383,7 @@ def held_because(state: StateEntry, link: str) -> str:
         case _:
             doing = "this link does not copy"
     reason = f" ({state.why})" if state.why else ""
+    if state.active == LinkName.parse(link).source:
+        # Held before the other side is active: a switch has just begun, or a failback ends.
+        return f"a switch is under way{reason}; {doing}"
     return f"{state.active} is the active side{reason}; {doing}"

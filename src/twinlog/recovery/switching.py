@@ -42,6 +42,7 @@ class Standing:
     state: StateEntry | None
     open: Switch | None
     ended: tuple[Switch, ...]
+    closed: frozenset[str] = frozenset()  # clusters whose producers are shut out
 
 
 @dataclass
@@ -118,7 +119,9 @@ class Switching:
         ctx = self._context()
         try:
             await ctx.journal.read()
-            return Standing(ctx.journal.state, ctx.journal.log.open, ctx.journal.log.ended)
+            return Standing(
+                ctx.journal.state, ctx.journal.log.open, ctx.journal.log.ended, frozenset(ctx.journal.log.fenced)
+            )
         finally:
             await ctx.close()
 

@@ -59,12 +59,12 @@ def as_yaml(facts: object) -> str:
     return yaml.safe_dump(json.loads(json.dumps(facts)), sort_keys=False)
 
 
-def screen(output: Output = Output.TABLE) -> Console:
-    """Where tables are drawn: as wide as the terminal, in a pipe as wide as `wide` needs."""
+def screen(output: Output = Output.TABLE) -> Console:  # noqa: ARG001  callers say what they print
+    """Where tables are drawn: as wide as the terminal; without one nothing is cut off."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    if output is Output.WIDE and not console.is_terminal:
+    if not console.is_terminal:
         console.width = _UNBOUNDED
     return console
 

@@ -14,6 +14,9 @@ from twinlog.surface.cli.output import Output, print_facts, screen
 from twinlog.surface.cli.words import number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from twinlog.model.switch import Switch
     from twinlog.model.switch_plan import Facts, Plan
     from twinlog.recovery.report import Report
     from twinlog.recovery.switching import Standing
@@ -116,7 +119,9 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
         for name, mode in state.links.items():
             console.print(f"  {name}: {mode}", soft_wrap=True)
         for cluster, means in state.fence_on_return.items():
-            console.print(Text(f"  {cluster}: is shut on its return ({means})", "yellow"))
+            shut = f"came back, and its producers are shut out ({means})"
+            later = f"its producers are shut out as soon as it answers ({means})"
+            console.print(Text(f"  {cluster}: {shut if cluster in standing.closed else later}", "yellow"))
     for report in reports(standing):
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(report.began_ms / 1000))
         last = report.steps[-1] if report.steps else {"step": "-", "status": "-"}
@@ -125,5 +130,19 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
             f"({last['status']})",
             soft_wrap=True,
         )
-        if report.outcome == "open":
-            console.print(Text(f"    `twinlog switch resume {link}` goes on when its process is gone", "yellow"))
+        if report.outcome == "open" and standing.open is not None:
+            for line in _running(link, standing.open, int(time.time() * 1000)):
+                console.print(Text(f"    {line}", "yellow"), soft_wrap=True)
+
+
+def _running(link: str, switch: Switch, now_ms: int) -> Iterator[str]:
+    """How far an open switch is, whether its process lives, and what may be done about it."""
+    number, steps, title = switch.progress
+    yield f"step {number} of {steps}: {title}" + (f"; to come: {', '.join(switch.to_come)}" if switch.to_come else "")
+    silent = max(0, now_ms - switch.seen_ms) / 1000
+    where = f"its process on {switch.claim.host}"
+    if switch.runner_lives(now_ms):
+        yield f"{where} was heard {silent:.0f} s ago: it runs"
+    else:
+        ways = f"`twinlog switch resume '{link}'`, or `twinlog switch abort '{link}'`"
+        yield f"{where} is silent for {silent:.0f} s: {ways}"

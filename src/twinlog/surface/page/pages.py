@@ -6,6 +6,7 @@ What a page does (begin a switch, a verification) it does through /v1, as any ot
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -193,7 +194,14 @@ async def standing_part(link: str, visit: TheVisit) -> HTMLResponse:
     """Which side is active, what is open, and every switch there was: asked of both clusters."""
     standing = await visit.desk.rooms.standing(visit.desk.link(link))
     found = reports(standing)[::-1]
-    values: dict[str, Any] = {"standing": standing, "reports": found[:_REPORTS_SHOWN], "more": found[_REPORTS_SHOWN:]}
+    here, state = visit.desk.link(link), standing.state
+    back = f"{here.target}->{here.source}"
+    values: dict[str, Any] = {
+        "runs": standing.open is not None and standing.open.runner_lives(int(time.time() * 1000)),
+        # Nothing is green that has no copy: after a failover only a way back that copies protects the active side.
+        "protected": state is None or state.active != here.target or state.links.get(back) == "copying",
+    }
+    values |= {"standing": standing, "reports": found[:_REPORTS_SHOWN], "more": found[_REPORTS_SHOWN:]}
     return visit.page("standing_part.html", link=_summary(visit, link), **values)
 
 

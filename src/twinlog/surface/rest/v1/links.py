@@ -234,7 +234,7 @@ def list_events(desk: TheDesk, wish: Annotated[EventWish, Query()]) -> list[Even
     """What happened to the links in the last week, newest first; the next page begins `before` the last one's id."""
     found = [
         event
-        for event in before_id(reversed(desk.events()), wish.before)
+        for event in before_id(sorted(desk.events(), key=lambda one: one.at_ms)[::-1], wish.before)
         if wish.link in {"", event.link} and wish.level in {"", event.level}
     ]
     return [answers.line(event) for event in found[: wish.limit]]
