@@ -30,11 +30,14 @@ from twinlog.sync.takeover_preview import TakeoverRow, preview_takeover
 from twinlog.sync.writers_topics import create_for_writers, orders_for_writers
 
 _LOOK_AGAIN_S: Final = 1.0
+_SOURCE_WITHIN_MS: Final = 5_000
+"""A line that drops packets refuses nothing: only time tells that the source is away."""
 
 
 def observer(link: LinkSettings) -> Observer:
-    """Eyes on a link, from anywhere."""
-    admin = ClusterAdmin(link.source_admin)
+    """Eyes on a link, from anywhere. Who asks for status waits a few seconds for the source, no longer."""
+    patience_ms = min(link.source_admin.request_timeout_ms, _SOURCE_WITHIN_MS)
+    admin = ClusterAdmin(link.source_admin.model_copy(update={"request_timeout_ms": patience_ms}))
     committed = link.fetch.isolation == "read_committed"
     return Observer(
         link,

@@ -82,7 +82,9 @@ async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | Cl
 
     eyes = observer(link)
     try:
-        await eyes.look()
+        first = await eyes.look()
+        if first.source_trouble is not None:
+            return link, first  # nothing has a rate, and the second look would wait for the source again
         await asyncio.sleep(BETWEEN_LOOKS_S)
         return link, await eyes.look()
     except ClusterError as error:
