@@ -17,6 +17,7 @@ from twinlog.config.resolve import Resolved, resolve
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.connectors.audit import Audit
+from twinlog.connectors.group_trust import GroupTrust
 from twinlog.connectors.states import EngineSight
 from twinlog.connectors.steward import Position, Record, Steward
 from twinlog.errors import NotActive, UsageError
@@ -144,6 +145,7 @@ class PaperService:
             url or f"http://{instance}:8083",
             environment or {"SECRET": "hush-from-env"},
             Audit(audit, required=self.http.audit_required),
+            GroupTrust(topic.shelf.group, self.http.group_secret, self.http.group_urls),
         )
         self.app = build_app(
             None,

@@ -44,7 +44,7 @@ def test_the_active_service_is_killed_under_load(make_ends: Callable[..., Ends],
     load = ends.load(ends.create("orders", 2), 2)
     load.produce(500)
     file = tmp_path / "both.properties"
-    file.write_text(f"{ends.properties}group.id = {ends.alias}\n", encoding="latin-1")
+    file.write_text(f"{ends.properties}group.id = {ends.alias}\nhttp.group.secret = of the group\n", encoding="latin-1")
     active, standby = (f"127.0.0.1:{free_port()}" for _ in range(2))
     with (
         twinlog_run(ends, tmp_path, "--listen", active, settings=file) as first,

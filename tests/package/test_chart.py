@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 from twinlog.config.resolve import resolve
+from twinlog.config.secrets import Secret
 
 CHART = Path(__file__).parents[2] / "deploy/helm/twinlog"
 OLDEST, NEWEST = "1.27.0", "1.37.0"
-LOGIN = {"http": {"usersSecret": "logins"}}
+LOGIN = {"http": {"usersSecret": "logins", "insecure": True}}
 EVERYTHING = {
     "http": {"usersSecret": "logins", "tlsSecret": "certificate"},
     "groupId": "mirrors",
@@ -131,6 +132,7 @@ def test_the_settings_that_are_rendered_are_valid(values: dict[str, Any], tmp_pa
         text = text.replace(place, str(tmp_path))
     for name in ("users", "tls.crt", "tls.key"):
         (tmp_path / name).touch()
+    (tmp_path / "secret").write_text("of the group")
     resolved = resolve(text.encode(), "values.yaml", (), {"POD_IP": "10.1.2.3"})
     assert ([link.name for link in resolved.links], resolved.findings) == (["east->west"], ())
     secure = values is EVERYTHING
@@ -139,12 +141,15 @@ def test_the_settings_that_are_rendered_are_valid(values: dict[str, Any], tmp_pa
         assert resolved.service.http.advertised_url == f"http{'s' * secure}://10.1.2.3:8083"
         assert resolved.service.http.asks_who
         assert resolved.service.http.health_listen == "0.0.0.0:8084"
+        assert resolved.service.http.group_secret == Secret("of the group")
+        assert resolved.service.http.tls_insecure is not secure
 
 
 @pytest.mark.parametrize(
     ("values", "why"),
     [
         ({}, "nobody could log in"),
+        ({"http": {"usersSecret": "logins"}}, "in clear text"),
         ({"http": {"enabled": False}}, "pods know of each other by HTTP"),
         ({**ALONE, "serviceMonitor": {"enabled": True}}, "metrics are read by HTTP"),
         ({**LOGIN, "replica": 3}, "replica"),

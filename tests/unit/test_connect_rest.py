@@ -419,7 +419,7 @@ def test_a_service_that_stands_by_runs_nothing_and_takes_over(topic: PaperTopic)
             assert other.get("/health").json()["message"] == "This service stands by for http://one:8083"
             refused = other.put("/connectors/c/pause")
             assert refused.status_code == 409, "nobody answers at http://one:8083"
-            assert "ask again" in refused.json()["message"]
+            assert "Ask it directly" in refused.json()["message"], "nobody signed that it leads"
             assert other.get("/connectors/c/status").json()["connector"]["state"] == "UNASSIGNED"
             topic.stores[1].on_turn()
             await_links(second, "A->B", "F->G")

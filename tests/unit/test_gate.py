@@ -96,7 +96,9 @@ def test_a_long_request_is_refused_however_it_comes():
 def test_nobody_is_let_in_beyond_this_machine_without_a_login(users: Path):
     with pytest.raises(UsageError, match=r"http\.users\.file"):
         bind("0.0.0.0:0", HttpSettings())
-    bind("0.0.0.0:0", HttpSettings(users_file=users)).close()
+    with pytest.raises(UsageError, match=r"http\.tls\.certificate"):
+        bind("0.0.0.0:0", HttpSettings(users_file=users))
+    bind("0.0.0.0:0", HttpSettings(users_file=users, tls_insecure=True)).close()
     with bind("127.0.0.1:0", HttpSettings()) as taken, pytest.raises(UsageError, match="in use"):
         bind(f"127.0.0.1:{taken.getsockname()[1]}", HttpSettings())
     for wrong in ("8083", ":8083", "127.0.0.1:http", "127.0.0.1:99999"):

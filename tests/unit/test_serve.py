@@ -13,6 +13,7 @@ import pytest
 from tests.connect_paper import PaperService, PaperTopic, served
 from tests.load.waiting import wait_until
 
+from twinlog.config.secrets import Secret
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.users import save_user, with_token
 from twinlog.local.certificates import write_certificates
@@ -52,7 +53,10 @@ def test_orders_to_the_standby_are_done_by_the_active_one_over_tls_with_certific
 ) -> None:
     user, token = with_token("robot", "operator")
     save_user(tmp_path / "users", user)
-    http = HttpSettings(certificate=files.broker, client_ca=files.authority, users_file=tmp_path / "users")
+    shared = Secret("of the group")
+    http = HttpSettings(
+        certificate=files.broker, client_ca=files.authority, users_file=tmp_path / "users", group_secret=shared
+    )
     topic = PaperTopic()
     socks = [bind("127.0.0.1:0", http) for _ in range(2)]
     addresses = [address_of(sock, http) for sock in socks]

@@ -83,6 +83,22 @@ OTEL_ENDPOINT = _file(
 )  # fmt: skip
 OTEL_INTERVAL = _file("otel.interval.seconds", Whole(1, 3600), "15", "How often they are told.")
 
+HTTP_GROUP_SECRET = Key(
+    "http.group.secret", (Scope.FILE,), Text(), None,
+    "The same text for all services of a group, best as a reference: it signs who leads, and what a standby passes on "
+    "to the leader. Absent: a standby passes nothing on, unless http.group.urls names the leader.",
+    secret=True, own=True,
+)  # fmt: skip
+HTTP_GROUP_URLS = _file(
+    "http.group.urls", Words(), "",
+    "Addresses of the services of the group. Without http.group.secret a standby passes requests with their logins on "
+    "to these alone, over https.",
+)  # fmt: skip
+HTTP_INSECURE = _file(
+    "http.tls.insecure", Flag(), "false",
+    "Take logins beyond this machine without TLS, and believe an issuer that speaks http: for networks that encrypt by "
+    "themselves.",
+)  # fmt: skip
 OVERRIDE_POLICY = _file(
     "connector.client.config.override.policy", OneOf(("All", "Principal", "Allowlist", "None")), "All",
     "Which client settings a connector made over HTTP may have beside addresses: all, the login (security.protocol, "
@@ -109,5 +125,6 @@ SERVICE_KEYS: tuple[Key[Any], ...] = (
     HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
     HTTP_PROXIES, ROLE_KEYS, HTTP_HEALTH, HTTP_CONNECTIONS, HTTP_STREAMS,
     HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
-    OTEL_ENDPOINT, OTEL_INTERVAL, OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
+    OTEL_ENDPOINT, OTEL_INTERVAL, HTTP_GROUP_SECRET, HTTP_GROUP_URLS, HTTP_INSECURE,
+    OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
 )  # fmt: skip

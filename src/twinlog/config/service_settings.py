@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,6 +15,7 @@ from twinlog.config.keys import Key
 from twinlog.config.lookup import LinkLookup, Lookup
 from twinlog.config.precedence import TARGET_ADMIN
 from twinlog.config.roles import RoleSettings, resolve_roles
+from twinlog.config.secrets import Secret
 from twinlog.config.settings import ClientSettings
 from twinlog.model.names import LinkName
 
@@ -52,6 +54,9 @@ class HttpSettings(_Frozen):
     max_request_bytes: int = 1_048_576
     request_timeout_seconds: int = 90
     allowed_hosts: tuple[str, ...] = ()
+    group_secret: Secret | None = None
+    group_urls: tuple[str, ...] = ()
+    tls_insecure: bool = False
 
     @property
     def asks_who(self) -> bool:
@@ -112,11 +117,19 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         max_request_bytes=_value(lookup, keys.HTTP_MAX_BYTES),
         request_timeout_seconds=_value(lookup, keys.HTTP_TIMEOUT),
         allowed_hosts=_value(lookup, keys.HTTP_HOSTS),
+        group_secret=None if (shared := _optional(lookup, keys.HTTP_GROUP_SECRET)) is None else Secret(shared),
+        group_urls=tuple(url.rstrip("/") for url in _value(lookup, keys.HTTP_GROUP_URLS)),
+        tls_insecure=_value(lookup, keys.HTTP_INSECURE),
     )
     for key in (keys.HTTP_USERS, keys.HTTP_CERTIFICATE, keys.HTTP_KEY, keys.HTTP_CLIENT_CA):
         needed = _path(lookup, key)
         if needed is not None and not needed.is_file():
             lookup.note("error", lookup.find((key.name,)), f"{needed}: there is no such file")
+    for key in (keys.HTTP_ISSUER, keys.HTTP_JWKS):
+        address = _optional(lookup, key)
+        if address is not None and not http.tls_insecure and _is_open(address):
+            told = f"needs https: whoever is on the way could make tokens; or set {keys.HTTP_INSECURE.name} = true"
+            lookup.note("error", lookup.find((key.name,)), told)
     if http.client_ca is not None and http.certificate is None:
         entry = lookup.find((keys.HTTP_CLIENT_CA.name,))
         lookup.note("error", entry, f"needs {keys.HTTP_CERTIFICATE.name}: certificates are shown over TLS only")
@@ -128,6 +141,12 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         otel=_otel(lookup),
         connectors=resolve_rules(lookup),
     )
+
+
+def _is_open(address: str) -> bool:
+    """Whether an address beyond this machine is spoken to in clear text."""
+    parts = urlsplit(address)
+    return parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}
 
 
 def _otel(lookup: Lookup) -> OtelSettings | None:

@@ -24,6 +24,7 @@ from twinlog.config.masking import masked, repointed, unmasked
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.connectors.audit import Audit, Who
+from twinlog.connectors.group_trust import GroupTrust
 from twinlog.connectors.levels import LEVELS, is_ours, level_of, set_level
 from twinlog.connectors.refusals import check_alone, invalid, send_again
 from twinlog.connectors.states import ConnectorStatus, EngineSight, judge
@@ -100,6 +101,7 @@ class Steward:
     url: str | None
     environment: Mapping[str, str]
     audit: Audit = field(default_factory=Audit)
+    trust: GroupTrust = field(default_factory=GroupTrust)
     active: bool = False
     trouble: str | None = "the links topic was not read yet"
     plan: LinkPlan = field(default_factory=LinkPlan)
@@ -168,7 +170,7 @@ class Steward:
         leader = Leader(self.instance, self.url, self._links_of_file())
         self._turn = False
         try:
-            self._accept(await asyncio.to_thread(self._store.lead, leader))
+            self._accept(await asyncio.to_thread(self._store.lead, self.trust.signed(leader)))
         except BaseException:
             self._turn = True
             raise
@@ -300,6 +302,12 @@ class Steward:
         """Where the service that runs the links can be asked; None when it is this one, or nobody knows."""
         leader = self._shelf.leader
         return None if leader is None or leader.instance == self.instance else leader.url
+
+    @property
+    def believed_url(self) -> str | None:
+        """The same, when it is known that a service of this group said so: anybody could write to the links topic."""
+        leader = self._shelf.leader
+        return self.leader_url if leader is not None and self.trust.believes(leader) else None
 
     @property
     def waits_for_its_turn(self) -> bool:

@@ -74,6 +74,8 @@ class Leader:
     instance: str
     url: str | None
     links: tuple[str, ...] = ()
+    # Made with the secret of the group over instance and url (connectors.group_trust).
+    signature: str = ""
 
 
 class LevelOrder(NamedTuple):
@@ -138,6 +140,7 @@ class Shelf:
     def leader_record(self, leader: Leader) -> tuple[bytes, bytes]:
         """Write who runs the links from now on."""
         value = {"instance": leader.instance, "url": leader.url, "links": list(leader.links)}
+        value |= {"signature": leader.signature} if leader.signature else {}
         return self._key("leader"), _dump(value)
 
     def level_record(self, logger: str, order: LevelOrder) -> tuple[bytes, bytes]:
@@ -163,6 +166,7 @@ def _leader(found: dict[str, Any] | None) -> Leader | None:
         found["instance"],
         url if isinstance(url, str) else None,
         tuple(str(link) for link in links) if isinstance(links, list) else (),
+        str(found.get("signature", "")),
     )
 
 

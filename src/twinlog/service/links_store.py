@@ -10,6 +10,7 @@ from twinlog.config.resolve import Resolved
 from twinlog.config.settings import ClientSettings
 from twinlog.connectors.audit import Audit
 from twinlog.connectors.chronicle import Chronicle
+from twinlog.connectors.group_trust import GroupTrust
 from twinlog.connectors.steward import Runner, Steward
 from twinlog.errors import UsageError
 from twinlog.kafka.admin import ClusterAdmin
@@ -55,4 +56,5 @@ def steward(runner: Runner, file: Resolved, instance: str, url: str | None) -> S
         url,
         os.environ,
         Audit(settings.http.audit_file, required=settings.http.audit_required),
+        GroupTrust(settings.group_id, settings.http.group_secret, settings.http.group_urls),
     )

@@ -68,7 +68,13 @@ def build_app(
     app.add_middleware(Forward, steward=steward, settings=http)
     app.add_middleware(Paths)
     app.add_middleware(
-        Gate, settings=http, audit=steward.audit, bound_to=bound_to, token=token, link_of=steward.link_of
+        Gate,
+        settings=http,
+        audit=steward.audit,
+        bound_to=bound_to,
+        token=token,
+        link_of=steward.link_of,
+        trust=steward.trust,
     )
     app.add_middleware(SafeHeaders)
     return app

@@ -21,6 +21,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.connectors.audit import NOBODY, Audit, AuditUnavailableError, Who, order_under_way
+from twinlog.connectors.group_trust import SIGNATURE, GroupTrust
 from twinlog.local.access import is_loopback
 from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
@@ -84,6 +85,7 @@ class Gate:
         bound_to: str,
         link_of: Callable[[str], str | None] = lambda _: None,
         token: TokenDoor | None = None,
+        trust: GroupTrust | None = None,
     ) -> None:
         self._app = app
         self._settings = settings
@@ -93,6 +95,7 @@ class Gate:
         self._logins = LoginLog(audit)
         self._used = LastUsed(last_used_file())
         self._writing = OwnThreads("audit", threads=1, most_waiting=64)
+        self._trust = trust
         self._token = token if self._door is None else None
         self._only_here = is_loopback(bound_to) and not settings.allowed_hosts
 
@@ -171,6 +174,8 @@ class Gate:
         address = scope["client"][0] if scope.get("client") else ""
         if (known := at_socket(scope)) is not None:
             return known
+        if SIGNATURE.encode() in headers:
+            return self._passed_on(scope, headers)
         if self._token is not None:
             found = self._token.follow_link(scope) or self._token.by(headers, address)
             if found is not None:
@@ -199,6 +204,14 @@ class Gate:
         if scope["path"].startswith("/ui"):
             return HTMLResponse(_LOGIN, 401, headers=_CHALLENGE)
         return refusal(401, "User cannot access the resource.", _CHALLENGE)
+
+    def _passed_on(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Who | Response:
+        """For whom a standby of our group asks; it checked them, and signed that."""
+        query = scope.get("query_string", b"")
+        target = scope.get("raw_path", scope["path"].encode()) + (b"?" if query else b"") + query
+        known = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
+        who = self._trust.read(scope["method"], target.decode("latin-1"), known) if self._trust is not None else None
+        return who or refusal(401, "No service of this group signed this request, or its clock is wrong.")
 
     async def _ask_first(self, who: Who, method: str, path: str) -> Response | None:
         """Write an order down before it is carried out, or refuse it."""

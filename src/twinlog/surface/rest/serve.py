@@ -46,7 +46,12 @@ def bind(listen: str, settings: HttpSettings) -> socket.socket:
             "`twinlog user add`) or http.oidc.issuer in the settings file, or listen on 127.0.0.1"
         )
     if not is_loopback(host) and settings.certificate is None:
-        log.warning("%s: passwords and tokens travel in clear text; set http.tls.certificate", listen)
+        if not settings.tls_insecure:
+            raise UsageError(
+                f"--listen {listen}: beyond this machine passwords and tokens would travel in clear text; set "
+                "http.tls.certificate in the settings file, or http.tls.insecure = true where the network encrypts"
+            )
+        log.warning("%s: passwords and tokens travel in clear text (http.tls.insecure)", listen)
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.create_server((host, int(port)), family=family, backlog=512)
