@@ -23,7 +23,7 @@ FETCH_PIP := import json, urllib.parse, urllib.request as web; \
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos faults compat fuzz bench page package chart promtool proofs reference docs clean
+.PHONY: help setup check test demo chaos faults compat fuzz bench page package chart promtool proofs reference docs sbom scan clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -42,7 +42,7 @@ $(READY): pyproject.toml uv.lock
 	@mkdir -p .state
 	@if python3 -m pip --version >/dev/null 2>&1; then pip="-m pip"; else \
 	  python3 -c '$(FETCH_PIP)' || exit 1; pip=.state/pip.whl/pip; fi; \
-	python3 $$pip install --quiet --disable-pip-version-check --target .state/uv uv
+	python3 $$pip install --quiet --disable-pip-version-check --target .state/uv uv==0.13.7
 
 check: $(READY) ## format, lint, types, layers, dependencies, generated pages, leftovers
 	$(VENV)/bin/ruff check
@@ -113,6 +113,16 @@ reference: $(READY) ## write the generated pages of docs/reference and the examp
 # In an environment of its own: the site's tools are no business of the code.
 docs: $(READY) ## the documentation as a site, in .state/site; any warning fails
 	NO_MKDOCS_2_WARNING=1 $(UV) run --locked --isolated --only-group docs mkdocs build --strict --quiet
+
+sbom: $(READY) ## everything that is installed with Twinlog, as CycloneDX, in dist/sbom.json
+	@mkdir -p dist
+	$(UV) export --quiet --locked --no-dev --all-extras --no-emit-project --format requirements-txt --output-file .state/requirements.txt
+	$(UV) tool run --from cyclonedx-bom==7.5.0 cyclonedx-py requirements .state/requirements.txt --output-file dist/sbom.json
+
+# Asks PyPI what is known about each version, so it needs the network.
+scan: $(READY) ## known holes in what is installed with Twinlog
+	$(UV) export --quiet --locked --no-dev --all-extras --no-emit-project --format requirements-txt --output-file .state/requirements.txt
+	$(UV) tool run pip-audit==2.10.1 --strict --progress-spinner off --disable-pip --require-hashes -r .state/requirements.txt
 
 clean: ## remove the virtual environment and all caches of tools
 	rm -rf $(VENV) .state dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse

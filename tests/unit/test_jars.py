@@ -4,12 +4,14 @@ import dataclasses
 import fcntl
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from twinlog.errors import JarsUnavailable
 from twinlog.local import jars
 from twinlog.local.folders import cache_folder, state_folder, write_atomically
+from twinlog.local.jar_hashes import listed, problem_of
 
 _IVY_SAYS = """:: resolving dependencies :: twinlog#kafka;working
 	found org.apache.kafka#kafka_2.13;4.3.1 in maven
@@ -84,3 +86,37 @@ def test_a_secret_file_is_private_and_leaves_no_draft(tmp_path: Path) -> None:
     assert [entry.name for entry in (tmp_path / "new").iterdir()] == ["secret"]
     assert (tmp_path / "new" / "secret").read_text() == "two"
     assert (tmp_path / "new" / "secret").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_jar_that_is_not_the_one_that_was_looked_at_is_refused(tmp_path: Path) -> None:
+    known = next(iter(listed()))
+    (tmp_path / known).write_bytes(b"something else")
+    found = problem_of(tmp_path, jars.MAVEN_CENTRAL)
+    assert found is not None
+    assert known in found
+    (tmp_path / known).unlink()
+    (tmp_path / "kafka_2.13-9.9.9.jar").write_bytes(b"a version that nobody looked at")
+    assert problem_of(tmp_path, jars.MAVEN_CENTRAL) is None
+    assert "https" in (problem_of(tmp_path, "http://mirror.example/maven2/") or "")
+
+
+def test_the_jars_that_are_used_are_listed() -> None:
+    for jar_set in (jars.KAFKA, jars.CONNECT_MIRROR):
+        assert [one.name for one in jar_set.modules if f"{one.name}-{one.revision}.jar" not in listed()] == []
+
+
+def test_a_set_with_a_wrong_jar_is_not_put_in_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ivy is played by a script that brings a jar of the right name."""
+    monkeypatch.setenv("TWINLOG_CACHE", str(tmp_path))
+    name = "slf4j-api-1.7.36.jar"
+    script = tmp_path / "java"
+    script.write_text(
+        f'#!/bin/sh\nfor last; do :; done\nwork=$(dirname "$4")\nmkdir $work/jars; echo x > $work/jars/{name}\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr("twinlog.local.jars.find_java", lambda: SimpleNamespace(java=script))
+    monkeypatch.setattr("twinlog.local.jars._proxy_options", list)
+    small = jars.JarSet("small", (jars.Module("org.slf4j", "slf4j-api", "1.7.36"),))
+    with pytest.raises(JarsUnavailable, match="not the jar that was looked at"):
+        jars.resolve(small)
+    assert not (tmp_path / "jars" / small.key).exists()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from twinlog.config.kerberos_identity import claim_identity
 from twinlog.config.resolve import resolve
-from twinlog.config.settings import LinkSettings
+from twinlog.config.settings import Kerberos, LinkSettings
+from twinlog.errors import KerberosTaken
 from twinlog.sync.logins import login_findings
 
 JAAS = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
@@ -33,3 +35,17 @@ def test_a_login_without_its_libraries_is_told_once_with_all_that_is_missing_and
 
 def test_logins_that_every_installation_can_do_are_not_spoken_of() -> None:
     assert login_findings([link_into(PASSWORD)], "links.properties") == []
+
+
+def test_a_second_kerberos_identity_in_one_process_is_refused_and_not_mistaken_for_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.delenv("KRB5_CLIENT_KTNAME", raising=False)
+    monkeypatch.setattr("twinlog.config.kerberos_identity._claimed", {})
+    first = Kerberos(service="kafka", principal="a@EXAMPLE", keytab="/etc/a.keytab")
+    claim_identity("A", first)
+    claim_identity("B", first)
+    claim_identity("C", Kerberos(service="kafka", principal=None, keytab=None))
+    for other in (first.model_copy(update={"keytab": "/etc/b.keytab"}), first.model_copy(update={"principal": "b@E"})):
+        with pytest.raises(KerberosTaken, match=r"a@EXAMPLE of /etc/a\.keytab"):
+            claim_identity("B", other)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from twinlog.errors import EvidenceBroken
+from twinlog.local.folders import open_private
 from twinlog.model.evidence import Break, breaks, chained
 
 
@@ -22,8 +23,7 @@ class Reports:
 
     def append(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """Add a report behind the last one. Raises EvidenceBroken rather than go on behind a broken chain."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+", encoding="utf-8") as file:
+        with open_private(self.path, "a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             lines = file.read().splitlines()

@@ -18,6 +18,7 @@
     ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
     │   ├── ClusterUnreachable     (retriable)
     │   │   └── TokenUnavailable   the token endpoint gives us no token
+    │   ├── KerberosTaken          the process logs in otherwise already
     │   ├── LoginUnavailable       a library that the login needs is not installed
     │   ├── AccessDenied
     │   │   └── ClusterRightMissing
@@ -80,6 +81,7 @@ from twinlog.errors.clusters import (
     ClusterRightMissing,
     ClusterUnreachable,
     ConfigRefused,
+    KerberosTaken,
     LeaderMissing,
     LedgerOfOtherClusters,
     LinkToItself,
@@ -196,6 +198,7 @@ __all__ = [
     "GroupUnknown",
     "JarsUnavailable",
     "JavaMissing",
+    "KerberosTaken",
     "LeaderMissing",
     "LedgerDisagrees",
     "LedgerMissing",

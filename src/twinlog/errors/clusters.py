@@ -50,6 +50,15 @@ class LoginUnavailable(ClusterError):
 
 
 @dataclass(eq=False)
+class KerberosTaken(ClusterError):
+    """A process has one Kerberos identity, and a link wants another."""
+
+    code = "KERBEROS_TAKEN"
+    says = "{cluster}: {problem}"
+    remedy = "Run links with different Kerberos identities in services of their own, or give them one key tab."
+
+
+@dataclass(eq=False)
 class AccessDenied(ClusterError):
     """The cluster knows us and says no."""
 

@@ -5,9 +5,9 @@ Pure, but for a Kerberos key tab: the Kerberos library finds it by a variable of
 
 from __future__ import annotations
 
-import os
 from typing import TypeAlias
 
+from twinlog.config.kerberos_identity import claim_identity
 from twinlog.config.settings import ClientCredentials, ClientSettings, Kerberos, Security
 
 OptionValue: TypeAlias = str | int | bool
@@ -35,11 +35,11 @@ def client_options(settings: ClientSettings) -> dict[str, OptionValue]:
         # librdkafka prints to stderr otherwise; what went wrong reaches us through the error callback.
         "log_level": 0,
     }
-    options.update(_security_options(settings.security))
+    options.update(_security_options(settings.cluster, settings.security))
     return options
 
 
-def _security_options(security: Security) -> dict[str, OptionValue]:
+def _security_options(cluster: str, security: Security) -> dict[str, OptionValue]:
     options: dict[str, OptionValue] = {"security.protocol": security.protocol}
     if security.authenticated:
         if security.sasl_mechanism is not None:
@@ -51,7 +51,7 @@ def _security_options(security: Security) -> dict[str, OptionValue]:
         if security.tokens is not None:
             options.update(_token_options(security.tokens, security.ca_pem))
         if security.kerberos is not None:
-            options.update(_kerberos_options(security.kerberos))
+            options.update(_kerberos_options(cluster, security.kerberos))
     if security.encrypted:
         options["ssl.endpoint.identification.algorithm"] = "https" if security.verify_hostname else "none"
         if security.ca_pem is not None:
@@ -82,13 +82,12 @@ def _token_options(tokens: ClientCredentials, ca_pem: str | None) -> dict[str, O
     return options
 
 
-def _kerberos_options(kerberos: Kerberos) -> dict[str, OptionValue]:
+def _kerberos_options(cluster: str, kerberos: Kerberos) -> dict[str, OptionValue]:
     options: dict[str, OptionValue] = {"sasl.kerberos.service.name": kerberos.service}
     if kerberos.principal is not None:
         options["sasl.kerberos.principal"] = kerberos.principal
     # librdkafka would run kinit through a shell, with the principal as part of the command line. It is never run: the
     # Kerberos library takes a key tab by itself, and tickets of the user's own cache need nothing to be run.
     options["sasl.kerberos.kinit.cmd"] = ""
-    if kerberos.keytab is not None:
-        os.environ.setdefault("KRB5_CLIENT_KTNAME", kerberos.keytab)
+    claim_identity(cluster, kerberos)
     return options

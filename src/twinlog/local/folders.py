@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Literal, TextIO
 
 
 def cache_folder() -> Path:
@@ -27,9 +28,29 @@ def state_folder() -> Path:
     return Path.home() / ".local" / "state" / "twinlog"
 
 
-def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
+def private_folder(path: Path) -> Path:
+    """Make a folder, and those above it that are missing, for this user alone; one that is there stays as it is."""
+    if not path.exists():
+        private_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def open_private(path: Path, mode: Literal["w", "a", "a+"]) -> TextIO:
+    """Open a file for this user alone; one that others could read is closed to them."""
+    private_folder(path.parent)
+    ways = {"w": os.O_WRONLY | os.O_TRUNC, "a": os.O_WRONLY | os.O_APPEND, "a+": os.O_RDWR | os.O_APPEND}
+    descriptor = os.open(path, ways[mode] | os.O_CREAT, 0o600)
+    os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, mode, encoding="utf-8")
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
     """Write a small file so that a reader, or a crash, sees all of it or none; `mode` holds from the first byte."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if mode & 0o077:  # for others, too, such as what is in a cache that is shared
+        path.parent.mkdir(parents=True, exist_ok=True)
+    else:
+        private_folder(path.parent)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.unlink(missing_ok=True)
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:

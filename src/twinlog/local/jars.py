@@ -25,6 +25,7 @@ from xml.sax.saxutils import quoteattr
 
 from twinlog.errors import JarsUnavailable
 from twinlog.local.folders import cache_folder
+from twinlog.local.jar_hashes import problem_of
 from twinlog.local.java import find_java
 
 KAFKA_VERSION = "4.3.1"
@@ -147,6 +148,8 @@ def _fetch(jar_set: JarSet, home: Path, complete: Path, on_progress: OnProgress)
         fetched = work / "jars"
         if ivy.returncode != 0 or not fetched.is_dir():
             raise JarsUnavailable(jar_set=jar_set.name, repository=repository, problem=_complaint(said))
+        if (problem := problem_of(fetched, repository)) is not None:
+            raise JarsUnavailable(jar_set=jar_set.name, repository=repository, problem=problem)
         fetched.rename(complete)
 
 

@@ -48,7 +48,7 @@ def format_nodes(blueprint: Blueprint, data_folders: Mapping[int, Path], users: 
 
 
 def scram_argument(user: str, password: str, bits: Literal[256, 512] = 512) -> str:
-    """Return StorageTool's spelling of a user; salted here, so that no process list ever shows the password."""
+    """Return StorageTool's spelling of a user; the password itself is given to no other process."""
     salt = secrets.token_bytes(24)
     salted = hashlib.pbkdf2_hmac(f"sha{bits}", password.encode(), salt, _ITERATIONS)
     return (
@@ -83,13 +83,16 @@ def _run_storage_tool(blueprint: Blueprint, users: Mapping[str, str], workplace:
         encoding="utf-8",
     )
     jars = class_path(resolve(kafka_jars(blueprint.kafka)))
-    command = [str(find_java().java), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", jars]
-    command += ["kafka.tools.StorageTool", "format", "-t", blueprint.cluster_id, "-c", str(settings)]
+    arguments = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", jars]
+    arguments += ["kafka.tools.StorageTool", "format", "-t", blueprint.cluster_id, "-c", str(settings)]
     for feature, level in sorted(blueprint.features.items()):
-        command += ["--feature", f"{feature}={level}"]
+        arguments += ["--feature", f"{feature}={level}"]
     for user, password in users.items():
-        command += ["--add-scram", scram_argument(user, password, 256)]
-        command += ["--add-scram", scram_argument(user, password, 512)]
+        arguments += ["--add-scram", scram_argument(user, password, 256)]
+        arguments += ["--add-scram", scram_argument(user, password, 512)]
+    # In a file: whoever knows a salted password can log in with it, and everybody sees the arguments of a process.
+    write_atomically(workplace / "arguments", "\n".join(map(_quoted, arguments)) + "\n")
+    command = [str(find_java().java), f"@{workplace / 'arguments'}"]
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if ran.returncode != 0:
         raise BrokerNotReady(
@@ -100,3 +103,9 @@ def _run_storage_tool(blueprint: Blueprint, users: Mapping[str, str], workplace:
             log_tail=ran.stdout[-2000:],
         )
     return data / _CHECKPOINT
+
+
+def _quoted(argument: str) -> str:
+    """An argument as Java's launcher reads it from a file."""
+    escaped = argument.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -21,6 +21,7 @@ from typing import Any, Final
 from twinlog.errors import ClusterError, SwitchRunning, SwitchTakenOver
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.switch_log import SwitchTopic, ensure_switch_topic
+from twinlog.local.folders import open_private
 from twinlog.model.switch import (
     Beat,
     Claim,
@@ -244,9 +245,8 @@ class Journal:
             return await self.home.append(entry)
 
     def _write_file(self, entry: SwitchEntry) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         line = {"at_ms": int(time.time() * 1000), **entry.model_dump(exclude_none=True)}
-        with self.file.open("a", encoding="utf-8") as out:
+        with open_private(self.file, "a") as out:
             out.write(json.dumps(line) + "\n")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from twinlog.local.folders import write_atomically
 from twinlog.model.loss_range import LossRange, count
 from twinlog.model.names import LinkName
 from twinlog.model.switch import Switch
@@ -93,10 +94,9 @@ def reports_of(switches: Sequence[Switch]) -> list[Report]:
 
 def write_report(report: Report, folder: Path) -> tuple[Path, Path]:
     """Write both forms; returns their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     as_json, as_text = report_paths(report.switch, folder)
-    as_json.write_text(json.dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
-    as_text.write_text("\n".join(_lines(report)) + "\n", encoding="utf-8")
+    write_atomically(as_json, json.dumps(report.as_json(), indent=2) + "\n")
+    write_atomically(as_text, "\n".join(_lines(report)) + "\n")
     return as_json, as_text
 
 

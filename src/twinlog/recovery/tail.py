@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
+from twinlog.local.folders import open_private
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import WRITERS_TOPIC, read_writer
 from twinlog.sync.internal_topics import InternalLog
@@ -94,8 +95,7 @@ class TailFile:
     _out: Any = None
 
     def __enter__(self) -> Self:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._out = self.path.with_suffix(".part").open("w", encoding="utf-8")
+        self._out = open_private(self.path.with_suffix(".part"), "w")
         return self
 
     def add(self, partition: TopicPartition, record: OpenRecord) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from twinlog.config.settings import ClientSettings, LinkSettings
-from twinlog.errors import Finding, LoginUnavailable
+from twinlog.errors import Finding, KerberosTaken, LoginUnavailable
 from twinlog.kafka.logins import see_provider
 from twinlog.wire.tickets import kerberos_options
 
@@ -27,7 +27,7 @@ def login_findings(links: Iterable[LinkSettings], file: str) -> list[Finding]:
     return list(found.values())
 
 
-def _missing(client: ClientSettings) -> list[LoginUnavailable]:
+def _missing(client: ClientSettings) -> list[LoginUnavailable | KerberosTaken]:
     kerberos = client.security.kerberos
     if kerberos is None:
         return []
@@ -35,10 +35,10 @@ def _missing(client: ClientSettings) -> list[LoginUnavailable]:
         lambda: see_provider(client),
         lambda: kerberos_options(client.cluster, kerberos),
     ]
-    missing: list[LoginUnavailable] = []
+    missing: list[LoginUnavailable | KerberosTaken] = []
     for ask in asked:
         try:
             ask()
-        except LoginUnavailable as lacking:
+        except (LoginUnavailable, KerberosTaken) as lacking:
             missing.append(lacking)
     return missing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 
+from twinlog.config.kerberos_identity import claim_identity
 from twinlog.config.settings import Kerberos
 from twinlog.errors import LoginUnavailable
 
@@ -14,9 +14,7 @@ def kerberos_options(cluster: str, kerberos: Kerberos) -> dict[str, str]:
     """Return aiokafka's options. Raises LoginUnavailable where the library is missing."""
     if importlib.util.find_spec("gssapi") is None:
         raise LoginUnavailable(cluster, "GSSAPI needs the Python package gssapi, which is not installed")
-    if kerberos.keytab is not None:
-        # The Kerberos library takes the client's key tab from here and from nowhere else.
-        os.environ.setdefault("KRB5_CLIENT_KTNAME", kerberos.keytab)
+    claim_identity(cluster, kerberos)
     return {"sasl_kerberos_service_name": kerberos.service}
 
 

@@ -11,6 +11,7 @@ import typer
 
 from twinlog.config.samples import DEFAULT_TOPICS, TOPOLOGIES, default_servers, sample
 from twinlog.errors import UsageError
+from twinlog.local.folders import open_private
 from twinlog.surface.cli.effects import DryRun, would
 
 
@@ -62,7 +63,8 @@ def init(
         would(f"{file}: the lines above would be {'written over what is there' if file.exists() else 'written'}")
         return
     try:
-        file.write_text(text, encoding="utf-8")
+        with open_private(file, "w") as out:  # passwords are often written into it later
+            out.write(text)
     except OSError as error:
         raise UsageError(f"{file}: it cannot be written ({error.strerror}); name another file") from error
     typer.echo(f"{file}: written; look it through, then run `twinlog validate -c {file}`", err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from twinlog.errors import UsageError
+from twinlog.local.folders import open_private
 from twinlog.model.start import AtTime, parse_start
 from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
@@ -69,7 +70,8 @@ def verify(
         shutil.rmtree(scratch, ignore_errors=True)
     if report is not None:
         text = found.as_markdown() if report.suffix == ".md" else json.dumps(found.as_json(), indent=2) + "\n"
-        report.write_text(text, encoding="utf-8")
+        with open_private(report, "w") as out:
+            out.write(text)
     if output.for_programs:
         print_facts(found.as_json(), output)
     else:
