@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from twinlog.config.kerberos_identity import claim_identity
-from twinlog.config.resolve import resolve
+from twinlog.config.resolve import examine, resolve
 from twinlog.config.settings import Kerberos, LinkSettings
 from twinlog.errors import KerberosTaken
 from twinlog.sync.logins import login_findings
@@ -49,3 +49,38 @@ def test_a_second_kerberos_identity_in_one_process_is_refused_and_not_mistaken_f
     for other in (first.model_copy(update={"keytab": "/etc/b.keytab"}), first.model_copy(update={"principal": "b@E"})):
         with pytest.raises(KerberosTaken, match=r"a@EXAMPLE of /etc/a\.keytab"):
             claim_identity("B", other)
+
+
+CLEAR = "clusters = A, B\nbootstrap.servers = k:1\nA->B.enabled = true\n"
+LOGIN_TEXT = "sasl.jaas.config = PlainLoginModule required username=u password=p;\n"
+
+
+OPEN_PASSWORD = f"security.protocol = SASL_PLAINTEXT\nsasl.mechanism = PLAIN\n{LOGIN_TEXT}"
+ANY_BROKER = "security.protocol = SSL\nssl.endpoint.identification.algorithm =\n"
+OPEN_SECRET = """security.protocol = SASL_SSL
+sasl.mechanism = OAUTHBEARER
+sasl.oauthbearer.token.endpoint.url = http://idp/token
+sasl.oauthbearer.client.credentials.client.id = i
+sasl.oauthbearer.client.credentials.client.secret = s
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "told"),
+    [
+        (OPEN_PASSWORD, "security.protocol", "the password"),
+        (ANY_BROKER, "ssl.endpoint.identification.algorithm", "passes for every broker"),
+        (OPEN_SECRET, "sasl.oauthbearer.token.endpoint.url", "clear text"),
+    ],
+)
+def test_what_travels_in_clear_text_is_a_warning(text: str, key: str, told: str):
+    found = resolve(f"{CLEAR}{text}".encode(), "f", (), {}).findings
+    assert [one.key for one in found if one.level == "warning" and told in one.sentence] == [key]
+
+
+def test_an_issuer_is_reached_over_https():
+    for address in ("http://idp.example/realm", "https://idp.example/realm", "http://127.0.0.1:8080/realm"):
+        found = examine(f"{CLEAR}http.oidc.issuer = {address}\n".encode(), "f", (), {}).findings
+        assert any(one.level == "error" for one in found) == address.startswith("http://idp"), address
+    allowed = f"{CLEAR}http.oidc.issuer = http://idp.example/realm\nhttp.tls.insecure = true\n"
+    assert not examine(allowed.encode(), "f", (), {}).findings

@@ -61,7 +61,23 @@ class _Credentials:
         # Java does not open stores that the protocol does not need, so a stale path in the file must not hurt.
         if security.encrypted:
             security = security.model_copy(update=self._tls())
+        self._warn(security)
         return security
+
+    def _warn(self, security: Security) -> None:
+        """Say what others on the network could read or pretend; it is the operator's choice."""
+        if security.authenticated and not security.encrypted:
+            what = "the password" if security.sasl_mechanism == "PLAIN" else "every record, and what is logged in with,"
+            entry = self.lookup.entry(keys.SECURITY_PROTOCOL, self.role)
+            self.lookup.lookup.note("warning", entry, f"{what} travels in clear text; SASL_SSL encrypts it")
+        if security.encrypted and not security.verify_hostname:
+            entry = self.lookup.entry(keys.SSL_ENDPOINT, self.role)
+            self.lookup.lookup.note(
+                "warning", entry, "any certificate of the authority passes for every broker; use https"
+            )
+        if security.tokens is not None and security.tokens.token_url.startswith("http:"):
+            entry = self.lookup.entry(keys.SASL_TOKEN_URL, self.role)
+            self.lookup.lookup.note("warning", entry, "the client's secret travels in clear text; use https")
 
     def _login(self, protocol: Protocol) -> dict[str, Any]:
         mechanism = cast("Mechanism | None", self._get(keys.SASL_MECHANISM))
