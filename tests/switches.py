@@ -119,23 +119,26 @@ def _serving(link: LinkSettings, folder: Path) -> Iterator[ThreadedEngine]:
         engine.stop()
 
 
-def as_if_killed(ends: Ends) -> None:
-    """Leave the ledger as an engine leaves it that was killed in the midst of copying: nobody signed out."""
+def as_if_killed(ends: Ends, ahead_ms: int = -60_000) -> None:
+    """Leave the ledger as an engine leaves it that was killed in the midst of copying: nobody signed out.
+
+    The clock of its host is ahead of ours by so much.
+    """
     link = ends.link
 
     async def rewrite() -> None:
         view = await look_at_ledger(link.target_producer, link.source, within_s=30)
         assert view is not None
         assert view.engine is not None
-        long_ago = int(time.time() * 1000) - 60_000
+        last_word = int(time.time() * 1000) + ahead_ms
         cluster = Cluster(link.target_producer, "test")
         try:
-            engine = view.engine.model_copy(update={"phase": "running", "at_ms": long_ago})
+            engine = view.engine.model_copy(update={"phase": "running", "at_ms": last_word})
             await roster_writer(cluster, link.source, link.name).write([engine])
             for partition, state in view.states.items():
                 shard = 1 + shard_of(partition, len(view.positions) - 1)
                 unsigned = LedgerWriter(cluster, ledger_topic(link.source), shard, link.name)
-                await unsigned.write([state.model_copy(update={"phase": "copying", "at_ms": long_ago})])
+                await unsigned.write([state.model_copy(update={"phase": "copying", "at_ms": last_word})])
         finally:
             await cluster.close()
 

@@ -47,6 +47,10 @@ class OwnEngines:
     copier: Copier
     _running: dict[str, AbstractAsyncContextManager[None]] = field(default_factory=dict)
 
+    def runs(self, name: str) -> bool:
+        """Whether one of them copies this link."""
+        return name in self._running
+
     async def start(self, links: Sequence[LinkSettings]) -> None:
         """Start what does not run yet."""
         for link in links:

@@ -12,9 +12,15 @@ from typing import Any, Final
 from twinlog.local.folders import write_atomically
 from twinlog.model.loss_range import LossRange, count
 from twinlog.model.names import LinkName
-from twinlog.model.switch import Switch
+from twinlog.model.switch import StepRecord, Switch
 
 _RTO_ENDS_WITH: Final = "redirect"
+_WRITES_END_WITH: Final = {
+    "failover-planned": "fence-source",
+    "failback-delta": "fence-target",
+    "failback-full": "fence-target",
+}
+"""Which step shuts the side that producers write to. When an unplanned failover began to matter, nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,7 @@ class Report:
     began_ms: int
     ended_ms: int
     rto_ms: int | None
+    writes_stopped_ms: int | None  # from the fence around the active side to redirected clients; None is unknown
     steps: tuple[Mapping[str, Any], ...]
     lost: Mapping[str, Any]
     tail: Mapping[str, Any]
@@ -73,11 +80,18 @@ def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
         began_ms=switch.since_ms,
         ended_ms=switch.ended_ms,
         rto_ms=rto,
+        writes_stopped_ms=None if told is None else _writes_stopped_ms(switch, told),
         steps=steps,
         lost=dict(switch.facts("loss")),
         tail=dict(switch.facts("tail")),
         found=dict(found or {}),
     )
+
+
+def _writes_stopped_ms(switch: Switch, told: StepRecord) -> int | None:
+    """How long producers could write nowhere."""
+    shut = switch.steps.get(_WRITES_END_WITH.get(switch.claim.command, ""))
+    return told.ended_ms - shut.began_ms if shut is not None and told.status == "done" else None
 
 
 def reports_of(switches: Sequence[Switch]) -> list[Report]:
@@ -112,6 +126,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"- begun {_clock(report.began_ms)} by {report.operator}, ended {_clock(report.ended_ms)}"
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
     yield f"- recovery time (claim to redirected clients): **{rto}**"
+    if report.writes_stopped_ms is not None:
+        yield f"- producers could not write for: **{report.writes_stopped_ms / 1000:.1f} s** (fence to redirect)"
     if report.lost:
         yield f"- not copied: **{_loss(report)}**"
     if report.found:

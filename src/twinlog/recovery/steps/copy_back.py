@@ -1,4 +1,4 @@
-"""Steps that copy what was written on the other side back to the old primary, with engines of the switch's own."""
+"""Steps that copy what was written on the other side back to the old primary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
-from twinlog.model.ledger import PartitionState
+from twinlog.model.ledger import Engine, PartitionState
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import Override
 from twinlog.model.switch import Copying
@@ -19,6 +19,7 @@ from twinlog.recovery.forced_stop import stop_by_force
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import pass_over_own, skip_tails
+from twinlog.recovery.steps.copying import let_copy, let_stop
 from twinlog.recovery.steps.engines import cut_of, drain_link
 from twinlog.recovery.steps.tail import tail_ends
 from twinlog.recovery.strays import strays_in_copies, strays_on_source
@@ -39,15 +40,14 @@ async def copy_back(ctx: SwitchContext) -> StepResult:
     findings += await pass_over_own(ctx, ctx.link, ctx.back, ends, why)
     tails = tail_ends(ctx)
     appends = bool(tails) and ctx.link.switch.tail == "append"
-    modes: dict[str, Copying] = {ctx.back.name: "by-switch", ctx.link.name: "by-switch" if appends else "held"}
-    await ctx.journal.decide(f"a failback copies to {ctx.link.source}", links=modes)
-    await ctx.engines.start([ctx.back, ctx.link] if appends else [ctx.back])
+    who = await let_copy(ctx, ctx.back)
+    if appends:
+        await let_copy(ctx, ctx.link)
     left = await _await_nearly(ctx, "copy-back", ctx.back)
-    said = [f"{ctx.back.name} {begun(ctx, seeded)} and is {left} offsets behind"]
+    said = [f"{ctx.back.name} {begun(ctx, seeded)}, is copied by {who} and is {left} offsets behind"]
     if appends:
         await ctx.wait("copy-back", "the tail is not appended yet", lambda: _left(ctx, tails), lambda gone: not gone)
-        await ctx.engines.stop(ctx.link.name)
-        await ctx.journal.decide("the tail is appended", links={ctx.link.name: "held"})
+        await let_stop(ctx, "copy-back", ctx.link, "the tail is appended")
         said.append(f"the tail is appended to {ctx.link.target}; it lies in another order there")
     elif tails:
         why = f"kept on {ctx.link.source} at the failback {ctx.journal.switch_id}; exported"
@@ -109,7 +109,7 @@ async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> in
     async def behind() -> int | str:
         view = await ctx.ledger(link)
         # The roster is what our engine found only once it runs: before, topics that were made meanwhile are not in it.
-        if view.engine is None or (view.engine.phase, view.engine.pid) != ("running", os.getpid()):
+        if not _copies(ctx, link, view.engine):
             return f"the engine of {link.name} does not run yet"
         wanted = [
             TopicPartition(t.topic, n) for t in view.roster.values() if not t.problem for n in range(t.partitions)
@@ -129,24 +129,32 @@ async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> in
     return found
 
 
+def _copies(ctx: SwitchContext, link: LinkSettings, engine: Engine | None) -> bool:
+    """Whether the engine that was chosen to copy runs by now: ours, or the service's."""
+    if engine is None or engine.phase != "running":
+        return False
+    if ctx.engines.runs(link.name):
+        return engine.pid == os.getpid()
+    return ctx.journal.state is not None and engine.heeded >= ctx.journal.state.generation
+
+
 def _reached(state: PartitionState | None, origin: int) -> int:
     return origin if state is None else max(origin, state.source_next)
 
 
 async def drain_back(ctx: SwitchContext) -> StepResult:
-    """Copy what is left; an interrupted switch starts its engine again here."""
-    await ctx.engines.start([_as_begun(ctx)])
+    """Copy what is left; an interrupted switch lets an engine copy again here."""
+    if ctx.facts("copy-all").get("full"):
+        await ctx.engines.start([everything(ctx.back)])
+    else:
+        await let_copy(ctx, ctx.back)
     return await drain_link(ctx, "drain-back", ctx.back, "fence-target")
-
-
-def _as_begun(ctx: SwitchContext) -> LinkSettings:
-    return everything(ctx.back) if ctx.facts("copy-all").get("full") else ctx.back
 
 
 async def stop_back(ctx: SwitchContext) -> StepResult:
     """Stop copying and note where both sides end."""
-    await ctx.engines.stop(ctx.back.name)
-    await ctx.journal.decide("everything is copied back", links={ctx.back.name: "held", ctx.link.name: "held"})
+    await ctx.journal.decide(f"a failback to {ctx.link.source} swaps", links={ctx.link.name: "held"})
+    await let_stop(ctx, "stop-back", ctx.back, "everything is copied back")
     # One that was killed before may have left writers behind.
     stopped = await stop_by_force(ctx, ctx.back)
     for reason in stopped.unproven.values():

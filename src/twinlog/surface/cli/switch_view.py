@@ -81,9 +81,11 @@ def print_report(report: Report, output: Output, files: str) -> None:
         return
     console = screen(output)
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
+    stopped = report.writes_stopped_ms
+    outage = "" if stopped is None else f", producers could not write for {stopped / 1000:.1f} s"
     console.print(
         Text(f"{report.command} {report.switch}: {report.outcome}; ", "bold").append(
-            f"{report.active} is active, recovery time {rto}"
+            f"{report.active} is active, recovery time {rto}{outage}"
         )
     )
     table = Table()
