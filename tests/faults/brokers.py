@@ -22,11 +22,12 @@ SOURCE_AWAY = (
 TARGET_AWAY = (
     r"(?i)TARGET_DOWN|\bT\b.{0,60}(not answer|no broker|unreachable|away)|UNREACHABLE|no broker.{0,20} answers"
 )
+BROKER_AWAY = r"(?i)leader|broker|not answer|in.sync|SOURCE_DOWN|TARGET_DOWN"
 _LEADS = re.compile(r"Completed transition to Leader\w*\(.*?epoch=(\d+)")
 _UNSAFE = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
 
 
-@scenario("one broker of the source killed", 5)
+@scenario("one broker of the source killed", 5, named=BROKER_AWAY)
 def source_broker_killed(scene: Scene) -> None:
     """Kill -9 of one broker of three on the source; started again after 10 s."""
     with scene.fault():
@@ -35,7 +36,7 @@ def source_broker_killed(scene: Scene) -> None:
         scene.source.revive()
 
 
-@scenario("one broker of the target killed", 5, 34)
+@scenario("one broker of the target killed", 5, 34, named=BROKER_AWAY)
 def target_broker_killed(scene: Scene) -> None:
     """Kill -9 of one broker of three on the target (with its group and transaction coordinators); back after 10 s."""
     with scene.fault():
@@ -44,21 +45,21 @@ def target_broker_killed(scene: Scene) -> None:
         scene.target.revive()
 
 
-@scenario("a frozen broker of the source", 5)
+@scenario("a frozen broker of the source", 5, named=BROKER_AWAY)
 def source_broker_frozen(scene: Scene) -> None:
     """SIGSTOP of one broker of the source for 20 s: its connections stay open and nothing answers."""
     with scene.fault():
         _freeze_for(scene, scene.source.brokers[1], 20)
 
 
-@scenario("a frozen broker of the target", 5)
+@scenario("a frozen broker of the target", 5, named=BROKER_AWAY)
 def target_broker_frozen(scene: Scene) -> None:
     """SIGSTOP of one broker of the target for 20 s: its connections stay open and nothing answers."""
     with scene.fault():
         _freeze_for(scene, scene.target.brokers[1], 20)
 
 
-@scenario("the controllers of both sides are lost", 5)
+@scenario("the controllers of both sides are lost", 5, named=BROKER_AWAY)
 def controllers_lost(scene: Scene) -> None:
     """Kill -9 of the node that leads the metadata quorum, on both clusters; started again after 10 s."""
     with scene.fault():
@@ -69,7 +70,7 @@ def controllers_lost(scene: Scene) -> None:
             site.revive()
 
 
-@scenario("rolling restart of both sides", 6)
+@scenario("rolling restart of both sides", 6, named=BROKER_AWAY)
 def rolling_restart(scene: Scene) -> None:
     """Every broker of the source, then of the target, is stopped in order and started again."""
     with scene.fault():
@@ -79,7 +80,7 @@ def rolling_restart(scene: Scene) -> None:
                 scene.hold(2)
 
 
-@scenario("rolling upgrade of both sides from Kafka 3.9 to 4.3", 6, sites="old", within_s=90)
+@scenario("rolling upgrade of both sides from Kafka 3.9 to 4.3", 6, named=BROKER_AWAY, sites="old", within_s=90)
 def rolling_upgrade(scene: Scene) -> None:
     """Every broker of the source, then of the target, is stopped and started as 4.3; then the features are raised."""
     with scene.fault():

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.faults.brokers import TARGET_AWAY, leaders
+from tests.faults.brokers import BROKER_AWAY, TARGET_AWAY, leaders
 from tests.faults.processes import frozen
 from tests.faults.scenario import scenario
 
@@ -29,14 +29,14 @@ _HEADER = struct.Struct(">qi")
 _HEADER_BYTES = 61
 
 
-@scenario("the disk of a source broker is full", 12)
+@scenario("the disk of a source broker is full", 12, named=BROKER_AWAY)
 def source_disk_full(scene: Scene) -> None:
     """The tmpfs under one broker of the source is filled; the broker ends; after 15 s it is emptied, started again."""
     with scene.fault():
         _fill_until_it_ends(scene, scene.source, [scene.source.brokers[0]])
 
 
-@scenario("the disk of a target broker is full", 12)
+@scenario("the disk of a target broker is full", 12, named=BROKER_AWAY)
 def target_disk_full(scene: Scene) -> None:
     """The tmpfs under one broker of the target is filled; the broker ends; after 15 s it is emptied, started again."""
     with scene.fault():
@@ -69,7 +69,7 @@ def engine_disk_full(scene: Scene) -> None:
         _filler(folder).unlink()
 
 
-@scenario("writes to the log of a copy fail (EIO)", 13, tools=["strace"])
+@scenario("writes to the log of a copy fail (EIO)", 13, named=BROKER_AWAY, tools=["strace"])
 def target_disk_error(scene: Scene) -> None:
     """Every write of one target broker to the logs of one copy fails with EIO for 15 s; the broker is started again."""
     broker, logs = _led_logs(scene)

@@ -48,7 +48,7 @@ def target_one_way(scene: Scene) -> None:
         scene.network.open()
 
 
-@scenario("5 % of all packets are lost on both lines", 10, tools=["nft"])
+@scenario("5 % of all packets are lost on both lines", 10, named="CATCHING_UP", tools=["nft"])
 def packets_lost(scene: Scene) -> None:
     """One packet in twenty, to and from both sites, is dropped for 20 s."""
     with scene.fault():
@@ -66,7 +66,7 @@ def connections_reset(scene: Scene) -> None:
         scene.network.open()
 
 
-@scenario("the line to the target carries 1 Mbit/s", 10, tools=["nft"])
+@scenario("the line to the target carries 1 Mbit/s", 10, named="CATCHING_UP", tools=["nft"])
 def target_line_narrow(scene: Scene) -> None:
     """What exceeds 125 kB/s on the way to the target is dropped for 20 s, while 15 MB wait."""
     scene.burst()
@@ -76,14 +76,16 @@ def target_line_narrow(scene: Scene) -> None:
         scene.network.open()
 
 
-@scenario("answers take 300 ms on both lines", 10, tools=["nft"])
+@scenario("answers take 300 ms on both lines", 10, named="CATCHING_UP", tools=["nft"])
 def lines_slow(scene: Scene) -> None:
     """Every packet takes 150 ms longer in each direction for 25 s (a relay), after all connections were reset."""
     with scene.fault():
         _through_relay(scene, delay_ms=150)
 
 
-@scenario("connections break in the middle of an answer", 10, 11, tools=["nft"])
+@scenario(
+    "connections break in the middle of an answer", 10, 11, tools=["nft"], named=r"(?i)reset|closed|connection|broker"
+)
 def answers_cut(scene: Scene) -> None:
     """A relay resets every connection after a random number of bytes of answers, 100 kB on average, for 25 s."""
     with scene.fault():

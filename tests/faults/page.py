@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 from bench.report import RESULTS, listed
-from tests.faults.row import Cost, Row
+from tests.faults.row import NOT_NAMED, Cost, Row
 
 from twinlog.local.jars import KAFKA_VERSION
 from twinlog.local.java import find_java
@@ -145,7 +145,7 @@ def _main_table(rows: Sequence[Row]) -> str:
             _cell(row.done, _SHOWN),
             *(["-"] * len(figures) if row.proof else figures),
             _cell(row.said, _SHOWN),
-            "-" if row.named_s is None else _seconds(row.named_s),
+            _named(row),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -174,8 +174,15 @@ def _truth(row: Row) -> str:
     )
 
 
+def _named(row: Row) -> str:
+    if NOT_NAMED in row.missed:
+        return "never"
+    return "-" if row.named_s is None else _seconds(row.named_s)
+
+
 def _numbers(row: Row) -> str:
-    return f" ({', '.join(f'#{number}' for number in row.matrix)})" if row.matrix else ""
+    few = "" if row.brokers == 3 else f" (clusters of {row.brokers})"
+    return few + (f" ({', '.join(f'#{number}' for number in row.matrix)})" if row.matrix else "")
 
 
 def _seconds(value: float | None) -> str:

@@ -100,7 +100,7 @@ def mirror_frozen(scene: Scene) -> None:
         scene.hold(25)
 
 
-@scenario("a frozen mirror wakes beside its successor", 4, 37, peer=False, spoils=True)
+@scenario("a frozen mirror wakes beside its successor", 4, 37, peer=False, spoils=True, named=_ENGINE_GONE)
 def zombie(scene: Scene) -> None:
     """SIGSTOP of everything; a second engine takes the link over and copies; SIGCONT of the first under load."""
     with scene.fault():

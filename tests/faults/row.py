@@ -10,6 +10,8 @@ from tests.load.verdict import Kind, Verdict
 NAMED_WITHIN_S = 10.0
 """A fault that stops records is named within this time."""
 
+NOT_NAMED = "the true cause was not named"
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -61,6 +63,8 @@ class Row:
     at: str = ""
     took_s: float = 0.0
     notes: list[str] = field(default_factory=list)
+    brokers: int = 3
+    """Of each cluster."""
     proof: bool = False
     """Made by tests of the project: nothing was counted here."""
 
@@ -96,7 +100,7 @@ def missed_goals(
     stood = cost.stood_still_s is None or cost.stood_still_s > NAMED_WITHIN_S
     if wants_name and (always_named or stood):
         if named_s is None:
-            missed.append("the true cause was not named")
+            missed.append(NOT_NAMED)
         elif named_s > NAMED_WITHIN_S:
             missed.append(f"the true cause was named after {named_s:.0f} s")
     if end_state is not None:

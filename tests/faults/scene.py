@@ -398,6 +398,7 @@ class Scene:
             at=time.strftime("%H:%M:%S"),
             took_s=round(time.monotonic() - self._began, 1),
             notes=self.notes,
+            brokers=len(self.source.brokers),
         )
 
     def _untrue(self) -> list[str]:
