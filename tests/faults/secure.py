@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -89,9 +89,9 @@ class SecureEnds(WanEnds):
         self.tell(source.password(APPLICATION))
         if self.by_certificate:
             self.certify(expired=False)
-        for side in ("source", "target"):
-            rules = [_rule(kind, name, "ALL", "ALLOW") for kind, name in _EVERYTHING]
-            _await_all(self._admin(side).create_acls(rules).values())
+        rules = [_rule(kind, name, "ALL", "ALLOW") for kind, name in _EVERYTHING]
+        self._ask("source", lambda admin: admin.create_acls(rules))
+        self._ask("target", lambda admin: admin.create_acls(rules))
 
     @property
     def mirror_properties(self) -> str:
@@ -123,7 +123,7 @@ class SecureEnds(WanEnds):
         """Let the source take another password from now on."""
         login = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192)
         change = UserScramCredentialUpsertion(APPLICATION, login, password.encode())
-        _await_all(self._admin("source").alter_user_scram_credentials([change]).values())
+        self._ask("source", lambda admin: admin.alter_user_scram_credentials([change]))
 
     def certify(self, *, expired: bool) -> None:
         """Give the mirror another certificate."""
@@ -136,18 +136,22 @@ class SecureEnds(WanEnds):
         scene.network.open()
 
     def deny(self, side: Side, operation: str, topic: str) -> None:
-        _await_all(self._admin(side).create_acls([_rule("TOPIC", topic, operation, "DENY")]).values())
+        rule = _rule("TOPIC", topic, operation, "DENY")
+        self._ask(side, lambda admin: admin.create_acls([rule]))
 
     def allow_again(self, side: Side, operation: str, topic: str) -> None:
         wanted = AclBindingFilter(
             ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{APPLICATION}", "*",
             AclOperation[operation], AclPermissionType.DENY,
         )  # fmt: skip
-        _await_all(self._admin(side).delete_acls([wanted]).values())
+        self._ask(side, lambda admin: admin.delete_acls([wanted]))
 
-    def _admin(self, side: str) -> AdminClient:
+    def _ask(self, side: Side, question: Callable[[AdminClient], Mapping[Any, Any]]) -> None:
+        """Ask and wait for all answers; the client must live until then."""
         settings = self.link.source_admin if side == "source" else self.link.target_admin
-        return AdminClient({**{key: str(value) for key, value in client_options(settings).items()}, "log_level": 0})
+        admin = AdminClient({**{key: str(value) for key, value in client_options(settings).items()}, "log_level": 0})
+        for future in question(admin).values():
+            future.result(30)
 
 
 class CertifiedEnds(SecureEnds):
@@ -161,8 +165,3 @@ def _rule(kind: str, name: str, operation: str, permission: str) -> AclBinding:
         ResourceType[kind], name, ResourcePatternType.LITERAL, f"User:{APPLICATION}", "*",
         AclOperation[operation], AclPermissionType[permission],
     )  # fmt: skip
-
-
-def _await_all(futures: Iterable[Any]) -> None:
-    for future in futures:
-        future.result(30)
