@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -41,8 +42,11 @@ def relayed(network: Network, ports: set[int], *, delay_ms: int = 0, cut_kb: int
             network.redirect(ports, here, MARK)
             yield
         finally:
-            network.open()
+            # In this order: without the rules nobody would hear that the relay has closed its connections.
             process.kill()
+            process.wait()
+            time.sleep(0.2)
+            network.open()
 
 
 async def _serve(here: int, delay_s: float, cut_bytes: int) -> None:
