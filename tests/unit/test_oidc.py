@@ -18,7 +18,7 @@ from tests.issuer import AUDIENCE, Issuer, issuer_running
 
 from twinlog.config.service_settings import HttpSettings, OidcSettings
 
-RULES = "twinlog.surface.rest.identity"
+RULES = "twinlog.surface.rest.oidc_issuer"
 
 
 @pytest.fixture

@@ -47,6 +47,21 @@ HTTP_AUDIENCE = _file("http.oidc.audience", Text(), "twinlog", "What a token mus
 HTTP_ROLES_CLAIM = _file(
     "http.oidc.roles.claim", Text(), "roles", "The claim that holds viewer, operator or admin; dots lead inside."
 )
+HTTP_CLIENT_ID = _file(
+    "http.oidc.client.id", Text(), None,
+    "The client that the page is at the issuer: people sign in on the page (authorization code with PKCE). Absent: "
+    "tokens of the issuer are accepted, and the page has no sign-in.",
+)  # fmt: skip
+HTTP_CLIENT_SECRET = Key(
+    "http.oidc.client.secret", (Scope.FILE,), Text(), None, "Its secret, best as a reference. Absent: a public client.",
+    secret=True, own=True,
+)  # fmt: skip
+HTTP_REDIRECT = _file(
+    "http.oidc.redirect.url", Url(), None,
+    "Where the issuer sends browsers back to. Absent: /ui/sign-in/callback at the address that the browser uses.",
+)  # fmt: skip
+HTTP_SCOPES = _file("http.oidc.scopes", Text(), "openid profile", "What is asked of the issuer at a sign-in.")
+HTTP_SESSION = _file("http.session.minutes", Whole(1, 1440), "60", "How long a sign-in on the page lasts.")
 HTTP_AUDIT = _file("http.audit.file", Text(), None, "Every change that was asked for is also written to this file.")
 HTTP_AUDIT_REQUIRED = _file(
     "http.audit.required", Flag(), "false",
@@ -122,7 +137,8 @@ TOKEN_URLS = _file(
 
 SERVICE_KEYS: tuple[Key[Any], ...] = (
     GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
-    HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
+    HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_CLIENT_ID, HTTP_CLIENT_SECRET,
+    HTTP_REDIRECT, HTTP_SCOPES, HTTP_SESSION, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
     HTTP_PROXIES, ROLE_KEYS, HTTP_HEALTH, HTTP_CONNECTIONS, HTTP_STREAMS,
     HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
     OTEL_ENDPOINT, OTEL_INTERVAL, HTTP_GROUP_SECRET, HTTP_GROUP_URLS, HTTP_INSECURE,

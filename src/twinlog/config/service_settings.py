@@ -33,6 +33,12 @@ class OidcSettings(_Frozen):
     jwks_url: str | None
     audience: str
     roles_claim: str
+    # Without a client nobody signs in on the page.
+    client_id: str | None = None
+    client_secret: Secret | None = None
+    redirect_url: str | None = None
+    scopes: str = "openid profile"
+    session_minutes: int = 60
 
 
 class HttpSettings(_Frozen):
@@ -99,6 +105,11 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
             jwks_url=_optional(lookup, keys.HTTP_JWKS),
             audience=_value(lookup, keys.HTTP_AUDIENCE),
             roles_claim=_value(lookup, keys.HTTP_ROLES_CLAIM),
+            client_id=_optional(lookup, keys.HTTP_CLIENT_ID),
+            client_secret=None if (own := _optional(lookup, keys.HTTP_CLIENT_SECRET)) is None else Secret(own),
+            redirect_url=_optional(lookup, keys.HTTP_REDIRECT),
+            scopes=_value(lookup, keys.HTTP_SCOPES),
+            session_minutes=_value(lookup, keys.HTTP_SESSION),
         )
     http = HttpSettings(
         advertised_url=_optional(lookup, keys.HTTP_ADVERTISED),

@@ -56,7 +56,7 @@ class Who:
     issuer: str = ""
     grants: tuple[Grant, ...] = ()  # none: `role`, everywhere
     until: float | None = None  # when what they showed ends, in seconds since 1970
-    proof: str = field(default="", repr=False)  # their line of the users file
+    proof: str = field(default="", repr=False)  # of what they showed; an order with a session shows it
 
     @property
     def allowed(self) -> tuple[Grant, ...]:

@@ -52,6 +52,7 @@ class Visit:
         known = {
             "who": self.who,
             "leader": self.leader,
+            "csrf": self.who.proof if self.who.by == "session" else "",
             "may_act": self._may_act(values.get("link")),
             "way_in": WAY_IN if self.who.name == NOBODY.name else "",
             "zone": zone(),

@@ -14,24 +14,27 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from html import escape
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.connectors.audit import NOBODY, Audit, AuditUnavailableError, Who, order_under_way
 from twinlog.connectors.group_trust import SIGNATURE, GroupTrust
 from twinlog.local.access import is_loopback
 from twinlog.surface.rest.connect.exchange import refusal
-from twinlog.surface.rest.identity import Doorkeeper, IssuerAwayError
+from twinlog.surface.rest.identity import Doorkeeper
 from twinlog.surface.rest.last_used import LastUsed, last_used_file
 from twinlog.surface.rest.local_door import WAY_IN, TokenDoor, at_socket
 from twinlog.surface.rest.login_limits import TooManyLoginsError
 from twinlog.surface.rest.login_log import LoginLog
+from twinlog.surface.rest.oidc_issuer import IssuerAwayError
 from twinlog.surface.rest.own_threads import OwnThreads, TooBusyError
 from twinlog.surface.rest.patience import CERTIFICATE
 from twinlog.surface.rest.rights import READING, right_of
+from twinlog.surface.rest.sign_in import WrongSignIn, sign_in_link
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -49,6 +52,12 @@ _LOGIN: Final = """<!doctype html>
 <p>Reload it, and give a name and a password that it knows. <code>twinlog user add</code> makes one.</p></html>
 """
 """For whoever turned the browser's question down."""
+_EITHER: Final = """<!doctype html>
+<html lang="en"><meta name="color-scheme" content="light dark"><title>Login · Twinlog</title>
+<h1>This page asks for a login</h1>
+<p><a href="LINK">Sign in with your organisation's account</a>, or reload the page and give a name and a password.</p>
+</html>
+"""
 
 
 @lru_cache(maxsize=256)
@@ -142,6 +151,9 @@ class Gate:
         who = await self._who(scope, headers)
         if not isinstance(who, Who):
             return who
+        sign_in = self._door.sign_in if self._door is not None else None
+        if method not in READING and sign_in is not None and not sign_in.is_ours(who, headers):
+            return refusal(403, "This order did not come from a page of this service; reload the page and try again")
         if (denied := self._denied(who, method, path)) is not None:
             return denied
         scope["twinlog.who"] = who
@@ -183,7 +195,11 @@ class Gate:
         if self._door is None or scope["path"] in OPEN_PATHS:
             return replace(NOBODY, address=address)
         try:
+            if (answer := await self._signing_in(scope, headers, address)) is not None:
+                return answer
             who = await self._door.identify(headers.get(b"authorization", b"").decode("latin-1"), address)
+            if who is None and self._door.sign_in is not None:
+                who = self._door.sign_in.by_session(scope, headers, address)
             if who is None:
                 who = self._door.by_certificate(scope.get(CERTIFICATE, ""), address)
         except IssuerAwayError as error:
@@ -202,8 +218,27 @@ class Gate:
         if who is not None:
             self._logins.wrong(who.name, address, who.why)
         if scope["path"].startswith("/ui"):
-            return HTMLResponse(_LOGIN, 401, headers=_CHALLENGE)
+            return self._ask_for_login(scope, headers)
         return refusal(401, "User cannot access the resource.", _CHALLENGE)
+
+    async def _signing_in(self, scope: Scope, headers: Mapping[bytes, bytes], address: str) -> Response | None:
+        """Answer what belongs to signing in with the issuer."""
+        sign_in = self._door.sign_in if self._door is not None else None
+        answer = None if sign_in is None else await sign_in.answer(scope, headers)
+        if isinstance(answer, WrongSignIn):
+            self._logins.wrong("", address, "wrong sign-in")
+            return answer.answer
+        return answer
+
+    def _ask_for_login(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Response:
+        """Send a browser to the issuer, or let it ask for name and password; where both work, people choose."""
+        if self._door is None or self._door.sign_in is None:
+            return HTMLResponse(_LOGIN, 401, headers=_CHALLENGE)
+        link = sign_in_link(scope["path"])
+        if self._settings.users_file is None and scope["method"] == "GET" and b"hx-request" not in headers:
+            return RedirectResponse(link, 303)
+        challenge = _CHALLENGE if self._settings.users_file is not None else {}
+        return HTMLResponse(_EITHER.replace("LINK", escape(link)), 401, headers=challenge)
 
     def _passed_on(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Who | Response:
         """For whom a standby of our group asks; it checked them, and signed that."""

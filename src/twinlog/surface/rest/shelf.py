@@ -29,7 +29,7 @@ MOST_BYTES: Final = 32 << 20
 """What is kept at the same time: asking differently each time must not fill the memory (R11)."""
 _SLOT: Final = "twinlog.shelf"
 
-_Key: TypeAlias = tuple[str, bytes, object, tuple[str, str] | None]
+_Key: TypeAlias = tuple[str, bytes, object, tuple[str, str, str] | None]
 _Whole: TypeAlias = tuple[Message, Message]
 
 
@@ -59,7 +59,7 @@ async def keep_for_all(request: Request) -> None:
 
 
 async def keep_for_visitor(request: Request) -> None:
-    """Say that the answer depends on who asks, by name and role."""
+    """Say that the answer depends on who asks, by name, role and session."""
     request.scope.get(_SLOT, _nowhere)(True)
 
 
@@ -98,7 +98,7 @@ class Shelf:
     async def _read(self, scope: Scope, receive: Receive, send: Send) -> None:
         turn, now = (self._orders, self._seen()), time.monotonic()
         who = scope.get("twinlog.who")
-        visitor = (who.name, who.role) if who is not None else None
+        visitor = (who.name, who.role, who.proof) if who is not None else None
         # Whoever may see other links gets another answer.
         place = scope["path"], scope.get("query_string", b""), who.view if who is not None else None
         for key in ((*place, None), (*place, visitor)):

@@ -11,7 +11,7 @@ async function act(form, body) {
   button.disabled = true;
   try {
     const answer = await fetch(form.dataset.post, {
-      method: "POST", headers: { "Content-Type": "application/json", "Idempotency-Key": form.dataset.key }, body: JSON.stringify(body),
+      method: "POST", headers: { "Content-Type": "application/json", "Idempotency-Key": form.dataset.key, "X-Twinlog-CSRF": document.documentElement.dataset.csrf ?? "" }, body: JSON.stringify(body),
     });
     const told = await answer.json();
     if (answer.status === 202) { location.assign(`/ui/operations/${told.id}`); return; }
