@@ -54,11 +54,11 @@ def build_app(
     app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service = service
     app.state.steward = steward
-    app.state.streams_per_user = http.streams_per_user
     app.state.cluster_id = cluster_id
     for router in (worker.router, connectors.router, offsets.router, plugins.router):
         app.include_router(router)
     if desk is not None:
+        desk.most_streams = http.streams_per_user
         add_faces(app, desk)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _unreadable)

@@ -36,6 +36,7 @@ class Desk:
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     who: Who | None = None  # whose view this is; None: it shows all links
     streams: Counter[str] = field(default_factory=Counter)  # live streams by who reads them
+    most_streams: int = 50  # of one reader
     otel_failures: int | None = None  # in a row; None: nothing is told to a collector
 
     def __post_init__(self) -> None:

@@ -32,7 +32,7 @@ _PACE_S: Final = 1.0
 async def stream(desk: TheDesk, request: Request) -> Response:
     """Events named `links` (all summaries), `event` (one line) and `operations` (those that run or just ended)."""
     who: Who = request.scope.get("twinlog.who") or NOBODY
-    most = request.app.state.streams_per_user
+    most = desk.most_streams
     if desk.streams[who.name] >= most:
         way = "Close some, or raise http.max.streams.per.user."
         return problem(429, "TOO_MANY_STREAMS", f"{who.name} has {most} live streams already", way)
