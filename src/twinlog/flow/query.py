@@ -103,6 +103,10 @@ def _hush_counters() -> None:
         server.handle_error = note  # type: ignore[method-assign]
 
 
+TIMELESS: Final = {"spark.storage.blockManagerHeartbeatTimeoutMs": str(24 * 3_600_000)}
+"""Driver and executor are one JVM: a clock that is set an hour ahead must not part them (default: 120 s)."""
+
+
 def start_session(engine: SparkRuntime) -> SparkSession:
     """The one Spark session of this process."""
     if engine.master is None:
@@ -125,8 +129,8 @@ def start_session(engine: SparkRuntime) -> SparkSession:
         # No delayed acknowledgements of TCP between JVM and workers.
         "spark.python.unix.domain.socket.enabled": str(len(os.fsencode(scratch)) <= SOCKET_FOLDER_BYTES).lower(),
     }
-    guarded = GUARDED if master.startswith("local") else {}
-    settings = FLOWING | own | guarded | engine.options
+    here = GUARDED | TIMELESS if master.startswith("local") else {}
+    settings = FLOWING | own | here | engine.options
     conf = SparkConf().setAppName("twinlog").setMaster(master).setAll(list(settings.items()))
     # What the JVM and the workers print is for the log: it would drown what we say ourselves.
     with engine.log.open("ab") as log:
