@@ -105,7 +105,7 @@ def test_a_hole_between_parcels_is_never_jumped_over() -> None:
     acknowledge(box, *sent(box))
     state = box.opened.state
     assert state.fault is not None
-    assert (state.fault.code, state.source_next) == ("LEDGER_DISAGREES", 1)
+    assert (state.fault.code, state.source_next) == ("PARCELS_MISSING", 1)
 
 
 @pytest.mark.proves("R7")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.flow.parcel import FLUSH, Parcel
-from twinlog.flow.read import ParcelQueue
+from twinlog.flow.parcel_queue import ParcelQueue
 from twinlog.flow.row import FLUSH_ROW, LARGE, from_arrow, is_flush, pack, to_arrow, unpack
 from twinlog.model.names import TopicPartition
 

@@ -65,7 +65,7 @@
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
         ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── PartitionRefused
-        ├── TakeOverRefused        ├── TargetUnwritable       └── ProvenanceUnknown
+        ├── TakeOverRefused        ├── TargetUnwritable       ├── ParcelsMissing       └── ProvenanceUnknown
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -108,9 +108,11 @@ from twinlog.errors.connectors import (
     ServiceUnreachable,
 )
 from twinlog.errors.faults import (
+    STAYING,
     CorruptBatch,
     LedgerDisagrees,
     OffsetGap,
+    ParcelsMissing,
     PartitionAccessDenied,
     PartitionCountDiffers,
     PartitionFault,
@@ -172,6 +174,7 @@ from twinlog.errors.usage import (
 )
 
 __all__ = [
+    "STAYING",
     "AccessDenied",
     "AuthorizerMissing",
     "BrokerNotReady",
@@ -215,6 +218,7 @@ __all__ = [
     "OffsetGap",
     "OffsetsNotWritten",
     "OwnershipLost",
+    "ParcelsMissing",
     "PartitionAccessDenied",
     "PartitionCountDiffers",
     "PartitionFault",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from twinlog.errors.root import TwinlogError
 
@@ -12,6 +13,7 @@ class PartitionFault(TwinlogError):
     """One partition is FAULTED; every other one goes on (R7, R8). The fields are the evidence."""
 
     code = "PARTITION_FAULT"
+    stays: ClassVar[bool] = False  # until an operator decides: trying again could hide it
 
     topic: str
     partition: int
@@ -34,8 +36,13 @@ class SourceTruncated(PartitionFault):
     """The source log ends before our position: it lost records that we hold (unclean election, restored disk)."""
 
     code = "SOURCE_TRUNCATED"
-    says = "{topic}-{partition}: the source ends at {latest}, but offsets up to {wanted} were already copied"
-    remedy = "The target holds records the source lost. Compare both, then recreate the target topic or keep it aside."
+    stays = True
+    says = "{topic}-{partition}: the source lost its records from offset {latest} on; all before {wanted} were copied"
+    remedy = (
+        "The target holds records that the source lost (unclean election, restored disk). Nothing more is copied until "
+        "an operator decides: `twinlog link accept-truncation LINK {topic}` keeps them and continues with the new "
+        "history of the source; or delete the copy, and `twinlog link reset LINK {topic}` mirrors it again."
+    )
 
     wanted: int
     latest: int
@@ -189,10 +196,26 @@ class LedgerDisagrees(PartitionFault):
     """What the target holds behind the ledger is not what the source says we should have written."""
 
     code = "LEDGER_DISAGREES"
+    stays = True
     says = "{topic}-{partition}: {problem}"
-    remedy = "Keep both topics and report this; `twinlog link reset {topic}` mirrors it again from the start."
+    remedy = (
+        "Nothing more is copied until an operator decides. Keep both topics and report this; delete the copy and run "
+        "`twinlog link reset LINK {topic}` to mirror it again from the start."
+    )
 
     problem: str
+
+
+@dataclass(eq=False)
+class ParcelsMissing(PartitionFault):
+    """The reader is ahead of the writer: what lies between was dropped on its way."""
+
+    code = "PARCELS_MISSING"
+    says = "{topic}-{partition}: the reader brought source offset {brought}, but {wanted} is next"
+    remedy = "Nothing is lost: the link reads the partition again from {wanted} by itself."
+
+    brought: int
+    wanted: int
 
 
 @dataclass(eq=False)
@@ -247,3 +270,7 @@ class TakeOverRefused(PartitionFault):
 
     last: int
     problem: str
+
+
+STAYING: Final = frozenset(fault.code for fault in PartitionFault.__subclasses__() if fault.stays)
+"""Codes of faults that only an operator ends."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final
 
-from twinlog.errors import LedgerDisagrees, PartitionFault
+from twinlog.errors import LedgerDisagrees, ParcelsMissing, PartitionFault
 from twinlog.flow.parcel import Parcel, Ranges, now_us, unwrap
 from twinlog.flow.shape import Piece, Shaper
 from twinlog.flow.stopwatch import Acknowledged, Passage
@@ -216,8 +216,7 @@ class Outbox:
         before, start = len(self.waiting), self.shaped_to
         try:
             if parcel.first > self.shaped_to:
-                missing = f"the reader brought offset {parcel.first}, but {self.shaped_to} is next"
-                raise LedgerDisagrees(*parcel.partition, missing)
+                raise ParcelsMissing(*parcel.partition, parcel.first, self.shaped_to)
             if parcel.kind == "fault":
                 raise ReaderFault(json.loads(bytes(parcel.payload)))
             if parcel.kind == "gap":
@@ -330,9 +329,8 @@ class Outbox:
             self.unsaved.append(out.gap)
         if out.source_next > state.source_next:
             state.source_next, state.source_epoch = out.source_next, out.epoch
+            self.recovered()
         state.returned += self._returned_before(state.source_next)
-        if state.phase == "faulted":
-            state.phase, state.fault = "copying", None
         self.dirty = True
 
     def _returned_before(self, position: int) -> int:
@@ -370,6 +368,13 @@ class Outbox:
         self.dirty = self.stopped = True
         self.doom = None
         self.drop()
+
+    def recovered(self) -> None:
+        """What was a fault is none any more."""
+        state = self.opened.state
+        if state.phase == "faulted":
+            state.phase, state.fault = "copying", None
+            self.dirty = True
 
     def drop(self) -> None:
         """Forget what is not acknowledged."""

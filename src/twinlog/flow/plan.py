@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark.sql.datasource import InputPartition
 
-from twinlog.model.ledger import Engine, PartitionState, RosterTopic, shard_of
+from twinlog.model.ledger import Engine, Memo, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
 
 IDLE_WEIGHT: Final = 1.0
@@ -33,6 +33,7 @@ class TaskPlan(InputPartition):
     engine: Engine | None = None
     roster: dict[str, RosterTopic] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
+    truncations: dict[str, Memo] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"TaskPlan(epoch={self.epoch}, task={self.task}, shards={self.shards})"

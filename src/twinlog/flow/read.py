@@ -9,7 +9,6 @@ already copied: it starts where the ledger says and the writer drops what it has
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import queue
@@ -22,6 +21,7 @@ from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
+    STAYING,
     AccessDenied,
     ClusterError,
     ClusterUnreachable,
@@ -36,11 +36,22 @@ from twinlog.errors import (
     TargetUnwritable,
 )
 from twinlog.flow.parcel import FLUSH, Parcel, data_parcel, now_us
+from twinlog.flow.parcel_queue import ParcelQueue
 from twinlog.flow.plan import TaskPlan
-from twinlog.flow.row import FLUSH_ROW, LARGE, Row, pack
+from twinlog.flow.row import LARGE, Row
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writers import SourceWriters
-from twinlog.model.ledger import ROSTER_PARTITION, Engine, Entry, PartitionState, RosterTopic, shard_of
+from twinlog.model.ledger import (
+    ROSTER_PARTITION,
+    TRUNCATIONS,
+    Engine,
+    Entry,
+    Memo,
+    PartitionState,
+    RosterTopic,
+    shard_of,
+    truncation_name,
+)
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import ClusterIds, WriterNote
 from twinlog.wire import protocol_errors as codes
@@ -54,108 +65,9 @@ log = logging.getLogger("twinlog.read")
 _PAUSE_S: Final = 0.05
 _SOON_S: Final = 3.0  # a target partition without a leader usually has one again within seconds
 _LONGEST_PAUSE_S: Final = 2.0
-_GATHERING: Final = 16  # small parcels that may wait before fetching pauses
-_AT_ONCE: Final = 1024
 _LEARN_S: Final = 5.0
 _UNSURE_FOR_S: Final = 10.0  # a leader election is no fault
 _MISSING_FOR_S: Final = 3.0  # metadata may be behind: a topic is missing only when it stays missing
-
-
-@dataclass
-class ParcelQueue:
-    """Parcels on their way from the loop to Spark: bounded in bytes (R11), so a slow writer slows the fetching.
-
-    Spark's thread takes all that waits at once. While it is busy small parcels gather and then share a row, and nothing
-    is fetched in dribs and drabs.
-    """
-
-    limit: int
-    loop: asyncio.AbstractEventLoop
-    _items: queue.SimpleQueue[Parcel | BaseException | None] = field(default_factory=queue.SimpleQueue)
-    _bytes: int = 0
-    _count: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _room: asyncio.Event = field(default_factory=asyncio.Event)
-    _failure: BaseException | None = None
-
-    def put(self, item: Parcel | BaseException | None) -> None:
-        """From the loop: add a parcel, an error, or None for the end."""
-        if isinstance(item, Parcel):
-            with self._lock:
-                self._bytes += len(item.payload)
-                self._count += 1
-        self._items.put(item)
-
-    @property
-    def _full(self) -> bool:
-        return self._bytes > self.limit or (self._count > _GATHERING and self._bytes < LARGE)
-
-    async def wait_for_room(self) -> None:
-        """From the loop: until Spark has taken enough."""
-        while self._full:
-            self._room.clear()
-            if not self._full:
-                return
-            await self._room.wait()
-
-    def rows(self) -> Iterator[Row]:
-        """From Spark's thread: everything in order, small parcels in crates, one flush behind what waited."""
-        ended = False
-        while not ended:
-            waiting, ended = self._take()
-            flush = len(waiting) != len(parcels := [parcel for parcel in waiting if parcel.kind != "flush"])
-            yield from _rows_of(parcels)
-            if flush:
-                yield FLUSH_ROW
-            self._taken(waiting)
-
-    def _take(self) -> tuple[list[Parcel], bool]:
-        """All that waits, at least one; and whether it is the end. What came before an error is handed over first."""
-        taken: list[Parcel] = []
-        while True:
-            if self._failure is not None and not taken:
-                raise self._failure
-            try:
-                item = self._items.get(block=not taken)
-            except queue.Empty:
-                return taken, False
-            if item is None:
-                return taken, True
-            if isinstance(item, BaseException):
-                self._failure = item
-                if taken:
-                    return taken, False
-                continue
-            taken.append(item)
-            if len(taken) >= _AT_ONCE:
-                return taken, False
-
-    def _taken(self, parcels: list[Parcel]) -> None:
-        with self._lock:
-            self._bytes -= sum(len(parcel.payload) for parcel in parcels)
-            self._count -= len(parcels)
-        if not self._full and not self._room.is_set():
-            # The reading may have ended, and its loop with it, while the writer held Spark's thread back.
-            with contextlib.suppress(RuntimeError):
-                self.loop.call_soon_threadsafe(self._room.set)
-
-
-def _rows_of(parcels: list[Parcel]) -> Iterator[Row]:
-    """Large parcels alone, runs of small ones in crates."""
-    small: list[Parcel] = []
-    size = 0
-    for parcel in parcels:
-        if len(parcel.payload) >= LARGE or size + len(parcel.payload) > 2 * LARGE:
-            if small:
-                yield pack(small)
-            small, size = [], 0
-        if len(parcel.payload) >= LARGE:
-            yield pack([parcel])
-        else:
-            small.append(parcel)
-            size += len(parcel.payload)
-    if small:
-        yield pack(small)
 
 
 @dataclass
@@ -250,6 +162,8 @@ class Reader:
                 self._heed(entry)
             case RosterTopic():
                 self._enlist(entry, mine)
+            case Memo(chore="truncations"):
+                self.resting |= {p: 0.0 for p in self.view.states if truncation_name(p) == entry.name}
             case PartitionState(phase="faulted"):
                 soon = entry.fault is not None and entry.fault.code == TargetUnwritable.code
                 self._rest(TopicPartition(entry.topic, entry.partition), _SOON_S if soon else None)
@@ -285,9 +199,14 @@ class Reader:
         state = self.view.states.get(partition)
         if state is not None and state.incarnation != topic.incarnation:
             state = None
+        resume = self._decided(partition, state)
+        if state is not None and _stays(state) and resume is None:
+            return  # only an operator ends it: what the source holds by now may look sound again (R7)
         offset = state.source_next if state else topic.origins[partition.partition]
         position = FetchPosition(topic.source_id, offset, max_bytes=self.link.fetch.partition_max_bytes)
-        if state is not None:
+        if resume is not None:
+            position.offset = offset = resume
+        elif state is not None:
             position.last_epoch = state.source_epoch  # the broker says so when its log no longer has that epoch there
         self.reading[partition] = Reading(topic, position)
         ledger = 1 + shard_of(partition, self.plan.shard_count)
@@ -298,8 +217,17 @@ class Reader:
             "roster_at": self.view.positions[ROSTER_PARTITION],
             "generation": self.plan.generation,
             "shard": ledger - 1,
+            "resume": resume,
         }
         self.out.put(Parcel(partition, offset, offset, "begin", json.dumps(note).encode()))
+
+    def _decided(self, partition: TopicPartition, state: PartitionState | None) -> int | None:
+        """Where an operator wants a truncated partition to continue; None: there is no decision about this fault."""
+        memo = self.view.memos.get(TRUNCATIONS, {}).get(truncation_name(partition))
+        if memo is None or state is None or state.fault is None or not _stays(state):
+            return None
+        about = (memo.body.get("incarnation"), memo.body.get("since_ms"))
+        return int(memo.body["first"]) if about == (state.incarnation, state.fault.since_ms) else None
 
     def _stop(self, partition: TopicPartition) -> None:
         self.reading.pop(partition, None)
@@ -487,7 +415,9 @@ class Reader:
             latest = await fetch_offset(self.source, *partition, LATEST)
         except (OffsetsRefused, *ConnectionTrouble):
             return  # the next fetch says the same again
-        if wanted > latest:
+        if wanted > latest or earliest <= wanted:
+            # The second: the broker does not know the leader epoch that we read last: it is not the log that we read.
+            latest = min(wanted, latest)
             self._fault(partition, SourceTruncated(*partition, wanted, latest))
         elif wanted < earliest:
             gap = OffsetGap(*partition, wanted, earliest)
@@ -497,6 +427,10 @@ class Reader:
                 self.out.put(Parcel(partition, wanted, earliest, "gap", str(gap).encode()))
                 self.out.put(FLUSH)
                 reading.position.offset, reading.position.last_epoch = earliest, -1
+
+
+def _stays(state: PartitionState) -> bool:
+    return state.phase == "faulted" and state.fault is not None and state.fault.code in STAYING
 
 
 def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Iterator[Row]:
@@ -509,6 +443,7 @@ def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Itera
         client = f"twinlog|{link.name}|reader-{plan.task}"
         source, target = Cluster(link.source_consumer, client), Cluster(link.target_producer, client)
         view = LedgerView(dict(plan.ledger_at), plan.engine, dict(plan.roster), dict(plan.states))
+        view.memos[TRUNCATIONS] = dict(plan.truncations)
         try:
             await Reader(link, plan, clusters, source, target, out, view).run()
             out.put(None)

@@ -27,7 +27,7 @@ from pyspark.sql.datasource import (
 from twinlog.config.settings import LinkSettings
 from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
 from twinlog.flow.row import SQL_SCHEMA, from_arrow, to_arrow
-from twinlog.model.ledger import shard_of
+from twinlog.model.ledger import TRUNCATIONS, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import ClusterIds
 
@@ -86,9 +86,8 @@ class EpochReader(DataSourceStreamReader):
         run, mine = self.run, set(shards)
         ledger_at = {0: view.positions[0]} | {1 + shard: view.positions[1 + shard] for shard in shards}
         states = {p: state for p, state in view.states.items() if shard_of(p, run.shards) in mine}
-        return TaskPlan(
-            epoch, run.generation, task, shards, run.shards, ledger_at, view.engine, dict(view.roster), states
-        )
+        known = (view.engine, dict(view.roster), states, dict(view.memos.get(TRUNCATIONS, {})))
+        return TaskPlan(epoch, run.generation, task, shards, run.shards, ledger_at, *known)
 
     def _refreshed(self) -> LedgerView:
         from twinlog.ledger.view import LedgerView  # noqa: PLC0415  only the planner needs it

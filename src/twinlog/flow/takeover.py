@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
+    STAYING,
     OwnershipLost,
     PartitionAccessDenied,
     PartitionFault,
@@ -85,6 +86,7 @@ class Begin(NamedTuple):
     roster_at: int
     generation: int
     shard: int
+    resume: int | None = None  # an operator accepted that the source lost what was copied from here on
 
     @property
     def remote(self) -> TopicPartition:
@@ -103,6 +105,15 @@ class Opened:
     fault: PartitionFault | None = None
     fenced: bool = False  # a marker of this owner lies on the partition, which therefore knows the producer
     target_end: int = 0  # of the log when we looked: the marker that we plant lies behind it
+
+    def rewind(self, source_next: int) -> None:
+        """Continue where the source's new history begins; what was copied of the old one stays on the target."""
+        if self.state.fault is None or self.state.fault.code not in STAYING:
+            return  # an older owner followed the decision already
+        self.state.target_next = max([self.state.target_next, *(w.target + w.records for w in self.written)])
+        self.written.clear()
+        self.state.rewind(source_next)
+        self.state.phase, self.state.fault = "copying", None
 
     def find(self, header: BatchHeader, data: bytes, producer: Producer) -> None:
         """Take note of a batch behind the ledger's position.
@@ -188,6 +199,8 @@ class ShardOwner:
                 o.state.producer_id = self.producer.producer_id
             if o.fault is None and o.state.phase == "closed":
                 o.state.phase = "copying"
+            if o.fault is None and o.begin.resume is not None:
+                o.rewind(o.begin.resume)
         # One that is noted as open or faulted already is not noted again: a reader that hears "faulted" lets it rest.
         fresh = [o.state for o in opened if (known := self.known(o.begin)) is None or known.phase != o.state.phase]
         await self.ledger.write(fresh)

@@ -12,7 +12,6 @@ import json
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -30,6 +29,7 @@ from twinlog.errors import (
     TargetUnwritable,
     TimestampRefused,
 )
+from twinlog.flow.budget import Budget, Opening
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
 from twinlog.flow.outbox import Outbox, Progress
@@ -52,61 +52,11 @@ FLUSH_SECONDS: Final = 1.0
 _COUNTED: Final = frozenset({"data", "returned", "gap", "fault"})  # what stays until it is written
 _PAUSE_S: Final = 0.1
 _RELIEVE_S: Final = 0.25
+_SEEN_WHEN_OPENED: Final = frozenset({TargetUnwritable.code, TargetTopicMissing.code})
 _MISSING_FOR_S: Final = 3.0
 _PRUNE_EVERY_S: Final = 3_600.0
 _PRUNED: Final[dict[tuple[str, int], float]] = {}
 """When this process last pruned a shard: Spark uses a worker for many epochs."""
-
-
-@dataclass
-class Budget:
-    """Bytes on their way through the writer: Spark's thread waits here when the target is slow."""
-
-    limit: int
-    used: int = 0
-    failure: BaseException | None = None
-    full_since: float | None = None  # Spark's thread waits for room since then
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def take(self, size: int) -> None:
-        """From Spark's thread: wait for room. Raises what ended the writing."""
-        with self._changed:
-            while self.used > 0 and self.used + size > self.limit and self.failure is None:
-                self.full_since = self.full_since or time.monotonic()
-                self._changed.wait()
-            self.full_since = None
-            if self.failure is not None:
-                raise self.failure
-            self.used += size
-
-    def give(self, size: int) -> None:
-        """From the loop: bytes are done with."""
-        if size:
-            with self._changed:
-                self.used -= size
-                self._changed.notify()
-
-    def fail(self, failure: BaseException) -> None:
-        """From the loop: writing has ended."""
-        with self._changed:
-            self.failure = self.failure or failure
-            self._changed.notify()
-
-
-@dataclass
-class Opening:
-    """A partition whose shard is being taken over, and what came for it meanwhile."""
-
-    begin: Begin
-    parcels: deque[Parcel] = field(default_factory=deque)
-    since: float = field(default_factory=time.monotonic)
-    overflown: bool = False  # others needed the room: what came was dropped and must be read again
-
-    def empty(self) -> int:
-        """Forget what waits; returns its bytes."""
-        held = sum(len(parcel.payload) for parcel in self.parcels)
-        self.parcels.clear()
-        return held
 
 
 @dataclass
@@ -228,6 +178,8 @@ class Writer:
             box.fault(opened.fault)
         elif opening.overflown:
             box.fault(TargetUnwritable(*begin.partition, str(begin.remote), "taking over its shard took too long"))
+        elif opened.state.fault is not None and opened.state.fault.code in _SEEN_WHEN_OPENED:
+            box.recovered()  # there may be no record waiting that would show it
         for parcel in opening.parcels:
             self._enqueue(parcel)
 
@@ -429,6 +381,7 @@ def _read_begin(parcel: Parcel) -> Begin:
         note["roster_at"],
         note["generation"],
         note["shard"],
+        note.get("resume"),
     )
 
 

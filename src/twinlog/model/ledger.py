@@ -177,6 +177,11 @@ class PartitionState(_Entry):
         """The open part of the map."""
         return unpack(self.open_map)
 
+    def rewind(self, source_next: int) -> None:
+        """Continue at an earlier source offset: what was copied from there on has no place in the map any more."""
+        self.open_map = pack(self.run_map().before(source_next))
+        self.source_next, self.source_epoch = source_next, -1
+
 
 class SealedRuns(_Entry):
     """A full part of the map: source offsets first..next-1. Its value is binary; an older ledger holds JSON."""
@@ -286,6 +291,15 @@ def key_of(entry: Entry) -> bytes:
             return memo_key(entry.chore, entry.name)
         case ShardTimes():
             return f"times/{entry.shard}".encode()
+
+
+TRUNCATIONS: Final = "truncations"
+"""The memos with which an operator accepts that the source lost records (see flow.accept)."""
+
+
+def truncation_name(partition: TopicPartition) -> str:
+    """The name of the memo about one partition."""
+    return f"{partition.topic}/{partition.partition}"
 
 
 def memo_key(chore: str, name: str) -> bytes:

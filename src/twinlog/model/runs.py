@@ -118,6 +118,15 @@ class RunMap:
             return self.tail
         return None
 
+    def before(self, offset: int) -> RunMap:
+        """The part of the map before a source offset."""
+        part = RunMap()
+        for run in self:
+            if run.source >= offset:
+                break
+            part.add(Run(run.source, run.target, min(run.length, offset - run.source)))
+        return part
+
     def records(self) -> int:
         """How many records the map knows."""
         return sum(s.length * s.times for s in self.stretches) + (self.tail.length if self.tail else 0)

@@ -16,6 +16,8 @@ from twinlog.drill.canary import Canary
 from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills
 from twinlog.errors import TopicUnknown, UsageError
+from twinlog.flow.accept import Truncation
+from twinlog.flow.accept import accept_truncation as accept
 from twinlog.flow.forget import forget
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.topics import TopicFacts
@@ -80,3 +82,8 @@ async def forget_topic(link: LinkSettings, topic: str) -> None:
     """Let a topic begin anew, once its target topic is gone."""
     await check_forgettable(link, topic)
     await forget(link, topic)
+
+
+async def accept_truncation(link: LinkSettings, topic: str, *, dry_run: bool = False) -> list[Truncation]:
+    """Continue a topic with the new history of its source; what the source lost stays on the target."""
+    return await accept(link, topic, dry_run=dry_run)

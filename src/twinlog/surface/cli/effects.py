@@ -29,6 +29,7 @@ CHANGING: Final = frozenset(
         "link restart",
         "link delete",
         "link reset",
+        "link accept-truncation",
         "link prepare",
         "user add",
         "user remove",

@@ -101,6 +101,9 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "link restart": (("begin its engine anew", "twinlog link restart 'east->west'"),),
     "link delete": (("how it stands, before it ends", "twinlog link delete 'east->west' --dry-run"),),
     "link reset": (("copy one topic again from its first record", "twinlog link reset 'east->west' orders"),),
+    "link accept-truncation": (
+        ("what the source lost", "twinlog link accept-truncation 'east->west' orders --dry-run"),
+    ),
     "link prepare": (("topics that producers need after a failover", "twinlog link prepare 'east->west'"),),
     "import mm2": (("where MirrorMaker 2 stopped", "twinlog import mm2 'east->west' --dry-run"),),
     "audit verify": (

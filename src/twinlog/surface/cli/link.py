@@ -115,6 +115,31 @@ def prepare(link: LinkArgument, config: ConfigFile, dry_run: DryRun = False) -> 
         raise typer.Exit(1)
 
 
+@app.command()
+def accept_truncation(
+    link: LinkArgument,
+    topic: TopicArgument,
+    config: ConfigFile,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
+    """Accept that the source lost records that were copied (SOURCE_TRUNCATED), and continue with its new history.
+
+    The copy keeps what the source lost; the records that the source wrote since are copied behind it.
+    """
+    from twinlog.service.actions import accept_truncation as accept
+
+    found = chosen_link(link, config)
+    for truncation in asyncio.run(accept(found, topic, dry_run=True)):
+        (would if dry_run else typer.echo)(f"{link}: {truncation}")
+    if dry_run:
+        return
+    if not yes and not typer.confirm(f"{link}: continue {topic} with the new history of the source?"):
+        raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
+    asyncio.run(accept(found, topic))
+    typer.echo(f"{link}: accepted; a running engine continues within seconds.")
+
+
 def _file(config: Path | None) -> Path:
     if config is None:
         raise UsageError(
