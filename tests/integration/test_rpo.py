@@ -10,20 +10,33 @@ from pathlib import Path
 import pytest
 from tests.ends import Ends
 from tests.load.waiting import wait_until
+from tests.switches import commit_at
 from tests.threads import engine_running
 from typer.testing import CliRunner
 
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.exposure import LinkExposure
 from twinlog.model.source_ends import CHORE
-from twinlog.service import observer
+from twinlog.service import group_report, observer
 from twinlog.surface.cli.main import app
+
+GROUPS = {
+    "emit_checkpoints_interval_seconds": "1",
+    "sync_group_offsets_interval_seconds": "1",
+    "refresh_groups_interval_seconds": "1",
+}
 
 
 def exposure(ends: Ends) -> LinkExposure:
     found = ends.status().exposure
     assert found is not None
     return found
+
+
+def synced(ends: Ends, group: str) -> int | None:
+    """What the group has committed on the target."""
+    report = asyncio.run(group_report(ends.link, lambda name: name == group))
+    return next((one.on_target for one in report.standings), None)
 
 
 def noted_end(ends: Ends, topic: str) -> int | None:
@@ -40,10 +53,13 @@ def test_a_source_that_is_gone_leaves_the_loss_by_name_and_its_age_grows(
     make_cluster: Callable[..., LocalCluster], target_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     source = make_cluster("doomed")
-    ends = Ends(source, target_cluster, source_admin_request_timeout_ms="1000", rpo_seconds="100")
+    ends = Ends(source, target_cluster, source_admin_request_timeout_ms="1000", rpo_seconds="100", **GROUPS)
     orders, bulky = ends.create("orders"), ends.create("bulky")
     ends.load(orders).produce(50)
     ends.load(bulky).produce(20)
+    group = f"g{ends.alias}"
+    ends.set(groups=group)
+    commit_at(source.bootstrap_servers, group, orders, 30)
     with engine_running(ends.link, tmp_path, with_chores=True):
         ends.await_copied()
         safe = wait_until(lambda: exposure(ends), lambda seen: seen.live, within_s=30, what="an answer of the source")
@@ -60,7 +76,23 @@ def test_a_source_that_is_gone_leaves_the_loss_by_name_and_its_age_grows(
         )
         known = ends.status().now_ms
         wait_until(lambda: noted_end(ends, bulky), lambda end: end == 27, within_s=60, what="a look at the source")
+        wait_until(lambda: synced(ends, group), lambda at: at == 30, within_s=60, what="the position of the group")
     source.kill()
+
+    # Where groups stand, and what they read again, is asked on the day when the source cannot answer.
+    file = str(ends.write_file(tmp_path))
+    answer = CliRunner().invoke(app, ["groups", ends.link.name, "-c", file, "-o", "json"])
+    found = json.loads(answer.stdout)
+    assert ends.alias in found["source_trouble"]
+    assert [(one["group"], one["source_offset"], one["target_offset"]) for one in found["positions"]] == [
+        (group, 30, 30)
+    ]
+    assert found["read_again_at_most"] == {group: 20}
+    answer = CliRunner().invoke(app, ["failover", ends.link.name, "--unplanned", "--dry-run", "-c", file, "-o", "json"])
+    said = json.loads(answer.stdout)["at_risk"]["sentences"]
+    assert said[0].startswith("lost: at least 7, at most ") or said[0].startswith("lost: 7 records; ")
+    assert f"; {ends.alias} last heard " in said[0]
+    assert said[1] == f"group {group} reads at most 20 records again"
 
     gone = exposure(ends)
     assert not gone.live

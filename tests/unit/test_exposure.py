@@ -32,8 +32,9 @@ def known(lag: int, *, covered_ago_s: int = 5, rate: float = 0.0, keeps: tuple[i
     return KnownEnd(100 + lag, NOW - 4000, NOW - covered_ago_s * 1000, rate, *keeps)
 
 
-def status(*parts: PartitionStatus, rate: float | None = None) -> LinkStatus:
-    return LinkStatus("A->B", None, parts, now_ms=NOW, records_per_second=rate)
+def status(*parts: PartitionStatus, rate: float | None = None, now_ms: int = NOW) -> LinkStatus:
+    engine = Engine(engine_id="e", host="h", pid=1, phase="running", at_ms=now_ms - 1000)
+    return LinkStatus("A->B", engine, parts, now_ms=now_ms, records_per_second=rate)
 
 
 def test_topics_are_summed_by_their_mean_record_size() -> None:
@@ -88,10 +89,13 @@ def test_what_was_copied_beyond_the_known_end_is_not_lost_and_the_range_stands_s
     ahead = part("orders", None, copied=480)  # 380 beyond the end that was known
     before = link_exposure(replace(status(ahead), source_seen_ms=NOW - 4000), places, Objectives(), live=False)
     assert (before.loss.at_least, before.loss.at_most) == (0, 20)
-    later = replace(status(ahead), source_seen_ms=NOW - 4000, now_ms=NOW + 600_000)
+    later = replace(status(ahead, now_ms=NOW + 600_000), source_seen_ms=NOW - 4000)
     after = link_exposure(later, places, Objectives(), live=False)
     assert after.loss == before.loss
     assert after.total.covered_ms == before.total.covered_ms
+    # An engine that is dead listened to nobody: the source may have taken records all the time.
+    deaf = replace(later, engine=Engine(engine_id="e", phase="running", at_ms=NOW))
+    assert (link_exposure(deaf, places, Objectives(), live=False).loss.at_most or 0) > 20_000
     assert (after.total.seconds or 0) > (before.total.seconds or 0)  # producers may still write: objectives see that
 
 
@@ -110,13 +114,13 @@ def test_a_loss_is_a_range_with_its_times() -> None:
 @given(st.integers(0, 1000), st.integers(0, 2000), st.floats(0, 500), st.integers(0, 100_000))
 def test_the_least_is_never_more_than_the_most(end: int, reached: int, rate: float, sign: int) -> None:
     place = TopicPartition("orders", 0)
-    found = loss_range({place: KnownEnd(end, 0, None, rate, -1, -1)}, {place: reached}, sign, None)
+    found = loss_range({place: KnownEnd(end, 0, None, rate, -1, -1)}, {place: reached}, 1, None, sign)
     assert found.at_least is not None
     assert found.at_most is not None
     assert 0 <= found.at_least <= found.at_most
     if reached >= end + rate * (sign / 1000 + 5) + 1:
         assert found.at_most == 0
-    assert loss_range({}, {place: reached}, sign, None).at_most is None
+    assert loss_range({}, {place: reached}, 1, None, sign).at_most is None
 
 
 @pytest.mark.parametrize(

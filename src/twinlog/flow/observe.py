@@ -18,8 +18,8 @@ from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.deletion import ReportDeletion
 from twinlog.model.exposure import link_exposure
-from twinlog.model.health import ENGINE_SILENT_MS, LinkStatus, PartitionStatus
-from twinlog.model.ledger import FaultEntry, RosterTopic, ledger_topic
+from twinlog.model.health import LinkStatus, PartitionStatus
+from twinlog.model.ledger import ENGINE_SILENT_MS, FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.pulse import Pulse
 from twinlog.model.source_ends import CHORE, known_ends, seen_at

@@ -20,8 +20,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.health import ENGINE_SILENT_MS
-from twinlog.model.ledger import ROSTER_PARTITION, Engine
+from twinlog.model.ledger import ENGINE_SILENT_MS, ROSTER_PARTITION, Engine
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.engine")

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from twinlog.model.health import LinkStatus, PartitionStatus
-from twinlog.model.loss_range import LossRange, last_copied, since_known
+from twinlog.model.loss_range import LossRange, last_copied, lived_until, since_known
 from twinlog.model.names import TopicPartition
 from twinlog.model.objectives import Kept, Objectives, kept
 from twinlog.model.source_ends import KnownEnd
@@ -98,11 +98,11 @@ def link_exposure(
     """Judge one look at a link."""
     sizes = _sizes(status.partitions)
     copied_ms = last_copied((part.newest_ms, part.at_ms) for part in status.partitions)
-    sign_ms = max((one for one in (status.source_seen_ms, copied_ms) if one is not None), default=None)
+    until_ms = lived_until(status.source_seen_ms, copied_ms, status.engine, status.now_ms)
     by_topic: dict[str, list[PartitionExposure]] = {}
     for part in status.partitions:
         size = sizes.get(part.partition.topic, sizes.get(None))
-        one = partition_exposure(part, known.get(part.partition), status.now_ms, size, sign_ms)
+        one = partition_exposure(part, known.get(part.partition), status.now_ms, size, until_ms)
         by_topic.setdefault(part.partition.topic, []).append(one)
     topics = []
     for name, parts in by_topic.items():
@@ -139,16 +139,16 @@ def partition_exposure(
     known: KnownEnd | None,
     now_ms: int,
     record_bytes: float | None,
-    sign_ms: int | None = None,
+    until_ms: int | None = None,
 ) -> PartitionExposure:
     """Judge one partition from what the source says now, or else from what it said last.
 
-    `sign_ms` is the last sign of life of the source.
+    `until_ms` is until when the source may have taken records; None: until now.
     """
     if part.source_end is not None:
         end, at, more = part.source_end, now_ms, 0
     elif known is not None:
-        more = since_known(known, part.source_next, known.at_ms if sign_ms is None else sign_ms)
+        more = since_known(known, part.source_next, now_ms if until_ms is None else until_ms)
         end, at = known.end, known.at_ms
     else:
         return PartitionExposure(part.partition, None, None, None, None, 0.0, None, None)

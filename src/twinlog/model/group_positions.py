@@ -273,6 +273,22 @@ class _Place(NamedTuple):
         )
 
 
+def read_again_at_most(now: GroupsNow) -> dict[str, int]:
+    """By group: the copied records behind where it goes on. A group may have read them before the source was lost."""
+    again: dict[str, int] = {}
+    for group, positions in now.committed.items():
+        again[group] = 0
+        for partition in positions:
+            copied = now.copied.get(partition)
+            if copied is None or copied.target_end is None:
+                continue
+            here = now.on_target.get(group, {}).get(copied.remote)
+            told = now.told.get(GroupPartition(group, copied.remote))
+            start = here.offset if here is not None else told.downstream if told is not None else copied.target_start
+            again[group] += max(0, copied.target_end - start)
+    return again
+
+
 def counts_of(all_standings: Iterable[Standing]) -> dict[str, int]:
     """How many positions there are of each kind, for the note."""
     counts = dict.fromkeys(("positions", "exact", "behind_the_group"), 0) | {one.value: 0 for one in Remark}

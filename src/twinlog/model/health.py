@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from twinlog.model.ledger import ChoreNote, Engine, FaultEntry
+from twinlog.model.ledger import ENGINE_SILENT_MS, ChoreNote, Engine, FaultEntry
 from twinlog.model.names import TopicPartition
 from twinlog.model.stage_times import Durations, Stage
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 LinkState: TypeAlias = Literal[
     "RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN", "SWITCHED", "STOPPED", "UNKNOWN"
 ]
-ENGINE_SILENT_MS: Final = 20_000
-"""An engine speaks every 5 s; after four silences it is taken for dead."""
 SOURCE_SILENT_MS: Final = 10_000
 """An engine hears its source every few seconds. One that it heard later than this is only cut off from us."""
 

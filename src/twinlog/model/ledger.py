@@ -72,6 +72,10 @@ class _Entry(BaseModel):
         return self.model_dump_json(exclude_none=True).encode()
 
 
+ENGINE_SILENT_MS: Final = 20_000
+"""An engine speaks every 5 s; after four silences it is taken for dead."""
+
+
 class Engine(_Entry):
     """The engine that runs the link. Its generation is the offset of its first record in the roster: the log itself
     decides who came later. A later engine takes over; an earlier one, seeing it, stops (R10).

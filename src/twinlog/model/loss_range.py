@@ -7,7 +7,8 @@
     at most   what the topic grows by in (L - t0 + one look), minus what was copied beyond E
 
 The last sign of life is the later of two times: when the engine last heard the source, and the time of the last record
-that was copied. What producers write to a source that is only cut off comes on top, and nobody can count it.
+that was copied. While no engine lives nobody listens: the source may have lived all that time, and it counts too. What
+producers write to a source that is only cut off comes on top, and nobody can count it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from twinlog.model.ledger import ENGINE_SILENT_MS, Engine
 from twinlog.model.moments import clock
 from twinlog.model.names import TopicPartition
 from twinlog.model.source_ends import KnownEnd
@@ -54,9 +56,18 @@ def last_copied(times: Iterable[tuple[int, int]]) -> int | None:
     return max((min(newest, noted) if noted > 0 else newest for newest, noted in times if newest > 0), default=None)
 
 
-def since_known(known: KnownEnd, source_next: int, sign_ms: int) -> int:
-    """Records that may have come behind the known end until the last sign of life, without those that were copied."""
-    grown = known.rate * (max(0, sign_ms - known.at_ms) / 1000 + _LOOK_S)
+def lived_until(heard_ms: int | None, copied_ms: int | None, engine: Engine | None, now_ms: int) -> int:
+    """Until when the source may have taken records, as far as somebody listened."""
+    sign = max(heard_ms or 0, copied_ms or 0)
+    if not sign or engine is None:
+        return now_ms
+    listened = now_ms if engine.phase == "running" and now_ms - engine.at_ms <= ENGINE_SILENT_MS else engine.at_ms
+    return sign + max(0, now_ms - max(listened, sign))
+
+
+def since_known(known: KnownEnd, source_next: int, until_ms: int) -> int:
+    """Records that may have come behind the known end while the source lived, without those that were copied."""
+    grown = known.rate * (max(0, until_ms - known.at_ms) / 1000 + _LOOK_S)
     return max(0, math.ceil(grown) - max(0, source_next - known.end))
 
 
@@ -65,11 +76,11 @@ def loss_range(
     positions: Mapping[TopicPartition, int],
     heard_ms: int | None,
     copied_ms: int | None,
+    until_ms: int,
 ) -> LossRange:
     """The range over all partitions of `positions`; unknown when the end of one of them was never seen."""
     if heard_ms is None or any(partition not in known for partition in positions):
         return LossRange(None, None, heard_ms, copied_ms)
-    sign = max(heard_ms, copied_ms or 0)
     at_least = sum(max(0, known[p].end - reached) for p, reached in positions.items())
-    more = sum(since_known(known[p], reached, sign) for p, reached in positions.items())
+    more = sum(since_known(known[p], reached, until_ms) for p, reached in positions.items())
     return LossRange(at_least, at_least + more, heard_ms, copied_ms)

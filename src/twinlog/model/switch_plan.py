@@ -8,7 +8,7 @@ side that is left is shut before the other one is opened, or it is gone and is s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -53,6 +53,7 @@ class Facts:
     missing_for_writers: tuple[str, ...] = ()  # names that producers use and that the new active side does not have
     partitions: int = 0
     groups: int = 0
+    read_again: Mapping[str, int] = field(default_factory=dict)  # by group, at most, after an unplanned failover
     active_groups: tuple[str, ...] = ()  # on the side that becomes active
     held_back_acls: int = 0
     cuts: tuple[str, ...] = ()  # where groups of cut sets start, one sentence each
@@ -216,9 +217,19 @@ def at_risk_of(facts: Facts) -> AtRisk:
         facts.lag_seconds,
         facts.groups,
         facts.known_at_ms,
-        sentences=(told, *facts.cuts),
+        sentences=(told, *_read_again(facts), *facts.cuts),
         at_most=facts.loss.at_most if facts.loss else None,
     )
+
+
+def _read_again(facts: Facts) -> Iterator[str]:
+    """What groups read a second time: those with most of it by name."""
+    most = sorted(facts.read_again.items(), key=lambda one: (-one[1], one[0]))
+    for group, records in most[:_NAMED]:
+        yield f"group {group} reads at most {records:,} records again"
+    if len(most) > _NAMED:
+        rest = sum(records for _, records in most[_NAMED:])
+        yield f"{len(most) - _NAMED} more groups read at most {rest:,} records again"
 
 
 def writable_sides(steps: Iterable[PlannedStep], initially: Iterable[Side]) -> Iterator[frozenset[Side]]:

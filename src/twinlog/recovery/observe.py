@@ -59,7 +59,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         return facts
     await ctx.journal.read()
     view = await ctx.ledger(link)
-    groups, active = await _groups(ctx, facts) if view.roster else (0, ())
+    groups, active, again = await _groups(ctx, facts) if view.roster else (0, (), {})
     faulted = [s.fault.says for s in view.states.values() if s.phase == "faulted" and s.fault is not None]
     problems = [topic.problem.says for topic in view.roster.values() if topic.problem is not None]
     promised = unshelved("promote", {name: memo.body for name, memo in view.memos.get(ACLS, {}).items()})
@@ -79,6 +79,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         partitions=sum(topic.partitions for topic in view.roster.values()),
         groups=groups,
         active_groups=active,
+        read_again=again if command == "failover-unplanned" else {},
         held_back_acls=len(promised),
         cuts=await _cuts(ctx, command, view),
     )
@@ -111,14 +112,18 @@ async def _cuts(ctx: SwitchContext, command: Command, view: LedgerView) -> tuple
     return cut_outlook(ctx.link, view, checkpoints.told)
 
 
-async def _groups(ctx: SwitchContext, facts: Facts) -> tuple[int, tuple[str, ...]]:
-    """How many groups have positions in the copies, and which of them have members on the side that becomes active."""
+async def _groups(ctx: SwitchContext, facts: Facts) -> tuple[int, tuple[str, ...], dict[str, int]]:
+    """How many groups have positions in the copies, which of them have members on the side that becomes active, and
+    how many records each reads again at most.
+    """
+    again: dict[str, int] = {}
     if facts.command.startswith("failover"):
         log = InternalLog(ctx.at_target, ctx.link.naming.checkpoints_topic(ctx.link.source))
         checkpoints = Checkpoints(log)
         await checkpoints.load()
         concerned = {group for group, _ in checkpoints.told}
         listed = await GroupCoordinators(ctx.at_target).list_groups()
+        again = await _read_again(ctx, checkpoints)
     elif facts.source_trouble is None:
         there = set(await target_topics(ctx))
         at_target = GroupCoordinators(ctx.at_target)
@@ -131,8 +136,23 @@ async def _groups(ctx: SwitchContext, facts: Facts) -> tuple[int, tuple[str, ...
         }
         listed = await GroupCoordinators(ctx.at_source).list_groups()
     else:
-        return 0, ()
-    return len(concerned), tuple(sorted(name for name, group in listed.items() if group.active and name in concerned))
+        return 0, (), again
+    busy = sorted(name for name, group in listed.items() if group.active and name in concerned)
+    return len(concerned), tuple(busy), again
+
+
+async def _read_again(ctx: SwitchContext, checkpoints: Checkpoints) -> dict[str, int]:
+    """By group: the copied records behind where it goes on; it may have read them before the source was lost."""
+    ends = await asyncio.to_thread(ctx.target.fetch_end_offsets, sorted({place for _, place in checkpoints.told}))
+    there = await GroupCoordinators(ctx.at_target).fetch_positions({group for group, _ in checkpoints.told})
+    again: dict[str, int] = {}
+    for (group, place), told in checkpoints.told.items():
+        end, committed = ends.get(place), there.get(group, {})
+        if end is None or isinstance(end, ClusterError):
+            continue
+        here = None if isinstance(committed, ClusterError) else committed.get(place)
+        again[group] = again.get(group, 0) + max(0, int(end) - (here.offset if here else told.downstream))
+    return again
 
 
 async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts:

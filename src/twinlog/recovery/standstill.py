@@ -8,8 +8,7 @@ from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
-from twinlog.model.health import ENGINE_SILENT_MS
-from twinlog.model.ledger import Engine
+from twinlog.model.ledger import ENGINE_SILENT_MS, Engine
 from twinlog.model.pulse import Pulse
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.forced_stop import Stopped, stop_by_force

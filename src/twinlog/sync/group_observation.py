@@ -17,7 +17,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.group_positions import Copied, GroupsNow, Translates, starts_wanted
+from twinlog.model.group_positions import Copied, GroupPartition, GroupsNow, Told, Translates, starts_wanted
 from twinlog.model.groups import SHARE, GroupPosition, ListedGroup
 from twinlog.model.ledger import PartitionState, RosterTopic, ledger_topic
 from twinlog.model.names import NextOffset, TopicPartition
@@ -41,6 +41,7 @@ class GroupObserver:
     target: Cluster = field(init=False)
     groups: dict[str, ListedGroup] = field(default_factory=dict)  # selected, of the source
     findings: list[str] = field(default_factory=list)  # of the last look
+    without_source: bool = False  # it does not answer: only the ledger and the target are asked
     _opposite: LedgerView | None = None
     _maps: dict[tuple[bool, TopicPartition], tuple[PartitionState, PartitionMap]] = field(default_factory=dict)
 
@@ -80,6 +81,24 @@ class GroupObserver:
         await self.measure_starts(now)
         return now
 
+    async def look_without_source(self, view: LedgerView, told: Mapping[GroupPartition, Told]) -> GroupsNow:
+        """Observe what is known of groups while the source is away: their last checkpoints are where they stood."""
+        self.without_source = True
+        origins = {entry.remote: entry.topic for entry in view.roster.values()}
+        committed: dict[str, dict[TopicPartition, GroupPosition]] = {}
+        for (group, remote), last in told.items():
+            if remote.topic in origins and (not self.groups or group in self.groups):
+                place = TopicPartition(origins[remote.topic], remote.partition)
+                committed.setdefault(group, {})[place] = GroupPosition(last.upstream)
+        listed = await self.at_target.list_groups()
+        there = {name: listed[name] for name in committed if name in listed}
+        found = await self.at_target.fetch_positions(there)
+        on_target = {name: one for name, one in found.items() if not isinstance(one, ClusterError)}
+        self.findings += [f"{name}: {one}" for name, one in found.items() if isinstance(one, ClusterError)]
+        copied = await self.copies(view, {place for positions in committed.values() for place in positions})
+        active = frozenset(name for name, group in there.items() if group.active)
+        return GroupsNow(committed, copied, on_target, active, told)
+
     async def copies(self, view: LedgerView, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Copied]:
         """What the ledgers and both clusters say about these partitions of the source."""
         opposite = await self._opposite_view({p.topic for p in partitions})
@@ -91,6 +110,8 @@ class GroupObserver:
 
     async def measure_starts(self, now: GroupsNow) -> None:
         """Ask where logs of the source begin, for the positions that this decides about."""
+        if self.without_source:
+            return
         starts = await asyncio.to_thread(self.ends.source.fetch_start_offsets, sorted(starts_wanted(now)))
         for partition, start in starts.items():
             if not isinstance(start, ClusterError):
@@ -122,7 +143,7 @@ class GroupObserver:
     async def _opposite_view(self, topics: set[str]) -> LedgerView | None:
         """The ledger of the opposite link, when groups have positions in what that link copied."""
         link = self.ends.link
-        if not any(link.naming.topic_source(topic) == link.target for topic in topics):
+        if self.without_source or not any(link.naming.topic_source(topic) == link.target for topic in topics):
             return None
         name = ledger_topic(link.target)
         metadata = (await self.source.refresh([name]))[name]
@@ -190,15 +211,14 @@ class GroupObserver:
     async def _check_topics(self, copied: dict[TopicPartition, Copied]) -> None:
         """A topic that was created anew since the roster was written is another topic."""
         link = self.ends.link
-        here = await self.source.refresh({partition.topic for partition in copied})
+        here = None if self.without_source else await self.source.refresh({partition.topic for partition in copied})
         there = await self.target.refresh({one.remote.topic for one in copied.values()})
         for partition, one in copied.items():
             if one.trouble is not None:
                 continue
             ids = set(one.incarnation.split("/"))
-            trouble = _identity(here.get(partition.topic), ids, link.source) or _identity(
-                there.get(one.remote.topic), ids, link.target
-            )
+            away = None if here is None else _identity(here.get(partition.topic), ids, link.source)
+            trouble = away or _identity(there.get(one.remote.topic), ids, link.target)
             if trouble:
                 copied[partition] = replace(one, trouble=trouble)
 

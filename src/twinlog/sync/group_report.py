@@ -5,14 +5,14 @@ Asks both clusters and the ledger once, decides by the same rules as the chore, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from twinlog.errors import PositionUnknown
+from twinlog.errors import ClusterUnreachable, PositionUnknown
 from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
-from twinlog.model.group_positions import GroupsNow, Standing, standings
+from twinlog.model.group_positions import GroupsNow, Standing, read_again_at_most, standings
 from twinlog.model.groups import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.model.selection import Heartbeats, Included, verdict
@@ -21,6 +21,7 @@ from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.group_observation import GroupObserver
 from twinlog.sync.internal_topics import InternalLog
+from twinlog.wire.connection import ConnectionTrouble
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class GroupReport:
     findings: tuple[str, ...]
     with_members: frozenset[str] = frozenset()  # groups that somebody is in, on the source
     known: tuple[str, ...] = ()  # every group that the settings select, whether it was asked for or not
+    source_trouble: str | None = None  # it does not answer: positions are those of the last checkpoints
+    read_again: Mapping[str, int] = field(default_factory=dict)  # then: by group, at most so many records
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,10 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
     observer = GroupObserver(ends)
     try:
         view = await read_ledger(link)
-        await observer.refresh_groups()
+        try:
+            await observer.refresh_groups()
+        except (ClusterUnreachable, *ConnectionTrouble) as error:
+            return await _without_source(observer, view, wanted, str(error))
         known = tuple(sorted(observer.groups))
         observer.groups = {name: group for name, group in observer.groups.items() if wanted(name)}
         checkpoints = Checkpoints(InternalLog(observer.target, link.naming.checkpoints_topic(link.source)))
@@ -65,6 +71,22 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
         return GroupReport(found, tuple(filter(None, [*observer.findings, unread])), with_members, known)
     finally:
         await observer.close()
+
+
+async def _without_source(
+    observer: GroupObserver, view: LedgerView, wanted: Callable[[str], bool], trouble: str
+) -> GroupReport:
+    """The same from the target alone: where groups stood at their last checkpoint, and what each reads again."""
+    link = observer.ends.link
+    checkpoints = Checkpoints(InternalLog(observer.target, link.naming.checkpoints_topic(link.source)))
+    unread = await checkpoints.load()
+    known = tuple(sorted({group for group, _ in checkpoints.told}))
+    told = {key: last for key, last in checkpoints.told.items() if wanted(key.group)}
+    now = await observer.look_without_source(view, told)
+    found = tuple(standings(now, link.group_rewinds, writing=False))
+    again = read_again_at_most(now)
+    findings = tuple(filter(None, [*observer.findings, unread]))
+    return GroupReport(found, findings, frozenset(), known, trouble, again)
 
 
 async def translate(ends: LinkEnds, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:

@@ -6,7 +6,8 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import Facts
-from twinlog.model.health import ENGINE_SILENT_MS, engine_age_seconds
+from twinlog.model.health import engine_age_seconds
+from twinlog.model.ledger import ENGINE_SILENT_MS
 from twinlog.model.objectives import kept
 
 _THEME = "health"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.loss_range import LossRange, last_copied, loss_range
+from twinlog.model.loss_range import LossRange, last_copied, lived_until, loss_range
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.source_ends import CHORE, known_ends, seen_at
@@ -63,7 +63,9 @@ def loss_of(
     }
     memos = view.memos.get(CHORE, {})
     known = known_ends(memos, positions, {name: topic.source_id for name, topic in mine.items()})
-    return loss_range(known, positions, seen_at(memos), last_copied((s.newest_ms, s.at_ms) for s in states.values()))
+    copied_ms = last_copied((s.newest_ms, s.at_ms) for s in states.values())
+    until_ms = lived_until(seen_at(memos), copied_ms, view.engine, _now())
+    return loss_range(known, positions, seen_at(memos), copied_ms, until_ms)
 
 
 async def _ends(ctx: SwitchContext, view: LedgerView) -> tuple[dict[TopicPartition, int], int | None]:

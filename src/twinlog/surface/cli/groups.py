@@ -73,7 +73,12 @@ def kind_of(translation: Translation) -> str:
 
 
 def _as_json(report: GroupReport) -> dict[str, Any]:
-    return {"positions": [_row(standing) for standing in report.standings], "findings": list(report.findings)}
+    return {
+        "positions": [_row(standing) for standing in report.standings],
+        "findings": list(report.findings),
+        "source_trouble": report.source_trouble,
+        "read_again_at_most": dict(report.read_again) if report.source_trouble else None,
+    }
 
 
 def _row(standing: Standing) -> dict[str, Any]:
@@ -113,10 +118,15 @@ def _print(report: GroupReport, output: Output) -> None:
             _cell(standing.re_read, UNKNOWN),
             Text(_remark(standing), "red" if standing.remark is Remark.UNTRANSLATED else "dim"),
         )
+    if report.source_trouble is not None:
+        said = "Positions are those of the last checkpoints; a group may have read further before the source was lost."
+        console.print(Text(report.source_trouble, "red").append(f"\n{said}", ""), soft_wrap=True)
     if report.standings:
         console.print(table)
     elif not report.findings:
         console.print("no group has a position in a mirrored topic")
+    for group, records in sorted(report.read_again.items()):
+        console.print(f"{group}: reads at most {records:,} records again on the target", soft_wrap=True)
     for finding in report.findings:
         console.print(Text(finding, "yellow"), soft_wrap=True)
 
