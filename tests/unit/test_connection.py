@@ -13,7 +13,7 @@ from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaConnectionError
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import ClusterUnreachable
+from twinlog.errors import BrokerTooOld, ClusterUnreachable
 from twinlog.wire import connection as module
 from twinlog.wire.connection import BrokerConnection, Cluster, why
 
@@ -159,3 +159,15 @@ def test_addresses_that_keep_silent_share_the_time_to_connect(monkeypatch: pytes
         for one in silent:
             one.close()
     assert caught.value.problem == "; ".join(f"{address}: no answer in time" for address in addresses)
+
+
+def test_a_broker_that_is_too_old_is_refused_by_name_and_not_called_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def speaks_as_kafka_2_7(self: BrokerConnection) -> None:
+        self._versions = {3: (0, 9), 1: (0, 12)}
+
+    monkeypatch.setattr(BrokerConnection, "connect", speaks_as_kafka_2_7)
+    with pytest.raises(BrokerTooOld) as caught:
+        asyncio.run(Cluster(ClientSettings(cluster="east", bootstrap_servers=("old:9092",)), "test").refresh(None))
+    assert "old:9092" in str(caught.value)
+    assert "2.8" in str(caught.value)
+    assert "Upgrade" in caught.value.way_out()

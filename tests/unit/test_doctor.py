@@ -196,7 +196,6 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("target-bootstrap", at("target", servers=("B0:9092",)), "warn", "one bootstrap server"),
     ("source-names", at("source", names=(NameLook("a", ("1.1.1.1",), 86400),)), "warn", "86400 s"),
     ("target-names", at("target", names=(NameLook("b", (), None),)), "fail", "no address for b"),
-    ("source-version", at("source", versions={0: 9, 1: 11, 10: 4}), "fail", "cannot be mirrored"),
     ("source-version", at("source", versions={0: 9, 1: 12, 10: 3}), "fail", "groups cannot be asked"),
     ("target-version", at("target", versions={0: 9, 1: 12, 10: 4}), "warn", "created anew"),
     ("source-certificates", at("source", certificates=SOON), "warn", "ends in 5 days"),

@@ -259,3 +259,19 @@ def test_the_first_batch_to_a_partition_that_may_not_know_us_travels_alone() -> 
     (again,) = sent(box)
     acknowledge(box, again)
     assert len(sent(box)) == 3
+
+
+@pytest.mark.proves("R7", "R8")
+def test_a_copy_that_was_created_anew_and_took_the_next_batch_by_its_name_is_a_fault_of_the_partition() -> None:
+    box = make_box()
+    box.parcels += [parcel(*(one(offset) for offset in range(5)))]
+    acknowledge(box, *sent(box))
+    assert box.opened.state.target_next == 5
+    box.parcels += [parcel(one(5))]
+    (out,) = sent(box)
+    out.progress, out.target = Progress.ACKED, 0
+    box.settle()
+    state = box.opened.state
+    assert (state.phase, state.source_next, state.target_next) == ("faulted", 5, 5)
+    assert state.fault is not None
+    assert (state.fault.code, state.fault.facts["found"]) == ("TARGET_LOG_SHRUNK", 0)

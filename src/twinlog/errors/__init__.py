@@ -20,6 +20,7 @@
     │   │   └── TokenUnavailable   the token endpoint gives us no token
     │   ├── KerberosTaken          the process logs in otherwise already
     │   ├── LoginUnavailable       a library that the login needs is not installed
+    │   ├── BrokerTooOld
     │   ├── AccessDenied
     │   │   └── ClusterRightMissing
     │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
@@ -77,6 +78,7 @@ from twinlog.errors.clusters import (
     AccessDenied,
     AuthorizerMissing,
     BrokerRefused,
+    BrokerTooOld,
     ClusterError,
     ClusterRightMissing,
     ClusterUnreachable,
@@ -179,6 +181,7 @@ __all__ = [
     "AuthorizerMissing",
     "BrokerNotReady",
     "BrokerRefused",
+    "BrokerTooOld",
     "ClusterError",
     "ClusterRightMissing",
     "ClusterUnreachable",

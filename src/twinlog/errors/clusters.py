@@ -59,6 +59,17 @@ class KerberosTaken(ClusterError):
 
 
 @dataclass(eq=False)
+class BrokerTooOld(ClusterError):
+    """A broker speaks no version of the protocol that tells topic ids: a mirror could not tell topics apart."""
+
+    code = "BROKER_TOO_OLD"
+    says = "{cluster}: the broker at {problem} is older than Kafka {oldest}, the oldest version that Twinlog mirrors"
+    remedy = "Upgrade the brokers of {cluster} to Kafka {oldest} or newer."
+
+    oldest: str
+
+
+@dataclass(eq=False)
 class AccessDenied(ClusterError):
     """The cluster knows us and says no."""
 

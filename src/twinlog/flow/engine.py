@@ -42,7 +42,7 @@ from twinlog.flow.switch_watch import SwitchWatch
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.ledger.writers import await_known_everywhere
-from twinlog.model.ledger import Engine, PartitionState, RosterTopic
+from twinlog.model.ledger import SWITCH_ENGINE, Engine, Memo, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import TOPIC
 from twinlog.model.provenance import ClusterIds
@@ -58,6 +58,8 @@ _IDLE_STOP_SECONDS: Final = 1.0
 """Before the first query there is nothing to bring to an end: only a request or two that are under way."""
 _TELL_SECONDS: Final = 2.0
 _TICK_S: Final = 0.25
+_BEGUN: Final = Memo(chore="start", name="begun", body={})
+"""`start.from` was applied: the roster alone does not tell, it is empty while no topic matches."""
 _OWN_ERROR: Final = re.compile(r"twinlog\.errors\.(\w+\.)?")
 
 Phase: TypeAlias = Literal["starting", "running", "waiting", "switched", "superseded", "stopped"]
@@ -127,6 +129,7 @@ class LinkEngine:
     _since_ms: int = 0
     _took_from: str = ""
     _heeded: int = 0
+    _signed_out: bool = False  # by a switch: what we do needs a new generation
     _copied: bool = False  # a query was begun …
     _noted: bool = False  # … and a task of it noted a partition
     _out_of_time: bool = False  # the end was asked for and did not come
@@ -162,7 +165,7 @@ class LinkEngine:
             while not self._stopping.is_set():
                 if self._rival is not None:
                     await self._stand_by(target, self._rival)
-                elif watch.holds and self.heeds_switch:
+                elif self._held(watch):
                     await self._stand_still(watch)
                 else:
                     await self._copy(target, shards, watch)
@@ -180,13 +183,15 @@ class LinkEngine:
         """From signing in until stopped, or until the switch holds the link."""
         writer = roster_writer(target, self.link.source, self.link.name)
         tasks = self._beside_tasks
+        self._signed_out = False
+        self._enter("starting")
         try:
             self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
             ours = partial(check_before_signing_in, self.link, target, view, self._identify)
             if await self._patiently("asking whose ledger it is", ours, watch) is None:
                 return
-            await self._sign_in(target, writer, view)
-            if self._over:
+            await self._sign_in(target, writer, view, watch)
+            if self._over or self._held(watch):
                 return
             telling = asyncio.create_task(self._tell_why(writer, watch))
             tasks.append(telling)
@@ -194,7 +199,8 @@ class LinkEngine:
             looked = await self._patiently("reading the switch", lambda: watch.read("source"), watch)
             if looked is None or self._held(watch):
                 return
-            tasks.append(asyncio.create_task(view.follow(target, self.link.source, self._hear, lane="engine")))
+            hear = partial(self._hear, watch)
+            tasks.append(asyncio.create_task(view.follow(target, self.link.source, hear, lane="engine")))
             clusters = await self._patiently("asking who the clusters are", lambda: self._bind(writer, view))
             if clusters is None:
                 return
@@ -216,7 +222,7 @@ class LinkEngine:
     @property
     def _over(self) -> bool:
         """Whether nothing more is to be copied, for now or for good."""
-        return self._stopping.is_set() or self._rival is not None
+        return self._stopping.is_set() or self._rival is not None or self._signed_out
 
     async def _stand_by(self, target: Cluster, rival: Rival) -> None:
         """Wait for the end of the engine that has the link; it may be stopped, killed, or taken over itself."""
@@ -338,9 +344,16 @@ class LinkEngine:
             raise LinkToItself(self.link.name, clusters.target)
         return clusters
 
-    async def _sign_in(self, target: Cluster, writer: LedgerWriter, view: LedgerView) -> None:
-        """Become the link's engine: the log decides who came last (R10)."""
+    async def _sign_in(self, target: Cluster, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> None:
+        """Become the link's engine: the log decides who came last (R10).
+
+        What a switch wrote is looked at before, so that its record stays the last word while we have not read its
+        decision; and behind our own, because it may have signed in just before us.
+        """
         await view.catch_up(target, self.link.source)
+        watch.shut_out = view.shut_out
+        if self._held(watch):
+            return
         there = await self._living(target, view)
         if there is not None and not self.take_over:
             self._give_way(there)
@@ -348,6 +361,10 @@ class LinkEngine:
         self._since_ms, self._took_from = int(time.time() * 1000), "" if there is None else name_of(there)
         await writer.write([self._record("starting", generation=None)])
         await view.catch_up(target, self.link.source)
+        watch.shut_out = view.shut_out
+        if view.engine is not None and view.engine.engine_id == SWITCH_ENGINE:
+            self._signed_out = True
+            return
         if view.engine is None or view.engine.engine_id != self._engine_id:
             self.phase = "superseded"
             if view.engine is not None:
@@ -356,6 +373,9 @@ class LinkEngine:
             return
         self.take_over = self.take_over and not self.stands_by  # an order to take it counts once
         self.generation = view.engine.generation or 0
+        if self._held(watch):  # our record covers that of the switch, so it must say the same
+            await writer.write([self._record("switched", self.generation)])
+            return
         log.info("%s: signed in as generation %d", self.link.name, self.generation)
 
     async def _living(self, target: Cluster, view: LedgerView) -> Engine | None:
@@ -381,6 +401,7 @@ class LinkEngine:
             replan=self._replan,
             trouble=self.trouble,
             heeded=self._heeded,
+            shut_out=self.view.shut_out if self.view is not None else 0,
             epochs=self.epochs,
             epochs_failed=self.epochs_failed,
             service=self.service,
@@ -389,15 +410,18 @@ class LinkEngine:
             at_ms=int(time.time() * 1000),
         )
 
-    def _hear(self, entry: Any) -> None:
+    def _hear(self, watch: SwitchWatch, entry: Any) -> None:
         self._noted |= isinstance(entry, PartitionState)
         if isinstance(entry, Engine) and (entry.generation or 0) > self.generation >= 0:
-            self._give_way(entry)
+            if entry.engine_id == SWITCH_ENGINE and self.heeds_switch:
+                watch.shut_out, self._signed_out = entry.shut_out, True
+            else:
+                self._give_way(entry)
 
     async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
         """One roster cycle."""
         # `start.from` is for what is there when the link is new; whatever appears later is read from its first record.
-        first_time = self._cycles == 0 and not view.roster
+        first_time = self._cycles == 0 and not view.roster and _BEGUN.name not in view.memos.get(_BEGUN.chore, {})
         observed = await asyncio.to_thread(self.topics.observe, dict(view.roster))
         wanted = wanted_origins(observed.topics.values(), view.roster)
         origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else Origins()
@@ -424,6 +448,8 @@ class LinkEngine:
         if origins.note is not None and (told is None or not set(origins.note.findings) <= set(told.findings)):
             view.notes[origins.note.chore] = origins.note
             await writer.write([origins.note])
+        if first_time:
+            await writer.write([_BEGUN])
         self._cycles += 1
         self._replan_if_grown(view)
         return True

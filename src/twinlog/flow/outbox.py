@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final
 
-from twinlog.errors import LedgerDisagrees, ParcelsMissing, PartitionFault
+from twinlog.errors import LedgerDisagrees, ParcelsMissing, PartitionFault, TargetLogShrunk
 from twinlog.flow.parcel import Parcel, Ranges, now_us, unwrap
 from twinlog.flow.shape import Piece, Shaper
 from twinlog.flow.stopwatch import Acknowledged, Passage
@@ -306,6 +306,11 @@ class Outbox:
         while self.under_way and self.under_way[0].progress is Progress.ACKED:
             out = self.under_way.popleft()
             self.freed += out.release
+            expected = self.opened.state.target_next
+            if out.piece is not None and out.target < expected:
+                # By name a batch may reach a topic that was created anew a moment ago (brokers before 4.0).
+                self.fault(TargetLogShrunk(*self.opened.begin.partition, expected, out.target))
+                return
             self._apply(out)
 
     def _apply(self, out: Outgoing) -> None:
@@ -319,7 +324,10 @@ class Outbox:
             state.newest_ms = max(state.newest_ms, out.piece.header.max_timestamp)
             if out.sequence_next >= 0:
                 self.known_at = self.clock()
-                self.owner.sequences[self.remote] = out.sequence_next
+                self.owner.sequences[self.remote] = state.sequence = out.sequence_next
+                state.producer_id, state.producer_epoch = self.owner.producer.producer_id, self.owner.producer.epoch
+            else:  # an older owner wrote it: what follows is told by its own numbers
+                state.sequence = -1
             if out.passage is not None:
                 made_ms = out.piece.header.max_timestamp
                 known_ms = made_ms if made_ms >= max(1, state.since_ms) else None

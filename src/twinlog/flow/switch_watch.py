@@ -2,7 +2,8 @@
 
 Both ends of a link may hold the decision: a switch is written into one of them and copied to the other. So both are
 read before anything is copied, and both are followed from then on; the decision of the highest generation holds. An old
-primary that comes back therefore finds its link held, whatever it remembers itself.
+primary that comes back therefore finds its link held, whatever it remembers itself. So does an engine that a switch
+shut out by force and that has not read why: the ledger names the decision (`shut_out`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import AccessDenied
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.model.names import LinkName
+from twinlog.model.naming import SWITCH_TOPIC
 from twinlog.model.switch import Copying, StateEntry, held_because, may_copy, newest
 from twinlog.wire.connection import Cluster
 
@@ -28,6 +30,7 @@ class SwitchWatch:
     link: LinkSettings
     target: Cluster
     source: Cluster = field(init=False)
+    shut_out: int = 0  # as the ledger says: the newest decision with which a switch shut the link's writers out
     _ends: dict[str, SwitchTopic] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -53,11 +56,16 @@ class SwitchWatch:
     @property
     def holds(self) -> bool:
         """Whether nothing may be copied."""
-        return self.mode in {"held", "by-switch"}
+        return self.mode in {"held", "by-switch"} or self.generation < self.shut_out
 
     @property
     def reason(self) -> str | None:
         """Why nothing may be copied."""
+        if self.generation < self.shut_out:
+            return (
+                f"a switch shut the writers of {self.link.name} out, and the engine has not read its decision "
+                f"{self.shut_out}: the engine needs Read and Describe on {SWITCH_TOPIC} on both clusters"
+            )
         return held_because(self.state, self.link.name) if self.state and self.holds else None
 
     async def read(self, end: str) -> bool:

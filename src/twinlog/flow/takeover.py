@@ -1,6 +1,6 @@
 """Taking over a shard: fence, read the ledger, reconcile. Runs on an executor, in the writer's worker.
 
-    1. Is a later engine at work?            then stop: this engine is a ghost                              (R10)
+    1. Is a later engine at work?            then stop: this engine is a ghost; asked again behind step 2   (R10)
     2. InitProducerId                        same producer id as every owner before, higher epoch; noted on the target
                                              before it is used, so that links which read there know it (ledger.writers)
     3. marker on the shard's ledger          from here on no older owner can write into the ledger
@@ -15,9 +15,11 @@ What step 6 finds (`Written`) is not written again: the records of the source ar
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -31,6 +33,7 @@ from twinlog.errors import (
     TargetTopicMissing,
     TargetUnwritable,
 )
+from twinlog.flow.retirement import retire_if_old
 from twinlog.flow.stopwatch import Stopwatch
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
@@ -51,13 +54,17 @@ from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import content_of, open_batch
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence, Producer
-from twinlog.wire.log import LogReader
+from twinlog.wire.log import LogReader, up_to_marker
 from twinlog.wire.offset_lists import fetch_offsets
-from twinlog.wire.offsets import LATEST
+from twinlog.wire.offsets import EARLIEST, LATEST
+from twinlog.wire.producers import LastWrite, fetch_last_write
 from twinlog.wire.writability import why_unwritable
+
+log = logging.getLogger("twinlog.takeover")
 
 _LOOK_S: Final = 2.0
 _MARKER_S: Final = 20.0
+_GLANCE_S: Final = 5.0
 
 
 class Written(NamedTuple):
@@ -105,6 +112,9 @@ class Opened:
     fault: PartitionFault | None = None
     fenced: bool = False  # a marker of this owner lies on the partition, which therefore knows the producer
     target_end: int = 0  # of the log when we looked: the marker that we plant lies behind it
+    deleted_to: int = 0  # the target's retention deleted what lies before
+    last: LastWrite | None = None  # what the target then remembered of the older owner
+    found: tuple[int, int] | None = None  # epoch and sequence number of the first batch found
 
     def rewind(self, source_next: int) -> None:
         """Continue where the source's new history begins; what was copied of the old one stays on the target."""
@@ -125,10 +135,29 @@ class Opened:
         contents: list[int | None] = [None] * (header.last_offset_delta + 1)
         for record in open_batch(data):
             contents[record.offset - header.base_offset] = content_of(record)
+        if not self.written:
+            self.found = (header.producer_epoch, header.base_sequence)
         noted = max(0, self.state.target_next - header.base_offset)
         self.written.append(Written(header.base_offset, contents).behind(noted))
         if (header.producer_id, header.producer_epoch) == (producer.producer_id, producer.epoch):
             self.sequence = (header.base_sequence + header.last_offset_delta + 1) & 0x7FFFFFFF
+
+    def count_deleted(self) -> None:
+        """Count records of ours that the target deleted before we could look: sequence numbers tell how many (R2).
+
+        ledger: next is 40    │ deleted: 40 … 59 │  found: 60 … 99 │      or nothing is found, and 99 was the last
+        """
+        state, last = self.state, self.last
+        epoch, behind = self.found or ((last.epoch, last.sequence + 1) if last is not None else (-1, -1))
+        if state.sequence < 0 or epoch != state.producer_epoch:
+            gone = f"offsets {state.target_next} to {self.deleted_to - 1}"
+            log.warning(
+                "%s: %s were deleted before they were noted; how many were copies is unknown", self.begin.remote, gone
+            )
+            return
+        count = (behind - state.sequence) & 0x7FFFFFFF
+        if 0 < count <= self.deleted_to - state.target_next:
+            self.written.appendleft(Written(state.target_next, [None] * count))
 
 
 @dataclass
@@ -154,17 +183,18 @@ class ShardOwner:
         """Steps 1 to 4."""
         shard, topic = begin.shard, ledger_topic(link.source)
         roster = LedgerView({ROSTER_PARTITION: begin.roster_at})
-        await roster.catch_up(target, link.source)
-        if roster.engine is not None and (roster.engine.generation or 0) > begin.generation:
-            raise OwnershipLost(link.name, shard)
+        await _see_no_later_engine(roster, link, target, begin)
         fence = Fence(target, link.name)
         producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
+        # Whoever signed in meanwhile may have fenced the shard before us. From here on it would fence us.
+        await _see_no_later_engine(roster, link, target, begin)
+        producer = await retire_if_old(fence, producer, shard, link.source)
         # At every take-over: Kafka gives a new id to who was away for a week.
         await note_writer(target, WriterNote(producer.producer_id, link.name, clusters.source))
         view = LedgerView({1 + shard: begin.ledger_at})
         await fence.plant_on_ledger(producer, shard, TopicPartition(topic, 1 + shard))
         reader = LogReader(target, topic, view.positions, f"takeover-{shard}", lasting=False)
-        async for header, data in _up_to_marker(reader, 1 + shard, producer, 0):
+        async for header, data in up_to_marker(reader, 1 + shard, producer.producer_id, producer.epoch):
             view.take(header, data)
         writer = LedgerWriter(target, topic, 1 + shard, link.name, producer)
         return cls(link, shard, target, fence, producer, writer, view)
@@ -183,26 +213,32 @@ class ShardOwner:
     async def open(self, begins: Sequence[Begin]) -> list[Opened]:
         """Steps 5 to 7 for some partitions of the shard."""
         opened = await self._look_at_all(begins)
-        unclean = [o for o in opened if o.fault is None and o.state.phase != "closed" and self.known(o.begin)]
+        known = [o for o in opened if o.fault is None and self.known(o.begin) is not None]
+        dirty = await asyncio.gather(*(self._is_unclean(o) for o in known))
+        unclean = [o for o, is_so in zip(known, dirty, strict=True) if is_so]
         hindered = await why_unwritable(self.target, [o.begin.remote for o in unclean])
         for o in unclean:
             if (problem := hindered.get(o.begin.remote)) is not None:
                 o.fault = TargetUnwritable(*o.begin.partition, str(o.begin.remote), problem)
         unclean = [o for o in unclean if o.fault is None]
+        # Asked before our marker: with it the partition forgets where the older owner was.
+        await self._look_for_deleted(unclean)
         refused = await self.fence.plant(self.producer, self.shard, [o.begin.remote for o in unclean])
         for o in unclean:
             if (error := refused.get(o.begin.remote)) is not None:
                 o.fault = self._refusal(o, error)
         await asyncio.gather(*(self._reconcile(o) for o in unclean if o.fault is None))
         for o in opened:
-            if o.fault is None:
-                o.state.producer_id = self.producer.producer_id
             if o.fault is None and o.state.phase == "closed":
                 o.state.phase = "copying"
             if o.fault is None and o.begin.resume is not None:
                 o.rewind(o.begin.resume)
+            if o.fault is None and not o.written:
+                # Until what is not noted is met, it is known by the id of who wrote it.
+                o.state.producer_id = self.producer.producer_id
+                o.state.producer_epoch, o.state.sequence = self.producer.epoch, o.sequence
         # One that is noted as open or faulted already is not noted again: a reader that hears "faulted" lets it rest.
-        fresh = [o.state for o in opened if (known := self.known(o.begin)) is None or known.phase != o.state.phase]
+        fresh = [o.state for o in opened if self._is_news(o)]
         await self.ledger.write(fresh)
         for state in fresh:  # a second opening in this task must find it
             self.view.states[TopicPartition(state.topic, state.partition)] = state.model_copy(deep=True)
@@ -240,9 +276,51 @@ class ShardOwner:
         sequence = self.sequences.get(begin.remote, 0) if known else 0
         return Opened(begin, state, sequence=sequence, target_end=end)
 
+    def _is_news(self, opened: Opened) -> bool:
+        """Whether the ledger must hear of an opening. A reader that hears "faulted" lets the partition rest."""
+        known, state = self.known(opened.begin), opened.state
+        if known is None or known.phase != state.phase:
+            return True
+        stamp = (state.producer_id, state.producer_epoch)
+        return state.phase == "copying" and stamp != (known.producer_id, known.producer_epoch)
+
+    async def _is_unclean(self, opened: Opened) -> bool:
+        """Whether records of ours may lie behind the ledger's position, or may still come.
+
+        A closed partition may hold some when the ledger itself lost its end (an unclean election). A first look must
+        do: others may have written gigabytes there while the link stood still.
+        """
+        state, remote = opened.state, opened.begin.remote
+        if state.phase != "closed":
+            return True
+        if opened.target_end <= state.target_next:
+            return False
+        ours = {state.producer_id, self.producer.producer_id}
+        positions = {remote.partition: state.target_next}
+        reader = LogReader(self.target, remote.topic, positions, f"glance-{remote}", lasting=False)
+        try:
+            async with asyncio.timeout(_GLANCE_S), aclosing(reader.batches()) as found:
+                async for _, batches in found:
+                    return any(not header.is_control and header.producer_id in ours for header, _ in batches)
+        except TimeoutError:
+            return True  # nothing is left there to look at: the fence tells
+        finally:
+            self.target.drop(reader.lane)
+        return True
+
+    async def _look_for_deleted(self, unclean: Sequence[Opened]) -> None:
+        """See where the target has deleted records that the ledger does not know, and what was written there last."""
+        begins = await fetch_offsets(self.target, [o.begin.remote for o in unclean], EARLIEST, within_s=_LOOK_S)
+        for o in unclean:
+            begin = begins[o.begin.remote]
+            if isinstance(begin, int) and begin > o.state.target_next:
+                o.deleted_to = begin
+                o.last = await fetch_last_write(self.target, o.begin.remote, o.state.producer_id)
+
     async def _reconcile(self, opened: Opened) -> None:
         """Read what lies behind the ledger's position up to our own marker."""
         state, number = opened.state, opened.begin.remote.partition
+        who = (self.producer.producer_id, self.producer.epoch)
         reader = LogReader(
             self.target,
             opened.begin.roster.remote,
@@ -253,7 +331,7 @@ class ShardOwner:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_MARKER_S) as limit:
-                async for header, data in _up_to_marker(reader, number, self.producer, opened.target_end):
+                async for header, data in up_to_marker(reader, number, *who, opened.target_end):
                     opened.find(header, data, self.producer)
                     limit.reschedule(loop.time() + _MARKER_S)
         except TimeoutError:
@@ -262,8 +340,16 @@ class ShardOwner:
             opened.written.clear()
             return
         opened.fenced = True
+        if opened.deleted_to > state.target_next:
+            opened.count_deleted()
         if not opened.written:
             state.target_next = reader.positions[number]
+
+
+async def _see_no_later_engine(roster: LedgerView, link: LinkSettings, target: Cluster, begin: Begin) -> None:
+    await roster.catch_up(target, link.source)
+    if roster.engine is not None and (roster.engine.generation or 0) > begin.generation:
+        raise OwnershipLost(link.name, begin.shard)
 
 
 def fresh_state(begin: Begin, target: int) -> PartitionState:
@@ -295,21 +381,3 @@ def fault_entry(fault: PartitionFault, since_ms: int | None = None) -> FaultEntr
         facts=fault.facts(),
         since_ms=since_ms or int(time.time() * 1000),
     )
-
-
-async def _up_to_marker(
-    reader: LogReader, partition: int, producer: Producer, planted_behind: int
-) -> AsyncIterator[tuple[BatchHeader, bytes]]:
-    """Everything up to the marker that this owner just planted: the proof that no older owner can follow.
-
-    A partition that begins again within one task has an earlier marker of the same owner, with records behind it.
-    """
-    async for _, batches in reader.batches():
-        for header, data in batches:
-            who = (header.producer_id, header.producer_epoch)
-            ours = header.is_control and who == (producer.producer_id, producer.epoch)
-            if ours and header.base_offset >= planted_behind:
-                reader.positions[partition] = header.next_offset
-                reader.cluster.drop(reader.lane)
-                return
-            yield header, data

@@ -51,6 +51,7 @@ class LedgerView:
     times: LinkTimes = field(default_factory=LinkTimes)
     owners: LedgerOwners | None = None
     keep_maps: bool = False  # only translation wants sealed parts
+    shut_out: int = 0  # the newest generation of a switch that shut the link's writers out by force
     spool: Spool = field(default_factory=PartSpool)
 
     def map_of(self, partition: TopicPartition) -> PartitionMap | None:
@@ -82,6 +83,7 @@ class LedgerView:
             case None:
                 return None
             case Engine():
+                self.shut_out = max(self.shut_out, entry.shut_out)
                 generation = offset if entry.generation is None else entry.generation
                 if self.engine is not None and (self.engine.generation or 0) > generation:
                     return None  # a word of an engine that was superseded

@@ -89,12 +89,17 @@ class Engine(_Entry):
     replan: int = 0  # raised to end the running epoch early
     trouble: str | None = None  # why nothing moves, when nothing moves
     heeded: int = 0  # the generation of the switch that this engine obeys by now
+    shut_out: int = 0  # the newest generation of a switch that shut the link's writers out; later engines carry it on
     epochs: int = 0  # that came to their end since this engine signed in
     epochs_failed: int = 0
     service: str = ""  # services of one group stand by for each other: none of them takes anything from a stranger
     since_ms: int = 0  # when it signed in
     took_from: str = ""  # the living engine whose link it took
     at_ms: int = 0
+
+
+SWITCH_ENGINE: Final = "switch"
+"""The engine id with which a switch signs in to shut the link's writers out: nobody copies in its generation."""
 
 
 class LedgerOwners(_Entry):
@@ -160,6 +165,8 @@ class PartitionState(_Entry):
     source_next: int  # … and ends here: everything before is copied or deliberately not
     target_next: int
     producer_id: int
+    producer_epoch: int = -1  # with which sequence numbers are counted; -1: unknown
+    sequence: int = -1  # of the record behind `target_next`: tells how many are there, even if they were deleted
     source_epoch: int = -1  # leader epoch of the batch before `source_next`; -1: unknown (older ledgers)
     records: int = 0  # copied since the beginning
     bytes: int = 0

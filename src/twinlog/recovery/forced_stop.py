@@ -7,32 +7,33 @@ as its place on the source is certain.
 
 A copy that was deleted or has no leader is left out and named: nobody can write into it now, and its state in the
 ledger stays open, so that the next owner fences it first.
+
+The stop stays: before it fences anything the switch signs in as the link's engine. A task that is tried again finds
+a later generation than its own and ends; its engine signs in again only once it has read the switch's decision.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.ledger.view import LedgerView
-from twinlog.ledger.writer import LedgerWriter
-from twinlog.model.ledger import PartitionState, ledger_topic, shard_of, transactional_id
+from twinlog.ledger.writer import LedgerWriter, roster_writer
+from twinlog.model.ledger import SWITCH_ENGINE, Engine, PartitionState, ledger_topic, shard_of, transactional_id
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies
-from twinlog.wire.batch import BatchHeader
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence, Producer
-from twinlog.wire.log import LogReader
+from twinlog.wire.log import LogReader, up_to_marker
 from twinlog.wire.offset_lists import fetch_offsets
 from twinlog.wire.offsets import LATEST
 from twinlog.wire.protocol_errors import name_of
-
-Take = Callable[[BatchHeader, bytes], object]
 
 _SHARD_WITHIN_S: Final = 15.0
 _ANSWER_WITHIN_S: Final = 5.0
@@ -54,6 +55,8 @@ class Stopped:
 async def stop_by_force(ctx: SwitchContext, link: LinkSettings) -> Stopped:
     """Shut every writer of a link out."""
     view = await ctx.ledger(link)
+    if not view.positions:
+        return Stopped()  # the link never ran: there is no ledger
     shards = len(view.positions) - 1
     wanted: dict[int, list[TopicPartition]] = {}
     for topic in view.roster.values():
@@ -62,12 +65,27 @@ async def stop_by_force(ctx: SwitchContext, link: LinkSettings) -> Stopped:
             wanted.setdefault(shard_of(partition, shards), []).append(partition)
     target = Cluster(link.target_producer, f"twinlog|{link.name}|forced-stop")
     try:
+        await roster_writer(target, link.source, link.name).write([_sign(ctx, link)])
         work = _ForcedStop(target, link, view)
         for shard, partitions in sorted(wanted.items()):
             await work.stop(shard, partitions)
         return work.found
     finally:
         await target.close()
+
+
+def _sign(ctx: SwitchContext, link: LinkSettings) -> Engine:
+    decided = ctx.journal.state.generation if ctx.journal.state is not None else 0
+    return Engine(
+        engine_id=SWITCH_ENGINE,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        phase="switched",
+        trouble=f"a switch shut the writers of {link.name} out by force",
+        heeded=decided,
+        shut_out=decided,
+        at_ms=int(time.time() * 1000),
+    )
 
 
 @dataclass
@@ -102,7 +120,8 @@ class _ForcedStop:
         await target.refresh([topic])
         await fence.plant_on_ledger(producer, shard, TopicPartition(topic, 1 + shard))
         reader = LogReader(target, topic, {1 + shard: view.positions[1 + shard]}, f"stop-{shard}", lasting=False)
-        await _read_to_marker(reader, 1 + shard, producer, view.take)
+        async for header, data in up_to_marker(reader, 1 + shard, producer.producer_id, producer.epoch):
+            view.take(header, data)
         unclean = {
             copy_of(view, partition): (partition, state)
             for partition in partitions
@@ -141,27 +160,14 @@ def _closed(state: PartitionState, unnoted: int) -> PartitionState:
 async def _count(
     target: Cluster, remote: TopicPartition, state: PartitionState, producer: Producer, behind: int
 ) -> int:
-    records = 0
-
-    def take(header: BatchHeader, _: bytes) -> None:
-        nonlocal records
-        if not header.is_control and header.producer_id == producer.producer_id:
-            records += header.next_offset - max(header.base_offset, state.target_next)
-
+    # Kafka may have given the shard a new id since: what is not noted bears the old one.
+    ours = {state.producer_id, producer.producer_id}
     reader = LogReader(target, remote.topic, {remote.partition: state.target_next}, f"count-{remote}", lasting=False)
-    await _read_to_marker(reader, remote.partition, producer, take, behind)
-    return records
-
-
-async def _read_to_marker(
-    reader: LogReader, partition: int, producer: Producer, take: Take, planted_behind: int = 0
-) -> None:
-    """Hand over everything up to the marker that was just planted."""
-    async for _, batches in reader.batches():
-        for header, data in batches:
-            ours = (header.producer_id, header.producer_epoch) == (producer.producer_id, producer.epoch)
-            if header.is_control and ours and header.base_offset >= planted_behind:
-                reader.positions[partition] = header.next_offset
-                reader.cluster.drop(reader.lane)
-                return
-            take(header, data)
+    who = (producer.producer_id, producer.epoch)
+    return sum(
+        [
+            header.next_offset - max(header.base_offset, state.target_next)
+            async for header, _ in up_to_marker(reader, remote.partition, *who, behind)
+            if not header.is_control and header.producer_id in ours
+        ]
+    )

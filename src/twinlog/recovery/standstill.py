@@ -8,7 +8,7 @@ from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
-from twinlog.model.ledger import ENGINE_SILENT_MS, Engine
+from twinlog.model.ledger import ENGINE_SILENT_MS, SWITCH_ENGINE, Engine
 from twinlog.model.pulse import Pulse
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.forced_stop import Stopped, stop_by_force
@@ -23,12 +23,27 @@ _GONE: Final = frozenset({"stopped", "switched"})
 async def stop_and_prove(ctx: SwitchContext, step: str, link: LinkSettings, generation: int) -> tuple[str, Stopped]:
     """See a link stand still: its engine says so, or it is shut out by force. Also what it wrote and did not note."""
     engine = await await_heeded(ctx, step, link, generation, hard=False)
-    if engine is not None and engine.phase in _GONE:
-        return f"the engine on {engine.host} stopped cleanly", Stopped()
+    why = "no engine answered"
+    if engine is not None and engine.phase in _GONE and engine.engine_id != SWITCH_ENGINE:
+        left_open = await _not_closed(ctx, link)
+        if not left_open:
+            return f"the engine on {engine.host} stopped cleanly", Stopped()
+        # It ran out of time, or gave batches up that may still arrive.
+        why = f"the engine on {engine.host} stopped without closing {left_open} partitions"
     # Dead, frozen, or cut off: whatever it is, it must not write any more (R10).
     found = await stop_by_force(ctx, link)
     count = sum(found.unnoted.values())
-    return f"no engine answered; its writers are shut out by force; {count} records were written but not noted", found
+    return f"{why}; its writers are shut out by force; {count} records were written but not noted", found
+
+
+async def _not_closed(ctx: SwitchContext, link: LinkSettings) -> int:
+    """How many partitions of a link the ledger does not show as closed."""
+    view = await ctx.ledger(link)
+    current = {topic.topic: topic.incarnation for topic in view.roster.values()}
+    return sum(
+        state.phase != "closed" and current.get(partition.topic) == state.incarnation
+        for partition, state in view.states.items()
+    )
 
 
 async def await_heeded(

@@ -23,7 +23,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.errors import KafkaTimeoutError as BrokerTimeout
 
 from twinlog.config.settings import ClientSettings, Security
-from twinlog.errors import AccessDenied, ClusterUnreachable, TokenUnavailable
+from twinlog.errors import AccessDenied, BrokerTooOld, ClusterUnreachable, TokenUnavailable
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
 from twinlog.wire.tickets import kerberos_options, ticket_trouble
 from twinlog.wire.tokens import TokenProvider, TokenTrouble
@@ -31,7 +31,10 @@ from twinlog.wire.tokens import TokenProvider, TokenTrouble
 T = TypeVar("T")
 
 _REQUEST = struct.Struct(">hhi")
-_METADATA, _METADATA_VERSION = 3, 12
+_METADATA = 3
+_METADATA_VERSIONS = (11, 12)
+"""Both look alike. 11 is Kafka 2.8, the first that tells topic ids: older brokers are refused by name."""
+_OLDEST_KAFKA = "2.8"
 _METADATA_SECONDS = 5.0
 _CONNECT_SECONDS = 10.0
 """All that the addresses of the file have together, so that a cluster behind a dead line is told of soon."""
@@ -277,6 +280,9 @@ class Cluster:
             if self._tokens is not None:
                 self._tokens.forget()
             raise
+        if connection.highest_version(_METADATA) < _METADATA_VERSIONS[0]:
+            connection.close()
+            raise BrokerTooOld(self.alias, f"{host}:{port}", _OLDEST_KAFKA)
         return connection
 
     async def any_connection(self) -> BrokerConnection:
@@ -321,7 +327,8 @@ class Cluster:
         body.append(b"\x00\x00\x00")  # no auto-creation, no authorised operations, no tags
         # A frozen broker must not hold everybody up: another one knows as well.
         patience = min(self.timeout_s, _METADATA_SECONDS)
-        reader = await connection.exchange(_METADATA, _METADATA_VERSION, body, flexible=True, timeout_s=patience)
+        version = min(_METADATA_VERSIONS[1], connection.highest_version(_METADATA))
+        reader = await connection.exchange(_METADATA, version, body, flexible=True, timeout_s=patience)
         found = self._read_metadata(reader)
         for name in wanted:
             self.topics[name] = found[name]

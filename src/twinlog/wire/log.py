@@ -7,7 +7,7 @@ in the log, whoever wrote it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -120,6 +120,23 @@ class LogReader:
     async def _wait(self) -> None:
         await asyncio.sleep(self._pause)
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_S)
+
+
+async def up_to_marker(
+    reader: LogReader, partition: int, producer_id: int, epoch: int, planted_behind: int = 0
+) -> AsyncIterator[tuple[BatchHeader, bytes]]:
+    """Everything up to the marker that an owner of a shard just planted: the proof that no older owner can follow.
+
+    A partition that begins again within one task has an earlier marker of the same owner, with records behind it.
+    """
+    async for _, batches in reader.batches():
+        for header, data in batches:
+            ours = header.is_control and (header.producer_id, header.producer_epoch) == (producer_id, epoch)
+            if ours and header.base_offset >= planted_behind:
+                reader.positions[partition] = header.next_offset
+                reader.cluster.drop(reader.lane)
+                return
+            yield header, data
 
 
 async def fetch_ends(cluster: Cluster, topic: str, partitions: Mapping[int, int]) -> dict[int, int]:

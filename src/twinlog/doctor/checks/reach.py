@@ -85,16 +85,16 @@ def is_address(host: str) -> bool:
 
 def _version(end: EndFacts) -> Answer:
     speaks = known(end.versions)
-    release = next((name for version, name in _RELEASES if speaks[FETCH] >= version), "3.0 or older")
+    # Older ones than 2.8 are refused when they are connected to.
+    oldest = "2.8" if speaks[FIND_COORDINATOR] < 4 else "3.0"
+    release = next((name for version, name in _RELEASES if speaks[FETCH] >= version), oldest)
     upgrade = f"upgrade {end.alias}; until then the limits named here hold"
-    if speaks[FETCH] < 12:
-        return fail(f"Kafka {release}: it cannot be mirrored", upgrade)
     if speaks[FIND_COORDINATOR] < 4:
-        return fail(f"Kafka {release}: positions of groups cannot be asked", upgrade)
+        return fail(f"Kafka {release}: records are copied, positions of groups cannot be asked", upgrade)
     if speaks[FETCH] < 13:
         return warn(f"Kafka {release}: a topic created anew is noticed by the next look at topics only", upgrade)
     if speaks[PRODUCE] < 13:
-        return ok(f"Kafka {release}; records are written by topic name")
+        return ok(f"Kafka {release}; records are written by topic name: a copy created anew is noticed by its offsets")
     return ok(f"Kafka {release}")
 
 

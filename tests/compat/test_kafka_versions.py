@@ -1,0 +1,118 @@
+"""Links between Kafka versions: real brokers of each, and what an older one cannot do is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import OLDER_KAFKA
+from tests.ends import Ends
+from tests.load.waiting import wait_until
+from tests.threads import ThreadedEngine, ThreadedQuery, engine_running
+
+from twinlog.doctor.checks import reach
+from twinlog.doctor.facts import EndFacts, Facts
+from twinlog.kafka.admin import TopicOrder
+from twinlog.local.cluster import LocalCluster
+from twinlog.wire.connection import Cluster
+from twinlog.wire.inspection import fetch_versions
+
+MakeCluster = Callable[..., LocalCluster]
+
+
+def copy_with_take_overs(ends: Ends, folder: Path) -> None:
+    """Records under load and a task that runs beside itself, so that shards are taken over under load."""
+    name = ends.create("orders", 2)
+    load = ends.load(name, 2, seed=3)
+    load.produce(500)
+    with engine_running(ends.link, folder) as engine:
+        ends.await_copied(name)
+        with load.in_background(rate=200):
+            for _ in range(2):
+                run_beside_itself(engine)
+        ends.await_copied(name)
+    assert ends.check(name).source_records == load.count
+
+
+def run_beside_itself(engine: ThreadedEngine) -> None:
+    failed = engine.engine.epochs_failed
+    twin = ThreadedQuery(engine.queries[-1].run)
+    wait_until(
+        lambda: (twin.isActive, engine.engine.epochs_failed),
+        lambda seen: not seen[0] or seen[1] > failed,
+        within_s=60,
+        what="one of the two to be shut out",
+    )
+    twin.give_up()
+
+
+@pytest.mark.proves("R1", "R2", "R3", "R7", "R8")
+def test_a_target_of_kafka_3_gets_every_record_once_and_a_copy_made_anew_is_a_fault_of_its_own(
+    source_cluster: LocalCluster, make_cluster: MakeCluster, tmp_path: Path
+) -> None:
+    ends = Ends(source_cluster, make_cluster("older", kafka=OLDER_KAFKA))
+    name, other = ends.create("orders"), ends.create("payments")
+    load, beside = ends.load(name), ends.load(other)
+    load.produce(300)
+    beside.produce(300)
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied(name, other)
+        ends.check(name, other)
+        # Written by name, so the next batch lands in the new topic: at offset 0, and that is noticed.
+        ends.delete(ends.target, ends.remote(name))
+        assert ends.target.create_topics([TopicOrder(ends.remote(name), 1, 1, {})]) == {ends.remote(name): None}
+        load.produce(100)
+        status = ends.await_status(
+            lambda seen: any(part.fault is not None for part in seen.partitions), "a fault of the copy", 30
+        )
+        assert {p.partition.topic for p in status.partitions if p.fault is not None} == {name}
+        beside.produce(100)
+        ends.await_copied(other)
+        assert ends.check(other).target_records == 400
+
+
+LONG = pytest.mark.chaos
+
+
+@LONG
+@pytest.mark.proves("R1", "R2", "R10")
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ({"kafka": OLDER_KAFKA}, {}),
+        ({}, {"kafka": OLDER_KAFKA}),
+        ({}, {"features": {"transaction.version": 1}}),
+        ({"kafka": "3.1.2"}, {"kafka": "3.1.2"}),
+        ({"kafka": "3.0.2"}, {}),
+        ({}, {"kafka": "3.0.2"}),
+        ({"kafka": "2.8.2"}, {}),
+    ],
+    ids=lambda wishes: "-".join(f"{value}" for value in wishes.values()) or "newest",
+)
+def test_records_arrive_once_between_versions(
+    make_cluster: MakeCluster, tmp_path: Path, source: dict[str, Any], target: dict[str, Any]
+) -> None:
+    ends = Ends(make_cluster("here", **source), make_cluster("there", **target))
+    copy_with_take_overs(ends, tmp_path)
+
+
+@LONG
+def test_the_doctor_says_what_a_broker_of_kafka_2_8_lacks(make_cluster: MakeCluster) -> None:
+    cluster = make_cluster("oldest", kafka="2.8.2")
+    ends = Ends(cluster, cluster)
+
+    async def ask() -> dict[int, int]:
+        wire = Cluster(ends.link.source_consumer, "test")
+        try:
+            return await fetch_versions(wire)
+        finally:
+            await wire.close()
+
+    end = EndFacts("oldest", versions=asyncio.run(ask()))
+    facts = Facts(ends.link, end, end, 0)
+    (check,) = [check for check in reach.CHECKS if check.name == "source-version"]
+    answer = check.look(facts)
+    assert (answer.verdict, "2.8" in answer.seen, "groups" in answer.seen) == ("fail", True, True)

@@ -1,0 +1,104 @@
+"""A forced stop stays: whatever an engine does afterwards, nothing of it lies behind the cut."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.ends import Ends
+from tests.load.waiting import wait_until
+from tests.switches import IDENTITY, do_switch, produce, service_running
+
+from twinlog.errors import AccessDenied, ClusterError
+from twinlog.flow import switch_watch
+from twinlog.ledger.switch_log import SwitchTopic
+from twinlog.model.names import TopicPartition
+from twinlog.model.switch import SwitchLog
+from twinlog.recovery import standstill
+
+SETTINGS = {
+    "replication_policy_class": IDENTITY,
+    "emit_checkpoints_interval_seconds": "1",
+    "sync_group_offsets_interval_seconds": "1",
+    "refresh_groups_interval_seconds": "1",
+    "switch_grace_seconds": "0",
+    # Producers of the source go on, so that there is always something to copy.
+    "switch_fence": "none",
+}
+
+
+@pytest.fixture
+def may_read_the_switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """While it is not set, the engine's principal has no right to read the switch topic, as the broker would say it."""
+    granted = threading.Event()
+
+    class Denied(SwitchTopic):
+        async def catch_up(self) -> SwitchLog:
+            if not granted.is_set():
+                raise AccessDenied(self.cluster.alias, "Read and Describe on __twinlog-switch are needed")
+            return await super().catch_up()
+
+        async def follow(self) -> None:
+            await asyncio.to_thread(granted.wait)
+            await super().follow()
+
+    monkeypatch.setattr(switch_watch, "SwitchTopic", Denied)
+    monkeypatch.setattr(standstill, "_HEED_WITHIN_S", 2.0)
+    yield granted
+    granted.set()  # an engine that ended leaves no thread behind
+
+
+@contextmanager
+def steady_load(bootstrap: str, topic: str) -> Iterator[Callable[[], int]]:
+    """Records with growing numbers until the block ends; tells how many there are so far."""
+    done, sent = threading.Event(), [0]
+
+    def work() -> None:
+        while not done.wait(0.05):
+            assert produce(bootstrap, topic, range(sent[0], sent[0] + 20)) == []
+            sent[0] += 20
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield lambda: sent[0]
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.proves("R10", "R14")
+def test_an_engine_that_cannot_read_the_switch_adds_nothing_behind_the_cut_and_continues_after_the_failback(
+    make_ends: Callable[..., Ends], tmp_path: Path, may_read_the_switch: threading.Event
+) -> None:
+    ends = make_ends(**SETTINGS)
+    topic = ends.create("payments")
+    with service_running(ends, tmp_path) as engine:
+        with steady_load(ends.source_cluster.bootstrap_servers, topic) as sent:
+            engine.await_running()
+            wait_until(lambda: end_of(ends, topic), lambda end: end > 100, within_s=30, what="copies")
+            report = do_switch(ends, tmp_path, "failover-unplanned")
+            assert "by force" in next(step["says"] for step in report.steps if step["step"] == "stop-link")
+            at_the_cut, later = end_of(ends, topic), sent() + 200
+            wait_until(
+                lambda: (engine.engine.phase, engine.engine.trouble),
+                lambda seen: seen[0] == "switched" and "__twinlog-switch" in (seen[1] or ""),
+                within_s=30,
+                what="an engine that stands still and says why",
+            )
+            wait_until(sent, lambda count: count > later, within_s=30, what="records that are not copied")
+            assert end_of(ends, topic) == at_the_cut
+        may_read_the_switch.set()
+        do_switch(ends, tmp_path, "failback-delta")
+        wait_until(lambda: engine.engine.phase, lambda phase: phase == "running", within_s=30, what="a running engine")
+        ends.await_copied(topic)
+
+
+def end_of(ends: Ends, topic: str) -> int:
+    """Where the copy ends, markers included; 0 before there is one."""
+    found = ends.target.fetch_end_offsets([TopicPartition(topic, 0)], committed=False)[TopicPartition(topic, 0)]
+    return 0 if isinstance(found, ClusterError) else found
