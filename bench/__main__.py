@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import bench.interface.run
 import bench.latency.run
+import bench.ledger.run
 import bench.partitions.run
 import bench.throughput.run
 import bench.translation.run
@@ -24,6 +25,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "translation": bench.translation.run.answer,
     "verify": bench.verify.run.answer,
     "interface": bench.interface.run.answer,
+    "ledger": bench.ledger.run.answer,
 }
 
 

@@ -24,8 +24,9 @@ from twinlog.model.ledger import SEAL_AT, Entry, PartitionState, RosterTopic, Se
 from twinlog.model.names import TopicPartition
 from twinlog.model.packed_runs import pack
 from twinlog.model.partition_map import PartitionMap
-from twinlog.model.runs import Run, RunMap
+from twinlog.model.runs import Run, RunMap, Stretch
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.explain_map import list_map
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.wire.connection import Cluster
 
@@ -171,6 +172,8 @@ def test_the_owner_removes_what_no_offset_needs_that_still_exists(make_ends: Mak
     assert TopicPartition("ghost", 0) not in view.sealed
     known = view.map_of(TopicPartition(name, 0))
     assert known is not None
+    listed = asyncio.run(list_map(LinkEnds.of(ends.link), TopicPartition(name, 0), 60, 1))
+    assert (listed.rows, listed.more, listed.parts) == ((Stretch(50, 50, 25, 25, 25, 1),), True, 1)
     for offset in range(60, 101):
         assert known.to_target(offset) == planted.to_target(offset)
         assert known.to_source(offset) == planted.to_source(offset)

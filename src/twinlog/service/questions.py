@@ -23,6 +23,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.wanted import Wanted
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.explain import GroupExplanation, TopicExplanation, explain_group, explain_topic
+from twinlog.sync.explain_map import MapListing, list_map
 from twinlog.sync.group_report import Answer, GroupReport, report_groups, translate
 from twinlog.sync.link_diff import differences
 from twinlog.sync.offset_reset import OffsetResets
@@ -107,6 +108,11 @@ async def prepare_writers_topics(
 async def topic_explanation(link: LinkSettings, topic: str) -> TopicExplanation:
     """Whether and why a link mirrors a topic."""
     return await explain_topic(LinkEnds.of(link), topic)
+
+
+async def map_listing(link: LinkSettings, asked: TopicPartition, first: int, limit: int) -> MapListing:
+    """The offset map of one partition, row by row."""
+    return await list_map(LinkEnds.of(link), asked, first, limit)
 
 
 async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:

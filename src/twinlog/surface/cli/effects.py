@@ -55,6 +55,7 @@ READING: Final = frozenset(
         "link show",
         "explain topic",
         "explain group",
+        "explain map",
         "switch status",
         "user list",
         "audit verify",

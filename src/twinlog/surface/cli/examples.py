@@ -39,6 +39,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("only these topics", "twinlog diff 'east->west' --topic 'orders.*'"),
     ),
     "explain topic": (("is it mirrored, and by which pattern", "twinlog explain topic orders"),),
+    "explain map": (("where its records lie on the target", "twinlog explain map orders --partition 3 --first 5000"),),
     "explain group": (("are its positions translated", "twinlog explain group billing --link 'east->west'"),),
     "doctor": (("would a switch work today", "twinlog doctor 'east->west'"),),
     "verify": (

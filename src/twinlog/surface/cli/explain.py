@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from twinlog.config.settings import LinkSettings
     from twinlog.model.topic_configs import ConfigVerdict
     from twinlog.sync.explain import GroupExplanation, TopicExplanation
+    from twinlog.sync.explain_map import MapListing
 
-app = Commands("Whether and why a topic or a group is mirrored.")
+app = Commands("Whether and why a topic or a group is mirrored, and where its records lie.")
 
 T = TypeVar("T")
 E = TypeVar("E", "TopicExplanation", "GroupExplanation")
@@ -67,6 +68,41 @@ def explain_group(
     answers = asyncio.run(_ask(_links(link, config), lambda one: group_explanation(one, group)))
     _tell(answers, output, _print_group)
     if not any(not isinstance(answer, ClusterError) and answer.translated for _, answer in answers):
+        raise typer.Exit(1)
+
+
+@app.command("map")
+def explain_map(
+    topic: TopicArgument,
+    *,
+    config: ConfigFile,
+    partition: Annotated[int, typer.Option(help="Its partition.", min=0)] = 0,
+    link: LinkOption = None,
+    first: Annotated[int, typer.Option(help="The first source offset to print.", min=0)] = 0,
+    limit: Annotated[int, typer.Option(help="How many rows to print.", min=1)] = 100,
+    output: Form = Output.TABLE,
+) -> None:
+    """Print the offset map of a partition as the ledger holds it: which offsets of the source lie where on the target.
+
+    A row stands for `times` runs of `length` records, each one step behind the one before. Offsets between rows were
+    not copied: markers, aborted or compacted records. Exit code 1 when no link has copied anything of the partition.
+    """
+    from twinlog.model.names import TopicPartition
+    from twinlog.service import map_listing
+
+    asked = TopicPartition(topic, partition)
+    answers = asyncio.run(_ask(_links(link, config), lambda one: map_listing(one, asked, first, limit)))
+    if output.for_programs:
+        rows = [_as_json(n, a) if isinstance(a, ClusterError) else dataclasses.asdict(a) for n, a in answers]
+        print_facts(rows, output)
+    else:
+        console = screen(output)
+        for name, answer in answers:
+            if isinstance(answer, ClusterError):
+                _print_trouble(console, name, answer)
+            else:
+                _print_map(console, answer)
+    if not any(not isinstance(answer, ClusterError) and answer.rows for _, answer in answers):
         raise typer.Exit(1)
 
 
@@ -142,6 +178,19 @@ def _worth_showing(config: ConfigVerdict) -> bool:
     if config.fate is Fate.NOT_COPIED:
         return bool(config.in_force or config.have)
     return config.fate is not Fate.IN_STEP or config.wish is not None
+
+
+def _print_map(console: Console, answer: MapListing) -> None:
+    console.print(Text(f"{answer.link}  ", "bold").append(answer.says), soft_wrap=True)
+    if answer.rows:
+        table = Table()
+        for title in ("source", "target", "length", "source step", "target step", "times"):
+            table.add_column(title, justify="right")
+        for row in answer.rows:
+            table.add_row(*(str(number) for number in row))
+        console.print(table)
+    if answer.more:
+        console.print(Text("  there is more: give --first or --limit"), soft_wrap=True)
 
 
 def _print_group(console: Console, answer: GroupExplanation) -> None:
