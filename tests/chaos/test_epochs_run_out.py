@@ -23,6 +23,7 @@ from twinlog.wire.fence import Producer
 from twinlog.wire.frames import string
 
 _INIT_PRODUCER_ID = (22, 1)
+_ENGINE = 10  # the generation of the engine whose owner dies: later than what the ledger says
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
@@ -51,7 +52,7 @@ async def age_and_die(left: Abandoned) -> Producer:
     """Use epochs up until one is left; then an owner takes the shard, writes nothing that is noted, and dies."""
     async with raw(left.ends) as target:
         await use_up(target, left.owner)
-        begin = Begin(TopicPartition(left.topic, 0), left.roster, None, 0, 0, 0, left.shard)
+        begin = Begin(TopicPartition(left.topic, 0), left.roster, None, 0, 0, _ENGINE, left.shard)
         last = await ShardOwner.take(left.ends.link, ClusterIds("here", "there"), target, begin)
         await last.open([begin])
         return last.producer

@@ -66,7 +66,8 @@
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
         ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── PartitionRefused
-        ├── TakeOverRefused        ├── TargetUnwritable       ├── ParcelsMissing       └── ProvenanceUnknown
+        ├── TakeOverRefused        ├── TargetUnwritable       ├── LedgerUnwritable     ├── ParcelsMissing
+        └── ProvenanceUnknown
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -113,6 +114,7 @@ from twinlog.errors.faults import (
     STAYING,
     CorruptBatch,
     LedgerDisagrees,
+    LedgerUnwritable,
     OffsetGap,
     ParcelsMissing,
     PartitionAccessDenied,
@@ -209,6 +211,7 @@ __all__ = [
     "LedgerDisagrees",
     "LedgerMissing",
     "LedgerOfOtherClusters",
+    "LedgerUnwritable",
     "LinkForbidden",
     "LinkTaken",
     "LinkToItself",

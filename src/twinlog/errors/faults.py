@@ -132,6 +132,18 @@ class TargetUnwritable(PartitionFault):
 
 
 @dataclass(eq=False)
+class LedgerUnwritable(PartitionFault):
+    """The ledger takes no notes of the partition just now: copying on would leave more and more that nobody noted."""
+
+    code = "LEDGER_UNWRITABLE"
+    says = "{topic}-{partition}: {ledger} takes no notes: {problem}"
+    remedy = "Bring the brokers back that hold {ledger}; the link tries again every few seconds and then continues."
+
+    ledger: str
+    problem: str
+
+
+@dataclass(eq=False)
 class TargetTopicRefused(PartitionFault):
     """The target topic is not there and the target does not let us create it."""
 

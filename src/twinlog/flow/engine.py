@@ -497,6 +497,7 @@ class LinkEngine:
                 pause = min(pause * 2, 10.0)
                 continue
             if now >= next_beat:
+                self._see_ledger(writer, view)
                 await writer.write([self._record("running", self.generation)])
                 next_beat = now + HEARTBEAT_SECONDS
             if refreshing is not None and refreshing.done():
@@ -529,6 +530,15 @@ class LinkEngine:
 
     def _drains(self, watch: SwitchWatch) -> bool:
         return self.heeds_switch and watch.mode == "draining"
+
+    def _see_ledger(self, writer: LedgerWriter, view: LedgerView) -> None:
+        """Name parts of the ledger that have no leader: what their shards hold is not copied meanwhile (R14)."""
+        begins = f"{writer.topic}: no leader for its partitions "
+        lost = view.leaderless(writer.cluster, self.link.source)
+        if lost:
+            self.trouble = f"{begins}{', '.join(map(str, lost))}; the topics noted there are not copied meanwhile"
+        elif (self.trouble or "").startswith(begins):
+            self.trouble = None
 
     def _see_that_all_live(self) -> None:
         """What runs beside waits for clusters by itself; when it ends it met a mistake of ours: begin anew."""

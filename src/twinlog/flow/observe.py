@@ -111,6 +111,8 @@ class Observer:
                     await self._view.catch_up(target, self.link.source)
             except TimeoutError:
                 problem = f"{topic} could not be read within {_LEDGER_WITHIN_S:.0f} s"
+                if lost := self._view.leaderless(target, self.link.source):
+                    problem += f": no leader for its partitions {', '.join(map(str, lost))}"
                 raise ClusterUnreachable(self.link.target, problem) from None
         return self._view
 

@@ -26,6 +26,7 @@ from twinlog.errors import (
     ClusterError,
     ClusterUnreachable,
     CorruptBatch,
+    LedgerUnwritable,
     OffsetGap,
     PartitionAccessDenied,
     PartitionFault,
@@ -49,6 +50,7 @@ from twinlog.model.ledger import (
     Memo,
     PartitionState,
     RosterTopic,
+    ledger_topic,
     shard_of,
     truncation_name,
 )
@@ -63,7 +65,9 @@ from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
 log = logging.getLogger("twinlog.read")
 
 _PAUSE_S: Final = 0.05
+_LEDGER_LOST_S: Final = 10.0
 _SOON_S: Final = 3.0  # a target partition without a leader usually has one again within seconds
+_SOON_OVER: Final = frozenset({TargetUnwritable.code, LedgerUnwritable.code})
 _LONGEST_PAUSE_S: Final = 2.0
 _LEARN_S: Final = 5.0
 _UNSURE_FOR_S: Final = 10.0  # a leader election is no fault
@@ -106,6 +110,7 @@ class Reader:
     replan: int | None = None
     finished: asyncio.Event = field(default_factory=asyncio.Event)
     unsure_until: float = 0.0
+    ledger_lost: dict[int, float] = field(default_factory=dict)  # partitions of the ledger without a leader, since when
 
     def __post_init__(self) -> None:
         self.writers = {
@@ -147,12 +152,30 @@ class Reader:
                 await self.finished.wait()
         except TimeoutError:
             now = time.monotonic()
+            self._rest_where_the_ledger_is_lost(now)
             for partition in [p for p, when in self.resting.items() if when <= now]:
                 del self.resting[partition]
                 topic = self.view.roster.get(partition.topic)
                 if topic is not None:
                     self._begin(topic, partition)
             await self._place()
+
+    def _rest_where_the_ledger_is_lost(self, now: float) -> None:
+        """Nothing is read for a shard whose part of the ledger has no leader: nobody could note it (R11)."""
+        topic = ledger_topic(self.link.source)
+        known = self.target.topics.get(topic)
+        numbers = {1 + shard for shard in self.plan.shards}
+        lost = {n for n in numbers if self.target.leader(topic, n) is None} if known is not None else set()
+        if lost == numbers and len(self.plan.shards) > 1:
+            lost = set()  # the cluster is away as a whole, and waited for
+        self.ledger_lost = {number: self.ledger_lost.get(number, now) for number in lost}
+        for partition in [*self.reading, *self.resting]:
+            number = 1 + shard_of(partition, self.plan.shard_count)
+            if now - self.ledger_lost.get(number, now) >= _LEDGER_LOST_S:
+                if partition in self.reading:
+                    log.warning("%s: %s: not read: %s-%d has no leader", self.link.name, partition, topic, number)
+                self._stop(partition)
+                self.resting[partition] = max(self.resting.get(partition, 0.0), now + _SOON_S)
 
     # --- what the ledger says -----------------------------------------------------------------------------------------
 
@@ -165,7 +188,7 @@ class Reader:
             case Memo(chore="truncations"):
                 self.resting |= {p: 0.0 for p in self.view.states if truncation_name(p) == entry.name}
             case PartitionState(phase="faulted"):
-                soon = entry.fault is not None and entry.fault.code == TargetUnwritable.code
+                soon = entry.fault is not None and entry.fault.code in _SOON_OVER
                 self._rest(TopicPartition(entry.topic, entry.partition), _SOON_S if soon else None)
 
     def _heed(self, engine: Engine | None) -> None:

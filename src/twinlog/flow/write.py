@@ -32,15 +32,15 @@ from twinlog.errors import (
 from twinlog.flow.budget import Budget, Opening
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
+from twinlog.flow.noting import Noting
 from twinlog.flow.outbox import Outbox, Progress
 from twinlog.flow.parcel import Parcel, now_us
 from twinlog.flow.row import Row, is_flush, unpack
 from twinlog.flow.shape import Shaper
-from twinlog.flow.stopwatch import Acknowledged
 from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, Pressure, why_given_up
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.ledger.pruning import prune_shard
-from twinlog.model.ledger import Entry, PartitionState, RosterTopic
+from twinlog.model.ledger import PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
@@ -72,10 +72,12 @@ class Writer:
     opening: dict[TopicPartition, Opening] = field(default_factory=dict)
     begun: dict[TopicPartition, Begin] = field(default_factory=dict)
     closing: bool = False
+    notes: Noting = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _locks: dict[int, asyncio.Lock] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.notes = Noting(self.owners, self.boxes, self._spawn)
         self.lanes = Lanes(self.target, self.link.max_request_bytes, self._answered, self._check, self._fail)
 
     # --- rows from the reader -----------------------------------------------------------------------------------------
@@ -162,7 +164,7 @@ class Writer:
         box.drop()
         self._collect(box)
         if box.dirty or box.unsaved:
-            await self._note(box.owner, [box])
+            await self.notes.note(box.owner, [box])
         del self.boxes[partition]
 
     def _install(self, owner: ShardOwner, opened: Opened) -> None:
@@ -280,7 +282,7 @@ class Writer:
         while True:
             await asyncio.sleep(_RELIEVE_S)
             if self.relieve():
-                self._spawn(self.flush())  # the reader hears of it there, and stops reading them
+                self.notes.flush()  # the reader hears of it there, and stops reading them
 
     def relieve(self) -> bool:
         """One look at all partitions; tells whether one was given up."""
@@ -289,6 +291,11 @@ class Writer:
         pressed = self.closing or (full_since is not None and now - full_since >= PRESSED_S)
         at = Pressure(now, self.lanes.heard_at, pressed)
         given_up = False
+        for box, fault in list(self.notes.unwritable(at)):
+            log.warning("%s: %s", self.link.name, fault)  # the ledger, which would tell it, takes no notes
+            box.fault(fault)
+            self._collect(box)
+            given_up = True
         for box in self.boxes.values():
             if (problem := why_given_up(box, at)) is not None:
                 box.fault(TargetUnwritable(*box.opened.begin.partition, str(box.remote), problem))
@@ -304,30 +311,11 @@ class Writer:
 
     # --- the ledger ---------------------------------------------------------------------------------------------------
 
-    async def _note(self, owner: ShardOwner, boxes: Iterable[Outbox]) -> None:
-        entries: list[Entry] = []
-        batches: list[Acknowledged] = []
-        for box in boxes:
-            entries += box.entries()
-            owner.view.states[box.opened.begin.partition] = entries[-1]  # type: ignore[assignment]
-            batches += box.unnoted
-            box.unnoted = []
-        await owner.ledger.write(entries if owner.watch.told else [*entries, owner.times()])
-        owner.watch.noted(batches, now_us())
-
-    async def flush(self) -> None:
-        """Tell the ledger what is new, shard by shard."""
-        shards: dict[int, list[Outbox]] = {shard: [] for shard, owner in self.owners.items() if not owner.watch.told}
-        for box in self.boxes.values():
-            if box.dirty or box.unsaved:
-                shards.setdefault(box.owner.shard, []).append(box)
-        await asyncio.gather(*(self._note(self.owners[shard], boxes) for shard, boxes in shards.items()))
-
     async def flush_for_ever(self) -> None:
         """Every second."""
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            await self.flush()
+            self.notes.flush()
 
     async def close(self) -> dict[str, int]:
         """The reader has ended: wait until everything is acknowledged, note it as cleanly closed."""
@@ -339,8 +327,9 @@ class Writer:
             raise self.budget.failure
         for box in self.boxes.values():
             box.close()
-        await self.flush()
-        await self.flush()  # once more: only now it is known how long the noting took
+        await self.notes.flush_all(lambda: self.budget.failure is not None)
+        if self.budget.failure is not None:
+            raise self.budget.failure
         return {str(p): box.opened.state.source_next for p, box in self.boxes.items()}
 
     # --- life ---------------------------------------------------------------------------------------------------------

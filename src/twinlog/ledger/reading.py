@@ -24,16 +24,19 @@ async def look_at_ledger(
     """Read the ledger of the link from `source`; None when it has none. Never a part of what was asked for."""
     cluster = Cluster(settings, "twinlog|look")
     topic = ledger_topic(source)
+    view = LedgerView({}, keep_maps=True)
     try:
         async with asyncio.timeout(within_s):
             there = set((await cluster.refresh([topic]))[topic].leaders)
             if not there:
                 return None
-            view = LedgerView(dict.fromkeys(_wanted(there, part), 0), keep_maps=True)
+            view.positions |= dict.fromkeys(_wanted(there, part), 0)
             await view.catch_up(cluster, source)
             return view
     except (TimeoutError, *ConnectionTrouble) as error:
         problem = str(error) or f"no end of it came within {within_s:.0f} s"
+        if lost := view.leaderless(cluster, source):
+            problem += f": no leader for its partitions {', '.join(map(str, lost))}"
         raise ClusterUnreachable(settings.cluster, f"{topic}: {problem}") from error
     finally:
         await cluster.close()

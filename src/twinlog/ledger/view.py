@@ -143,6 +143,13 @@ class LedgerView:
                 index.move_to(self.spool)
         return replaced
 
+    def leaderless(self, cluster: Cluster, source: str) -> list[int]:
+        """The partitions of the ledger that have no leader, as far as the cluster was asked lately."""
+        topic = ledger_topic(source)
+        if topic not in cluster.topics:
+            return []
+        return sorted(number for number in self.positions if cluster.leader(topic, number) is None)
+
     async def catch_up(self, cluster: Cluster, source: str, lane: str = "ledger") -> None:
         """Read everything there is now."""
         topic = ledger_topic(source)
