@@ -94,7 +94,7 @@ def make_connector(address: str) -> None:
     request = urllib.request.Request(  # noqa: S310
         f"{address}/connectors/c/config",
         json.dumps(MADE).encode(),
-        {"Content-Type": "application/json"},
+        {"Content-Type": "application/json", **ADMIN},
         method="PUT",
     )
     with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
