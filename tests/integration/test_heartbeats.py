@@ -51,12 +51,12 @@ def test_heartbeats_tell_the_pair_and_the_canary_tells_the_latency(make_ends: Ma
     with beating(ends), engine_running(ends.link, tmp_path, with_chores=True) as engine:
         note = wait_until(
             lambda: engine.chores.notes.get("heartbeats"),
-            lambda note: note is not None and "canary_ms" in note.counts,
+            # Heartbeats that were there before are old when they arrive; one of this test is not.
+            lambda note: note is not None and 0 <= note.counts.get("canary_ms", -1) < 10_000,
             within_s=30,
             what="a heartbeat that went round",
         )
     assert note is not None
-    assert 0 <= note.counts["canary_ms"] < 10_000
     assert (note.findings, note.trouble) == ([], None)
     told = [
         Heartbeat.read(record.key, record.value)

@@ -195,6 +195,6 @@ otel.endpoint = http://127.0.0.1:4318/
     monkeypatch.delitem(sys.modules, "twinlog.surface.rest.otel")
     importlib.invalidate_caches()
     with pytest.raises(ExtraMissing) as caught:
-        Door.open("127.0.0.1:0", file)
+        Door.open(["127.0.0.1:0"], file)
     assert "otel.endpoint" in str(caught.value)
     assert "pip install 'twinlog[otel]'" in caught.value.way_out()
