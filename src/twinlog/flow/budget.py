@@ -32,6 +32,11 @@ class Budget:
                 raise self.failure
             self.used += size
 
+    def check(self) -> None:
+        """From Spark's thread: raise what ended the writing, if it ended."""
+        if self.failure is not None:
+            raise self.failure
+
     def give(self, size: int) -> None:
         """From the loop: bytes are done with."""
         if size:

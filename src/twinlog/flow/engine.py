@@ -39,6 +39,7 @@ from twinlog.flow.rivals import (
 )
 from twinlog.flow.source import LinkRun
 from twinlog.flow.switch_watch import SwitchWatch
+from twinlog.flow.task_failures import TaskFailures
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.ledger.writers import await_known_everywhere
@@ -132,6 +133,8 @@ class LinkEngine:
     _signed_out: bool = False  # by a switch: what we do needs a new generation
     _copied: bool = False  # a query was begun …
     _noted: bool = False  # … and a task of it noted a partition
+    _task_failures: TaskFailures = field(default_factory=TaskFailures)
+    _task_trouble: str | None = None
     _out_of_time: bool = False  # the end was asked for and did not come
 
     async def run(self) -> None:
@@ -412,6 +415,8 @@ class LinkEngine:
 
     def _hear(self, watch: SwitchWatch, entry: Any) -> None:
         self._noted |= isinstance(entry, PartitionState)
+        if isinstance(entry, Memo):
+            self._task_failures.hear(entry, self.generation, time.monotonic())
         if isinstance(entry, Engine) and (entry.generation or 0) > self.generation >= 0:
             if entry.engine_id == SWITCH_ENGINE and self.heeds_switch:
                 watch.shut_out, self._signed_out = entry.shut_out, True
@@ -479,6 +484,8 @@ class LinkEngine:
                 self._copied = True
                 self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
                 self._enter("running")
+            if self._hear_of_tasks():
+                next_beat = 0.0
             now = time.monotonic()
             try:
                 failure = await asyncio.to_thread(_failure_of, self._query)
@@ -510,6 +517,13 @@ class LinkEngine:
                 refreshing = asyncio.create_task(self._refresh_once(writer, view))
                 self._beside_tasks.append(refreshing)
             await self._pause(_TICK_S)
+
+    def _hear_of_tasks(self) -> bool:
+        """What tasks fail with is the link's trouble, unless it has another; tells whether anything is new (R14)."""
+        before, self._task_trouble = self._task_trouble, self._task_failures.trouble(time.monotonic())
+        if self.trouble is None or self.trouble == before:
+            self.trouble = self._task_trouble
+        return before != self._task_trouble
 
     async def _heed_draining(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> bool:
         """Chores run, unless the switch is changing what they would change back; tells whether anything is new.

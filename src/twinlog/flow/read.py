@@ -66,6 +66,7 @@ log = logging.getLogger("twinlog.read")
 
 _PAUSE_S: Final = 0.05
 _LEDGER_LOST_S: Final = 10.0
+_NUDGE_S: Final = 2.0
 _SOON_S: Final = 3.0  # a target partition without a leader usually has one again within seconds
 _SOON_OVER: Final = frozenset({TargetUnwritable.code, LedgerUnwritable.code})
 _LONGEST_PAUSE_S: Final = 2.0
@@ -111,6 +112,7 @@ class Reader:
     finished: asyncio.Event = field(default_factory=asyncio.Event)
     unsure_until: float = 0.0
     ledger_lost: dict[int, float] = field(default_factory=dict)  # partitions of the ledger without a leader, since when
+    nudge_at: float = 0.0
 
     def __post_init__(self) -> None:
         self.writers = {
@@ -139,12 +141,19 @@ class Reader:
                 if follow.done():
                     follow.result()
                 await self._tick(min(0.5, deadline - time.monotonic()))
+                self._nudge()
         finally:
             if follow is not None:
                 follow.cancel()
             for node in self.nodes.values():
                 node.task.cancel()
             await asyncio.gather(*(n.task for n in self.nodes.values()), return_exceptions=True)
+
+    def _nudge(self) -> None:
+        """An empty row every few seconds: a writer that failed sees it, also where no records come."""
+        if time.monotonic() >= self.nudge_at:
+            self.nudge_at = time.monotonic() + _NUDGE_S
+            self.out.put(FLUSH)
 
     async def _tick(self, seconds: float) -> None:
         try:

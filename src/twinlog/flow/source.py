@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 
 from twinlog.config.settings import LinkSettings
 from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
-from twinlog.flow.row import SQL_SCHEMA, from_arrow, to_arrow
+from twinlog.flow.row import SQL_SCHEMA, Row, from_arrow, to_arrow
 from twinlog.model.ledger import TRUNCATIONS, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import ClusterIds
@@ -114,11 +114,38 @@ class EpochReader(DataSourceStreamReader):
             raise TypeError(f"{partition!r} is not a plan of ours")
         from twinlog.flow.read import read_task  # noqa: PLC0415  the planning processes need not load it
 
-        return (to_arrow(row) for row in read_task(self.run.link, self.run.clusters, partition))
+        try:
+            for row in read_task(self.run.link, self.run.clusters, partition):
+                yield to_arrow(row)
+        except Exception as error:
+            _leave_failure(self.run, partition.task, error)
+            raise
 
     def __getstate__(self) -> dict[str, Any]:
         """Executors need the run only, not what the planner remembers."""
         return {"run": self.run, "_view": None, "_bytes_before": {}}
+
+
+class _Rows:
+    """Rows of the reader, which leaves its own failures."""
+
+    def __init__(self, rows: Iterator[Row]) -> None:
+        self._rows = rows
+        self.failed = False
+
+    def __iter__(self) -> Iterator[Row]:
+        try:
+            yield from self._rows
+        except Exception:
+            self.failed = True
+            raise
+
+
+def _leave_failure(run: LinkRun, task: int, error: Exception) -> None:
+    from twinlog.flow.task_failures import leave_failure  # noqa: PLC0415  the planning processes need not load it
+
+    context = TaskContext.get()
+    leave_failure(run.link, run.generation, task, 0 if context is None else context.attemptNumber(), error)
 
 
 class ParcelWriter(DataSourceStreamArrowWriter):
@@ -133,8 +160,13 @@ class ParcelWriter(DataSourceStreamArrowWriter):
 
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
-        rows = (row for batch in iterator for row in from_arrow(batch))
-        return Positions(write_task(self.run.link, self.run.clusters, rows, task))
+        rows = _Rows(row for batch in iterator for row in from_arrow(batch))
+        try:
+            return Positions(write_task(self.run.link, self.run.clusters, rows, task))
+        except Exception as error:
+            if not rows.failed:
+                _leave_failure(self.run, task, error)
+            raise
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Nothing: the writers noted everything in the ledger."""

@@ -392,6 +392,7 @@ def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Row], ta
         begun = False
         for row in rows:
             if is_flush(row):
+                budget.check()
                 if not begun:
                     continue  # the loop need not hear of it: a flush opens what began, and is nothing else
                 begun = False

@@ -110,7 +110,8 @@ def judge(status: LinkStatus) -> LinkState:
         return "STALLED"
     if any(chore.trouble for chore in status.chores):
         return "DEGRADED"  # records flow, but something that a failover needs is not kept in step
-    waits = bool(status.lag) and engine.phase == "starting"
+    # Without a time nothing was ever copied of what waits: that is no link that runs.
+    waits = bool(status.lag) and (engine.phase == "starting" or status.lag_seconds is None)
     return "CATCHING_UP" if waits or (status.lag_seconds or 0) > 30 else "RUNNING"
 
 

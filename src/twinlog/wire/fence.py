@@ -139,14 +139,15 @@ class Fence:
             if error in codes.FENCED:
                 raise OwnershipLost(self.link, shard)
             if error in _DENIED:
-                raise AccessDenied(
-                    self.cluster.alias,
-                    f"{codes.name_of(error)} for transactional id {transactional_id}: Write and Describe are needed",
-                )
+                raise self._denied(error, transactional_id)
             if error not in codes.PASSING:
                 raise BrokerRefused(self.cluster.alias, f"{transactional_id}: {codes.name_of(error)}")
             await asyncio.sleep(delay)
             delay = min(delay * 1.5, 1.0)
+
+    def _denied(self, error: int, transactional_id: str) -> AccessDenied:
+        needed = f"{codes.name_of(error)} for transactional id {transactional_id}: Write and Describe are needed"
+        return AccessDenied(self.cluster.alias, needed)
 
     async def _coordinator(self, transactional_id: str) -> int:
         connection = await self.cluster.any_connection()
@@ -155,6 +156,8 @@ class Fence:
         reader.i32()  # throttle
         error = reader.i16()
         reader.string()
+        if error in _DENIED:
+            raise self._denied(error, transactional_id)
         if error:
             raise ConnectionError(codes.name_of(error))
         node, host, port = reader.i32(), reader.string() or "", reader.i32()
