@@ -77,7 +77,15 @@ def test_a_source_that_is_gone_leaves_the_loss_by_name_and_its_age_grows(
         known = ends.status().now_ms
         wait_until(lambda: noted_end(ends, bulky), lambda end: end == 27, within_s=60, what="a look at the source")
         wait_until(lambda: synced(ends, group), lambda at: at == 30, within_s=60, what="the position of the group")
+        watching = observer(ends.link)
+        asyncio.run(watching.look())
     source.kill()
+
+    # A client that knew the leaders must not take its own silence for an answer: not as an offset, not as "no leader".
+    for _ in range(4):
+        seen = asyncio.run(watching.look())
+        assert seen.source_unreachable, seen.source_trouble
+        assert {part.source_end for part in seen.partitions} == {None}
 
     # Where groups stand, and what they read again, is asked on the day when the source cannot answer.
     file = str(ends.write_file(tmp_path))

@@ -125,8 +125,10 @@ class Observer:
             # In this order: records that arrive between the two questions must not look like an open transaction.
             highs = self.high_watermarks(wanted) if self.high_watermarks and wanted else {}
             ends = self.end_offsets(wanted) if wanted else {}
-            if not wanted and self.reach is not None:
-                self.reach()  # nothing to ask about; whether it lets us in is worth knowing
+            if self.reach is not None and all(isinstance(ends.get(place), ClusterError) for place in wanted):
+                # Nothing to ask about, or no answer: whether it lets us in. A client that knew the leaders before
+                # calls a cluster that is gone "no leader", partition by partition.
+                self.reach()
         except ClusterError as error:
             trouble, unreachable = str(error), isinstance(error, ClusterUnreachable)
         else:

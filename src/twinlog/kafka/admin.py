@@ -15,7 +15,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as ForeignPartition
 from confluent_kafka.admin import (
     AdminClient,
@@ -251,8 +251,16 @@ class ClusterAdmin:
             )
             for foreign, answer in self._gathered(futures).items():
                 partition = TopicPartition(foreign.topic, foreign.partition)
-                answers[partition] = answer if isinstance(answer, ClusterError) else NextOffset(answer.offset)
+                answers[partition] = self._offset(partition, answer)
         return answers
+
+    def _offset(self, partition: TopicPartition, answer: Any) -> NextOffset | ClusterError:
+        if isinstance(answer, ClusterError):
+            return answer
+        if answer.offset == OFFSET_INVALID:
+            # A leader that died while it was asked: librdkafka calls that an answer.
+            return ClusterUnreachable(self.cluster, f"the leader of {partition} gave no answer")
+        return NextOffset(answer.offset)
 
     def _gathered(self, futures: Mapping[K, Future[Any]]) -> dict[K, Any]:
         """Wait for all, then give the answer or our error for each key."""
