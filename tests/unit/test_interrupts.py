@@ -1,10 +1,19 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from twinlog.local.interrupts import signals_later
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_not_ignored() -> Iterator[None]:
+    """A shell starts a job in the background with SIGINT ignored, and Python then leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def begin_and_note(noted: list[str]) -> None:
