@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.ends import Ends
+from tests.load.links import link_between
 from tests.load.waiting import wait_until
 from tests.switches import IDENTITY, do_switch, log_numbers, produce, service_running
 
 from twinlog.errors import ClusterError
+from twinlog.kafka.acls import create_acls
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.view import LedgerView
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.acls import AclBinding
+from twinlog.model.ledger import RosterTopic
+from twinlog.recovery.fencing import deny
+from twinlog.sync.acls import AclSync
+from twinlog.sync.ends import LinkEnds
+from twinlog.wire.acls import fetch_acls
 
 SETTINGS = {"replication_policy_class": IDENTITY, "switch_grace_seconds": "0", "switch_fence": "topic-config"}
 
@@ -48,7 +58,7 @@ def test_a_topic_that_no_engine_has_seen_yet_is_part_of_a_planned_failover(
 
 
 class Spoke(Ends):
-    """A link from the same source to a third cluster."""
+    """A link from the same source to a third cluster. Its file calls the source by an alias of its own."""
 
     @property
     def properties(self) -> str:
@@ -62,7 +72,7 @@ def test_a_fence_and_its_retention_guard_stay_on_the_cluster_that_they_shut(
 ) -> None:
     hub = Ends(source_cluster, target_cluster, **SETTINGS)
     spoke = Spoke(source_cluster, third_cluster, **SETTINGS, sync_topic_configs_interval_seconds="1")
-    spoke.alias, spoke.prefix = hub.alias, hub.prefix
+    spoke.prefix = hub.prefix
     topic = hub.create("orders", 1, **{"retention.ms": "3600000"})
     watched = ("max.message.bytes", "retention.ms", "retention.bytes")
     before: tuple[Any, ...] = configs_of(hub.source, topic, *watched)
@@ -85,3 +95,53 @@ def test_a_fence_and_its_retention_guard_stay_on_the_cluster_that_they_shut(
         assert configs_of(spoke.target, topic, *watched) == at_third
         do_switch(hub, tmp_path, "failback-delta")
         assert configs_of(hub.source, topic, *watched) == before
+
+
+@pytest.mark.proves("R8", "R13")
+def test_the_rules_of_a_fence_stay_on_the_cluster_that_they_shut_and_others_are_copied(
+    secure_cluster: LocalCluster,
+    target_cluster: LocalCluster,
+    make_cluster: Callable[..., LocalCluster],
+    tmp_path: Path,
+) -> None:
+    hub = Ends(secure_cluster, target_cluster, **{**SETTINGS, "switch_fence": "acl"})
+    topic = hub.create("orders")
+    wishes = {"topics": topic, "replication.policy.class": IDENTITY, "sync.topic.acls.mode": "full"}
+    spoke = link_between(secure_cluster, make_cluster("spoke", secure=True), wishes)
+    view = LedgerView({})
+    view.roster[topic] = RosterTopic(topic=topic, source_id="s", remote=topic, target_id="t", origins=[0])
+    jobs = AclSync(LinkEnds.of(spoke))
+
+    def sync() -> None:
+        outcome = asyncio.run(jobs.step(view))
+        mine = view.memos.setdefault("acls", {})
+        mine.update({memo.name: memo for memo in outcome.memos})
+        for name in outcome.forget:
+            del mine[name]
+
+    def at_spoke() -> set[AclBinding]:
+        found = asyncio.run(fetch_acls(spoke.target_admin, "test"))
+        return {rule for rule in found if rule.resource == "topic" and rule.name == topic}
+
+    def grant(*rules: AclBinding) -> None:
+        assert set(create_acls(hub.source, rules).values()) == {None}
+
+    reads = AclBinding("topic", "literal", topic, "User:app", "*", "READ", "ALLOW")
+    writes = AclBinding("topic", "literal", topic, "User:app", "*", "WRITE", "ALLOW")
+    mallory = deny(topic, "User:mallory")
+    grant(reads, writes, mallory)
+    copied = {reads, mallory}
+
+    def synced() -> set[AclBinding]:
+        sync()
+        return at_spoke()
+
+    wait_until(synced, lambda there: there == copied, within_s=30, what="the rules of the source")
+    with service_running(hub, tmp_path) as engine:
+        engine.await_running()
+        do_switch(hub, tmp_path, "failover-planned")
+    # The way back copies by now, so the fence denies Write to each other writer by name.
+    assert deny(topic, "User:app") in asyncio.run(fetch_acls(spoke.source_admin, "test"))
+    later = AclBinding("topic", "literal", topic, "User:later", "*", "READ", "ALLOW")
+    grant(later)
+    assert wait_until(synced, lambda there: later in there, within_s=30, what="a rule of later") == {*copied, later}

@@ -129,6 +129,7 @@ class Fenced(_Entry):
 
     kind: Literal["fenced"] = "fenced"
     cluster: str
+    cluster_id: str = ""  # empty in notes of versions that did not write it
     lifted: bool = False
     facts: dict[str, Any] = Field(default_factory=dict)
 

@@ -76,10 +76,8 @@ class Fence:
 
     async def _former_of_means(self, topics: Collection[str]) -> dict[str, Any]:
         if self.means == "acl":
-            mine = {deny(topic, who) for topic, found in (await self.writers(topics)).items() for who in found}
-            mine |= {deny(topic, EVERYBODY) for topic in topics}
-            there = mine & set(await fetch_acls(self.client, "twinlog|fence"))
-            return {"denied": sorted([binding.name, binding.principal] for binding in there)}
+            there = [rule for rule in await fetch_acls(self.client, "twinlog|fence") if rule.name in topics]
+            return {"denied": sorted([r.name, r.principal] for r in there if r == deny(r.name, r.principal))}
         return {"former": await asyncio.to_thread(self._former, topics)} if self.means == "topic-config" else {}
 
     def _former(self, topics: Collection[str]) -> dict[str, str | None]:

@@ -39,7 +39,7 @@ from twinlog.model.switch import (
     newest,
     pair_of,
 )
-from twinlog.wire.connection import ConnectionTrouble
+from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.recovery")
 
@@ -205,8 +205,10 @@ class Journal:
         """At home, and on the cluster that is shut: links to third clusters read it there, so that the values of the
         fence are not copied.
         """
+        there = self.other if entry.cluster == self.other.cluster.alias else self.home
+        entry = entry.model_copy(update={"cluster_id": await self._id_of(there.cluster)})
         await self._append(entry)
-        if entry.cluster != self.other.cluster.alias:
+        if there is self.home:
             return
         try:
             async with asyncio.timeout(_COPY_WITHIN_S):
@@ -214,6 +216,17 @@ class Journal:
                 await self.other.append(entry, _COPY_WITHIN_S)
         except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
             log.warning("%s: its fence is not noted there: %s", entry.cluster, error or type(error).__name__)
+
+    @staticmethod
+    async def _id_of(cluster: Cluster) -> str:
+        """The id by which every file knows a cluster. Empty while it does not answer: nothing is noted there then."""
+        try:
+            async with asyncio.timeout(_COPY_WITHIN_S):
+                if cluster.cluster_id is None:
+                    await cluster.refresh(None)
+        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+            log.info("%s: its id is not known: %s", cluster.alias, error or type(error).__name__)
+        return cluster.cluster_id or ""
 
     async def end(self, outcome: End) -> None:
         """Close the switch."""

@@ -39,4 +39,5 @@ class SourceFences:
             log.info("%s: fences on the source are not known: %s", self.link.name, denied)
         finally:
             await cluster.close()
+        self.fences.cluster_id = cluster.cluster_id or ""
         return self.fences

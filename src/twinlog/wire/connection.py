@@ -214,6 +214,7 @@ class Cluster:
     client_id: str
     nodes: dict[int, tuple[str, int]] = field(default_factory=dict)
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    cluster_id: str | None = None  # known from the first answer on
     _connections: dict[tuple[int, str], BrokerConnection] = field(default_factory=dict)
     _locks: dict[tuple[int, str], asyncio.Lock] = field(default_factory=dict)
     _ssl: ssl.SSLContext | None = None
@@ -342,7 +343,7 @@ class Cluster:
             reader.compact_string()  # rack
             reader.tags()
             nodes[node] = (host or "", port)
-        reader.compact_string()  # cluster id
+        self.cluster_id = reader.compact_string() or self.cluster_id
         reader.i32()  # controller
         topics: dict[str, TopicMetadata] = {}
         for _ in range(reader.uvarint() - 1):
