@@ -14,11 +14,6 @@ JAVA_EXTRA := $(shell java=java; [ -z "$$JAVA_HOME" ] || java="$$JAVA_HOME/bin/j
 	version=$$("$$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1); \
 	[ "$${version:-0}" -ge 17 ] || echo "--extra java")
 
-FETCH_PIP := import json, urllib.parse, urllib.request as web; \
-	index = "https://pypi.org/pypi/pip/json"; \
-	wheel = next(f["url"] for f in json.load(web.urlopen(index))["urls"] if f["url"].endswith(".whl")); \
-	web.urlretrieve(urllib.parse.urljoin(index, wheel), ".state/pip.whl")
-
 # Where Python is told not to keep compiled modules, each of the hundred processes of the tests compiles them all anew.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -35,13 +30,15 @@ $(READY): pyproject.toml uv.lock
 	$(UV) sync --locked --inexact $(JAVA_EXTRA)
 	@touch $(READY)
 
-# A bare Debian has python3 but no pip; pip's own wheel can be run as it is.
+# A bare Debian has python3 but no pip; pip's wheel, which Debian packages, can be run as it is.
 .state/uv/bin/uv:
 	@python3 -c 'import sys; sys.exit("Twinlog needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@echo "uv is not installed: fetching one into .state/uv"
 	@mkdir -p .state
 	@if python3 -m pip --version >/dev/null 2>&1; then pip="-m pip"; else \
-	  python3 -c '$(FETCH_PIP)' || exit 1; pip=.state/pip.whl/pip; fi; \
+	  (cd .state && apt-get download python3-pip-whl && dpkg -x python3-pip-whl_*.deb pip) >/dev/null 2>&1 || \
+	    { echo "Twinlog's make needs uv or pip; neither is here"; exit 1; }; \
+	  pip=$$(ls .state/pip/usr/share/python-wheels/pip-*.whl)/pip; fi; \
 	python3 $$pip install --quiet --disable-pip-version-check --target .state/uv uv==0.13.7
 
 check: $(READY) ## format, lint, types, layers, dependencies, generated pages, leftovers

@@ -27,7 +27,7 @@ def listed() -> dict[str, str]:
     return {name: digest for digest, name in (line.split() for line in lines if line and not line.startswith("#"))}
 
 
-def problem_of(folder: Path, repository: str) -> str | None:
+def problem_of(folder: Path, repository: str | None) -> str | None:
     """What is wrong with jars that were just fetched; None when they are what they should be."""
     unlisted = []
     for jar in sorted(folder.glob("*.jar")):
@@ -36,12 +36,17 @@ def problem_of(folder: Path, repository: str) -> str | None:
             unlisted.append(jar.name)
         elif _digest(jar) != expected:
             return f"{jar.name} is not the jar that was looked at: its SHA-256 differs from the list"
-    parts = urlsplit(repository)
-    if unlisted and parts.scheme != "https" and parts.hostname not in _HERE:
+    if unlisted and repository is not None and not _vouched_for(repository):
         return f"the hash of {unlisted[0]} is not listed, and {repository} is not read over https"
     if unlisted:
         log.warning("%d jars have no listed hash, such as %s; https vouches for them", len(unlisted), unlisted[0])
     return None
+
+
+def _vouched_for(repository: str) -> bool:
+    """Whether nobody on the way can change what comes from there."""
+    parts = urlsplit(repository)
+    return parts.scheme == "https" or parts.hostname in _HERE
 
 
 def _digest(jar: Path) -> str:

@@ -29,7 +29,8 @@ from twinlog.local.jar_hashes import problem_of
 from twinlog.local.java import find_java
 
 KAFKA_VERSION = "4.3.1"
-MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
+CENTRAL = "Maven Central"
+"""Where Ivy looks unless told otherwise: it knows the address itself, and reads it over https."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def _one_at_a_time(lock: Path) -> Iterator[None]:
 
 
 def _fetch(jar_set: JarSet, home: Path, complete: Path, on_progress: OnProgress) -> None:
-    repository = os.environ.get("TWINLOG_MAVEN_URL", MAVEN_CENTRAL)
+    repository = os.environ.get("TWINLOG_MAVEN_URL")
     # The lock is ours, so whoever left these was killed half way.
     for leftover in home.glob(".fetching-*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -147,9 +148,9 @@ def _fetch(jar_set: JarSet, home: Path, complete: Path, on_progress: OnProgress)
             said = _follow(ivy.stdout, on_progress)
         fetched = work / "jars"
         if ivy.returncode != 0 or not fetched.is_dir():
-            raise JarsUnavailable(jar_set=jar_set.name, repository=repository, problem=_complaint(said))
+            raise JarsUnavailable(jar_set=jar_set.name, repository=repository or CENTRAL, problem=_complaint(said))
         if (problem := problem_of(fetched, repository)) is not None:
-            raise JarsUnavailable(jar_set=jar_set.name, repository=repository, problem=problem)
+            raise JarsUnavailable(jar_set=jar_set.name, repository=repository or CENTRAL, problem=problem)
         fetched.rename(complete)
 
 
@@ -191,10 +192,11 @@ def _ivy_module(jar_set: JarSet) -> str:
 """
 
 
-def _ivy_settings(repository: str) -> str:
+def _ivy_settings(repository: str | None) -> str:
+    root = "" if repository is None else f" root={quoteattr(repository)}"
     return f"""<ivysettings>
   <settings defaultResolver="maven"/>
-  <resolvers><ibiblio name="maven" m2compatible="true" root={quoteattr(repository)}/></resolvers>
+  <resolvers><ibiblio name="maven" m2compatible="true"{root}/></resolvers>
 </ivysettings>
 """
 
