@@ -1,0 +1,161 @@
+"""Reading and printing JSON as Jackson does: the canonical text of Avro and JSON Schema depends on it."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from json.encoder import encode_basestring
+from typing import Any
+
+from twinlog.registry.schemas.schema import InvalidSchema
+
+MAX_DEPTH = 250
+"""Nesting of objects and arrays. Jackson stops at 1000; real schemas stay far below 100."""
+
+_STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+_STRINGS_AND_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\n\r]*', re.DOTALL)
+_ESCAPES = re.compile(r"\\(u[0-9a-f]{4}|.)", re.DOTALL)
+_WORD = re.compile(r"[^\s\[\]{},:\"]+")
+
+
+def read_json(text: str, parse_float: Callable[[str], Any] | None = None, *, comments: bool = False) -> Any:
+    """The value of `text`; of equal keys the last one counts. Raises InvalidSchema, never RecursionError."""
+    if len(text) > MAX_DEPTH:
+        _check_depth(text)
+    try:
+        value = _load(text, parse_float)
+    except json.JSONDecodeError as failed:
+        if not (comments and "/" in text):
+            raise InvalidSchema(_parse_message(text, failed)) from None
+        bare = _STRINGS_AND_COMMENTS.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+        try:
+            value = _load(bare, parse_float)
+        except json.JSONDecodeError as again:
+            raise InvalidSchema(_parse_message(bare, again)) from None
+    except ValueError as failed:  # an integer with more digits than Python converts
+        raise InvalidSchema(str(failed)) from None
+    if "\\ud" in text or "\\uD" in text:
+        _check_surrogates(text)
+    return value
+
+
+def print_json(value: Any) -> str:
+    """Compact text with the keys in their order."""
+    parts: list[str] = []
+    write_json(value, parts.append)
+    return "".join(parts)
+
+
+def write_json(value: Any, write: Callable[[str], object]) -> None:
+    """Writes `value` piece by piece. Numbers that are no int or float print themselves (JSON Schema keeps decimals)."""
+    if isinstance(value, str):
+        write(quoted(value))
+    elif isinstance(value, dict):
+        separator = "{"
+        for key, member in value.items():
+            write(f"{separator}{quoted(key)}:")
+            write_json(member, write)
+            separator = ","
+        write("}" if value else "{}")
+    elif isinstance(value, list):
+        separator = "["
+        for member in value:
+            write(separator)
+            write_json(member, write)
+            separator = ","
+        write("]" if value else "[]")
+    else:
+        write(_scalar(value))
+
+
+def quoted(text: str) -> str:
+    """A JSON string; everything beyond control characters stays as it is."""
+    printed: str = encode_basestring(text)
+    return _ESCAPES.sub(_capital_hex, printed) if "\\u" in printed else printed
+
+
+def java_double(value: float) -> str:
+    """A double as Java prints it: 1.0, 1.0E10, 1.0E-7; Jackson quotes what is no number."""
+    if math.isnan(value):
+        return '"NaN"'
+    if math.isinf(value):
+        return '"Infinity"' if value > 0 else '"-Infinity"'
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, _, exponent = repr(value).partition("e")
+    return _scientific(mantissa, int(exponent or 0))
+
+
+def _scientific(mantissa: str, exponent: int) -> str:
+    """One digit before the point. `mantissa` is what repr gives, with or without a point."""
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    leading_zeros = len(whole + fraction) - len(digits)
+    exponent += len(whole) - 1 - leading_zeros
+    digits = digits.rstrip("0")
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, float):
+        return java_double(value)
+    return str(value)
+
+
+def _load(text: str, parse_float: Callable[[str], Any] | None) -> Any:
+    return json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise json.JSONDecodeError(f"Non-standard token '{name}'", name, 0)
+
+
+def _check_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for found in _STRINGS_AND_BRACKETS.finditer(text):
+        mark = found[0]
+        if mark in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                message = f"Document nesting depth ({depth}) exceeds the maximum allowed ({MAX_DEPTH})"
+                raise InvalidSchema(message)
+        elif mark in "]}":
+            depth -= 1
+
+
+def _check_surrogates(text: str) -> None:
+    """Half a surrogate pair cannot be written into the topic."""
+    try:
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidSchema("Invalid JSON: a string has half a surrogate pair") from None
+    except ValueError:
+        return
+
+
+def _capital_hex(escape: re.Match[str]) -> str:
+    found = escape[1]
+    return escape[0] if found[0] != "u" or len(found) == 1 else "\\u" + found[1:].upper()
+
+
+def _parse_message(text: str, failed: json.JSONDecodeError) -> str:
+    place = f"line: {failed.lineno}, column: "
+    source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); "
+    word = _WORD.match(text, failed.pos)
+    if failed.msg == "Expecting value" and word:
+        wanted = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+        column = failed.colno + len(word[0])
+        found = f"Unrecognized token '{word[0]}': was expecting {wanted}"
+    else:
+        column = failed.colno
+        found = failed.msg
+    return f"com.fasterxml.jackson.core.JsonParseException: {found}\n at {source}{place}{column}]"

@@ -1,0 +1,81 @@
+"""What a schema is to the registry: its kind, its canonical text, and the three classes that implement it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+SchemaType = Literal["AVRO", "JSON", "PROTOBUF"]
+
+
+class InvalidSchema(Exception):
+    """The text is no schema of its kind.
+
+    `message` is the last part of Confluent's message of error 42201. `rejected_by_check` is true where the text could
+    be read and a check of its content refused it: Confluent wraps the two cases in different sentences.
+    """
+
+    def __init__(self, message: str, *, rejected_by_check: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.rejected_by_check = rejected_by_check
+
+
+class TooComplex(Exception):
+    """The work for a schema exceeds its limit: it is nested too deeply, or two schemas have too many pairs."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+@dataclass(frozen=True, order=True)
+class Reference:
+    """A schema's use of another subject's version, under the name by which its text calls it."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Tags, properties and names of sensitive properties. Absent (None) and empty differ in the identity."""
+
+    tags: Mapping[str, Sequence[str]] | None = None
+    properties: Mapping[str, str] | None = None
+    sensitive: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules as the client sent them: lists of JSON objects by the time at which they apply."""
+
+    migration_rules: Sequence[Mapping[str, Any]] | None = None
+    domain_rules: Sequence[Mapping[str, Any]] | None = None
+    encoding_rules: Sequence[Mapping[str, Any]] | None = None
+    enable_at: str | None = field(default=None)
+
+
+class ParsedSchema(Protocol):
+    """A schema whose text was understood."""
+
+    @property
+    def kind(self) -> SchemaType: ...
+
+    @property
+    def text(self) -> str:
+        """Canonical text: what is stored, hashed and served."""
+        ...
+
+    def normalized(self) -> "ParsedSchema":
+        """The same schema with everything that has no meaning put in a fixed order."""
+        ...
+
+    def formatted(self, form: str) -> str:
+        """The text in another form (`resolved`, `serialized`, …). An unknown form gives the canonical text."""
+        ...
+
+
+def normalized_references(references: Sequence[Reference]) -> tuple[Reference, ...]:
+    """References as a normalized schema has them: sorted, each once."""
+    return tuple(sorted(set(references)))
