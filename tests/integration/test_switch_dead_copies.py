@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,12 @@ from tests.load.waiting import wait_until
 from tests.switches import IDENTITY, as_if_killed, commit_at, do_switch, numbers_of, produce, service_running
 
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.ledger import shard_of, transactional_id
+from twinlog.model.names import TopicPartition
+from twinlog.recovery import forced_stop
 from twinlog.recovery.report import Report
+from twinlog.wire.connection import Cluster
+from twinlog.wire.fence import Fence
 
 SETTINGS = {
     "replication_policy_class": IDENTITY,
@@ -66,19 +72,15 @@ def test_a_deleted_copy_does_not_hold_a_failover_up(make_ends: Callable[..., End
     assert numbers_of(there, group, fine) == list(range(40, 100))
 
 
-@pytest.mark.proves("R8", "R10")
-def test_a_copy_without_a_leader_does_not_hold_a_failover_up(
-    make_cluster: Callable[..., LocalCluster], source_cluster: LocalCluster, tmp_path: Path
-) -> None:
-    target = make_cluster("standby", brokers=2)
-    ends = Ends(source_cluster, target, **SETTINGS)
+def without_a_leader(ends: Ends, folder: Path, group: str) -> tuple[str, str]:
+    """Two topics that were copied to a target of two brokers. The broker that alone holds the second one is dead."""
+    target = ends.target_cluster
     fine, stuck = ends.create("fine"), ends.create("stuck")
     doomed = next(broker for broker in target.brokers if broker.node_id == 2)
     admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
     admin.create_topics([NewTopic(stuck, 1, replica_assignment=[[doomed.node_id]])])[stuck].result(30)
     admin.create_topics([NewTopic(fine, 1, replica_assignment=[[1, 2]])])[fine].result(30)
-    group = f"g{ends.alias}"
-    copied_and_killed(ends, tmp_path, [fine, stuck], group)
+    copied_and_killed(ends, folder, [fine, stuck], group)
     doomed.kill()
     wait_until(
         lambda: [p.leader for p in admin.list_topics(stuck, 10).topics[stuck].partitions.values()],
@@ -86,6 +88,16 @@ def test_a_copy_without_a_leader_does_not_hold_a_failover_up(
         within_s=30,
         what="a partition without a leader",
     )
+    return fine, stuck
+
+
+@pytest.mark.proves("R8", "R10")
+def test_a_copy_without_a_leader_does_not_hold_a_failover_up(
+    make_cluster: Callable[..., LocalCluster], source_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    ends = Ends(source_cluster, make_cluster("standby", brokers=2), **SETTINGS)
+    group = f"g{ends.alias}"
+    fine, stuck = without_a_leader(ends, tmp_path, group)
 
     began = time.monotonic()
     report = do_switch(ends, tmp_path, "failover-unplanned")
@@ -93,4 +105,50 @@ def test_a_copy_without_a_leader_does_not_hold_a_failover_up(
     assert (report.outcome, report.active) == ("done", "T")
     assert any("no leader" in says for says in named(report, stuck))
     assert not named(report, fine)
+    assert numbers_of(ends.target_cluster.bootstrap_servers, group, fine) == list(range(40, 100))
+
+
+@pytest.mark.proves("R8", "R14")
+def test_a_transaction_that_cannot_end_does_not_hold_a_failover_up_and_is_named(
+    make_cluster: Callable[..., LocalCluster],
+    source_cluster: LocalCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An owner died while its marker was on the way to a copy that takes no writes: the id of its shard is blocked."""
+    monkeypatch.setattr(forced_stop, "_SHARD_WITHIN_S", 4.0)
+    ends = Ends(source_cluster, make_cluster("standby", brokers=2), **SETTINGS)
+    link, group, target = ends.link, f"g{ends.alias}", ends.target_cluster
+    fine, stuck = ends.create("fine"), ends.create("stuck")
+    admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
+    strict = NewTopic(stuck, 1, replica_assignment=[[1, 2]], config={"min.insync.replicas": "2"})
+    admin.create_topics([strict])[stuck].result(30)
+    copied_and_killed(ends, tmp_path, [fine, stuck], group)
+    target.brokers[1].kill()
+    wait_until(
+        lambda: [p.isrs for p in admin.list_topics(stuck, 10).topics[stuck].partitions.values()],
+        lambda in_sync: in_sync == [[1]],
+        within_s=30,
+        what="a copy that takes no writes",
+    )
+    lost = TopicPartition(stuck, 0)
+    shard = shard_of(lost, link.ledger_shards)
+
+    async def leave_a_transaction() -> None:
+        cluster = Cluster(link.target_producer, "test")
+        try:
+            fence = Fence(cluster, link.name)
+            owner = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
+            assert await fence.plant(owner, shard, [lost]) == {}
+        finally:
+            await cluster.close()
+
+    asyncio.run(leave_a_transaction())
+    began = time.monotonic()
+    report = do_switch(ends, tmp_path, "failover-unplanned")
+    assert time.monotonic() - began < WITHIN_S
+    assert (report.outcome, report.active) == ("done", "T")
+    (blocked,) = named(report, "are not proven to be shut out")
+    assert f"shard {shard} of {link.name}" in blocked
+    assert f"{lost}: 1 of its replicas in sync, min.insync.replicas is 2" in blocked
     assert numbers_of(target.bootstrap_servers, group, fine) == list(range(40, 100))

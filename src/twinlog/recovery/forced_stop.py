@@ -28,15 +28,17 @@ from twinlog.model.ledger import SWITCH_ENGINE, Engine, PartitionState, ledger_t
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies
-from twinlog.wire.connection import Cluster
+from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.fence import Fence, Producer
 from twinlog.wire.log import LogReader, up_to_marker
 from twinlog.wire.offset_lists import fetch_offsets
 from twinlog.wire.offsets import LATEST
 from twinlog.wire.protocol_errors import name_of
+from twinlog.wire.writability import why_unwritable
 
 _SHARD_WITHIN_S: Final = 15.0
 _ANSWER_WITHIN_S: Final = 5.0
+_NAMED: Final = 3
 _ATTEMPTS: Final = 2
 """A leader may be lost while a shard is stopped: its partition is left out at the next attempt."""
 
@@ -106,11 +108,23 @@ class _ForcedStop:
             except TimeoutError:
                 continue
             return
-        # A transaction that cannot end, because a partition in it lost its leader, blocks the shard's id.
         self.found.unproven[shard] = (
             f"the writers of shard {shard} of {self.link.name} are not proven to be shut out: "
             f"{self.link.target} did not confirm it within {_ATTEMPTS * _SHARD_WITHIN_S:.0f} s"
+            f"{await self._what_blocks(partitions)}"
         )
+
+    async def _what_blocks(self, partitions: list[TopicPartition]) -> str:
+        """A transaction cannot end while a partition in it takes no writes, and it blocks the shard's id."""
+        copies = {copy_of(self.view, partition) for partition in partitions}
+        try:
+            async with asyncio.timeout(_ANSWER_WITHIN_S):
+                await self.target.refresh({copy.topic for copy in copies})
+                hindered = await why_unwritable(self.target, copies)
+        except ConnectionTrouble:
+            return ""
+        named = [f"{copy}: {reason}" for copy, reason in sorted(hindered.items())[:_NAMED]]
+        return f" ({'; '.join(named)})" if named else ""
 
     async def _stop_shard(self, shard: int, partitions: list[TopicPartition]) -> None:
         target, link, view, found = self.target, self.link, self.view, self.found
