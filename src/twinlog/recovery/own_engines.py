@@ -12,15 +12,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twinlog.config.settings import LinkSettings
-from twinlog.flow.engine import LinkEngine
-from twinlog.flow.source import LinkRun
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.link_topics import LinkTopics
 
-StartQuery = Callable[[LinkRun, Path], Any]
+if TYPE_CHECKING:
+    from twinlog.flow.source import LinkRun
+
+StartQuery: TypeAlias = "Callable[[LinkRun, Path], Any]"
 
 
 @dataclass
@@ -35,6 +36,8 @@ class EngineCopier:
     @asynccontextmanager
     async def __call__(self, link: LinkSettings) -> AsyncIterator[None]:
         """An engine while the block lasts; a clean end behind it."""
+        from twinlog.flow.engine import LinkEngine  # noqa: PLC0415  it loads Spark, and most switches copy nothing
+
         async with self._lock:
             if self._start_query is None:
                 self._start_query = await asyncio.to_thread(self.query_starter)

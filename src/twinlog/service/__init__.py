@@ -1,5 +1,8 @@
 """The composition root: nothing below builds its own clients, nothing here decides.
 
+Questions and actions load the rooms that they need when they run: a command that asks where groups stand must not wait
+for Spark. `links` and `links_store` belong to a service; they are imported by their own names.
+
 links        all links of one process, and Spark under them
 links_store  where links made over HTTP are kept, and who looks after them
 questions    what is asked about a link, from anywhere
@@ -8,8 +11,6 @@ spark        the session that copies, verifies and rehearses
 """
 
 from twinlog.service.actions import drills, forget_topic, switching, verify_link
-from twinlog.service.links import Service
-from twinlog.service.links_store import chronicle, cluster_id_of, steward, store_of
 from twinlog.service.questions import (
     examine_link,
     group_explanation,
@@ -27,10 +28,7 @@ from twinlog.service.questions import (
 from twinlog.service.spark import SparkPlace, scratch_folder
 
 __all__ = [
-    "Service",
     "SparkPlace",
-    "chronicle",
-    "cluster_id_of",
     "drills",
     "examine_link",
     "forget_topic",
@@ -43,8 +41,6 @@ __all__ = [
     "offset_resets",
     "prepare_writers_topics",
     "scratch_folder",
-    "steward",
-    "store_of",
     "switching",
     "takeover_preview",
     "topic_explanation",

@@ -7,31 +7,32 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from twinlog.audit.verify import OnProgress, Verification
-from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.pair import Pair
 from twinlog.config.settings import LinkSettings
-from twinlog.drill.canary import Canary
-from twinlog.drill.reports import Reports
-from twinlog.drill.run import Drills
 from twinlog.errors import TopicUnknown, UsageError
-from twinlog.flow.accept import Truncation
-from twinlog.flow.accept import accept_truncation as accept
-from twinlog.flow.forget import forget
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.topics import TopicFacts
-from twinlog.model.verify_report import VerifyReport
-from twinlog.recovery.own_engines import EngineCopier
-from twinlog.recovery.switching import Switching
 from twinlog.service.questions import looking
 from twinlog.service.spark import SparkPlace, spark_session, spark_when_needed, stop_session
+
+if TYPE_CHECKING:
+    from twinlog.audit.verify import OnProgress
+    from twinlog.audit.verify_plan import VerifyWish
+    from twinlog.drill.run import Drills
+    from twinlog.flow.accept import Truncation
+    from twinlog.model.verify_report import VerifyReport
+    from twinlog.recovery.switching import Switching
 
 
 def verify_link(
     link: LinkSettings, wish: VerifyWish, spark: SparkPlace, state: Path, on_progress: OnProgress
 ) -> VerifyReport:
     """Compare both logs of a link on a Spark session of its own; the link may run meanwhile, here or elsewhere."""
+    from twinlog.audit.verify import Verification
+    from twinlog.audit.verify_plan import Planner
+
     on_progress("planning", 0, 0)
     planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
     plan = planner.plan(wish)
@@ -47,6 +48,9 @@ def verify_link(
 @contextlib.contextmanager
 def switching(pair: Pair, spark: SparkPlace, folder: Path, state: Path) -> Iterator[Switching]:
     """Switches of a pair of clusters. Spark starts only for a step that copies, and ends with the block."""
+    from twinlog.recovery.own_engines import EngineCopier
+    from twinlog.recovery.switching import Switching
+
     with spark_when_needed(spark, state) as starter:
         yield Switching(pair, EngineCopier(starter, state), folder)
 
@@ -56,6 +60,12 @@ def drills(
     pair: Pair, spark: SparkPlace, reports: Path, state: Path, say: Callable[[str], None] = print
 ) -> Iterator[Drills]:
     """Rehearsals of a link. Spark starts only for a canary, and ends with the block."""
+    from twinlog.drill.canary import Canary
+    from twinlog.drill.reports import Reports
+    from twinlog.drill.run import Drills
+    from twinlog.recovery.own_engines import EngineCopier
+    from twinlog.recovery.switching import Switching
+
     with spark_when_needed(spark, state) as starter:
         switch = Switching(pair, EngineCopier(starter, state), state / "switch")
         canary = Canary(pair, starter, state, say)
@@ -67,6 +77,8 @@ async def check_forgettable(link: LinkSettings, topic: str) -> str:
 
     Raises UsageError while that exists, and for a topic that is not mirrored.
     """
+    from twinlog.flow.forget import forget
+
     admin = ClusterAdmin(link.target_admin)
     remote = link.naming.remote(link.source, topic)
     there = (await asyncio.to_thread(admin.describe_topics, [remote]))[remote]
@@ -80,10 +92,14 @@ async def check_forgettable(link: LinkSettings, topic: str) -> str:
 
 async def forget_topic(link: LinkSettings, topic: str) -> None:
     """Let a topic begin anew, once its target topic is gone."""
+    from twinlog.flow.forget import forget
+
     await check_forgettable(link, topic)
     await forget(link, topic)
 
 
 async def accept_truncation(link: LinkSettings, topic: str, *, dry_run: bool = False) -> list[Truncation]:
     """Continue a topic with the new history of its source; what the source lost stays on the target."""
+    from twinlog.flow.accept import accept_truncation as accept
+
     return await accept(link, topic, dry_run=dry_run)

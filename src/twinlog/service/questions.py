@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from twinlog.config.settings import LinkSettings
-from twinlog.doctor.answers import Diagnosis
-from twinlog.doctor.gather import gather
-from twinlog.doctor.registry import examine
 from twinlog.errors import ClusterError, UsageError
-from twinlog.flow.observe import Observer
-from twinlog.flow.rivals import Rival, has_ended, is_ours
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health import LinkStatus
 from twinlog.model.ledger import Engine as EngineEntry
-from twinlog.model.link_diff import LinkDiff
 from twinlog.model.names import TopicPartition
 from twinlog.model.wanted import Wanted
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.explain import GroupExplanation, TopicExplanation, explain_group, explain_topic
-from twinlog.sync.explain_map import MapListing, list_map
-from twinlog.sync.group_report import Answer, GroupReport, report_groups, translate
-from twinlog.sync.link_diff import differences
-from twinlog.sync.offset_reset import OffsetResets
-from twinlog.sync.takeover_preview import TakeoverRow, preview_takeover
-from twinlog.sync.writers_topics import create_for_writers, orders_for_writers
+
+if TYPE_CHECKING:
+    from twinlog.doctor.answers import Diagnosis
+    from twinlog.flow.observe import Observer
+    from twinlog.model.link_diff import LinkDiff
+    from twinlog.sync.explain import GroupExplanation, TopicExplanation
+    from twinlog.sync.explain_map import MapListing
+    from twinlog.sync.group_report import Answer, GroupReport
+    from twinlog.sync.offset_reset import OffsetResets
+    from twinlog.sync.takeover_preview import TakeoverRow
 
 _LOOK_AGAIN_S: Final = 1.0
 _SOURCE_WITHIN_MS: Final = 5_000
@@ -37,6 +34,8 @@ _SOURCE_WITHIN_MS: Final = 5_000
 
 def observer(link: LinkSettings) -> Observer:
     """Eyes on a link, from anywhere. Who asks for status waits a few seconds for the source, no longer."""
+    from twinlog.flow.observe import Observer
+
     patience_ms = min(link.source_admin.request_timeout_ms, _SOURCE_WITHIN_MS)
     admin = ClusterAdmin(link.source_admin.model_copy(update={"request_timeout_ms": patience_ms}))
     committed = link.fetch.isolation == "read_committed"
@@ -63,6 +62,8 @@ async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
 
     None when the target does not answer: an engine asks again before it signs in.
     """
+    from twinlog.flow.rivals import Rival, has_ended, is_ours
+
     rival: Rival | None = None
     while True:
         try:
@@ -83,16 +84,22 @@ async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
 
 async def group_report(link: LinkSettings, wanted: Callable[[str], bool]) -> GroupReport:
     """How the consumer groups of a link stand on both sides."""
+    from twinlog.sync.group_report import report_groups
+
     return await report_groups(LinkEnds.of(link), wanted)
 
 
 async def translate_position(link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
     """One position on the other side of a link."""
+    from twinlog.sync.group_report import translate
+
     return await translate(LinkEnds.of(link), asked, offset, reverse=reverse)
 
 
 async def link_differences(link: LinkSettings, wanted: Wanted) -> LinkDiff:
     """What is not the same on both ends of a link."""
+    from twinlog.sync.link_diff import differences
+
     return await differences(LinkEnds.of(link), wanted)
 
 
@@ -100,6 +107,8 @@ async def prepare_writers_topics(
     link: LinkSettings, *, dry_run: bool
 ) -> tuple[list[TopicOrder], dict[str, ClusterError | None]]:
     """Create on the target what producers look for after a failover; what would be made, and what was refused."""
+    from twinlog.sync.writers_topics import create_for_writers, orders_for_writers
+
     ends = LinkEnds.of(link)
     orders = await orders_for_writers(ends)
     return orders, {} if dry_run else await asyncio.to_thread(create_for_writers, ends, orders)
@@ -107,16 +116,22 @@ async def prepare_writers_topics(
 
 async def topic_explanation(link: LinkSettings, topic: str) -> TopicExplanation:
     """Whether and why a link mirrors a topic."""
+    from twinlog.sync.explain import explain_topic
+
     return await explain_topic(LinkEnds.of(link), topic)
 
 
 async def map_listing(link: LinkSettings, asked: TopicPartition, first: int, limit: int) -> MapListing:
     """The offset map of one partition, row by row."""
+    from twinlog.sync.explain_map import list_map
+
     return await list_map(LinkEnds.of(link), asked, first, limit)
 
 
 async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
     """Whether and why a link translates a group's positions."""
+    from twinlog.sync.explain import explain_group
+
     return await explain_group(LinkEnds.of(link), group)
 
 
@@ -124,17 +139,24 @@ async def takeover_preview(
     link: LinkSettings, *, offsets_topic: str | None, connector: str | None
 ) -> list[TakeoverRow]:
     """Where a link would go on behind MirrorMaker 2."""
+    from twinlog.sync.takeover_preview import preview_takeover
+
     return await preview_takeover(LinkEnds.of(link), offsets_topic=offsets_topic, connector=connector)
 
 
 async def examine_link(link: LinkSettings, *, of_file: Sequence[LinkSettings] = ()) -> list[Diagnosis]:
     """Ask both clusters everything that a disaster would test, and judge it. `of_file` are all links of its file."""
+    from twinlog.doctor.gather import gather
+    from twinlog.doctor.registry import examine
+
     back = f"{link.target}->{link.source}" in {one.name for one in of_file} if of_file else None
     return examine(await gather(link, looking(link), back_enabled=back))
 
 
 def offset_resets(links: Sequence[LinkSettings], cluster: str) -> OffsetResets:
     """The consumer groups of one cluster of the file, by its alias."""
+    from twinlog.sync.offset_reset import OffsetResets
+
     admins = {link.target: link.target_admin for link in links} | {link.source: link.source_admin for link in links}
     if cluster not in admins:
         raise UsageError(f"{cluster}: no enabled link has that cluster; there are {', '.join(sorted(admins))}")

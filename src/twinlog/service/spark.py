@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twinlog.errors import EngineNotStarted
-from twinlog.flow.query import SparkRuntime, start_query, start_session
 from twinlog.local.java import spark_java_home
-from twinlog.recovery.own_engines import StartQuery
+
+if TYPE_CHECKING:
+    from twinlog.recovery.own_engines import StartQuery
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ SPARE_SLOTS: Final = 256
 
 def spark_session(place: SparkPlace, slots: int, state: Path) -> Any:
     """Start a session. Blocking, seconds long; raises EngineNotStarted with the end of Spark's log."""
+    from twinlog.flow.query import SparkRuntime, start_session
+
     java_home = os.environ.get("JAVA_HOME") if place.master else str(spark_java_home())
     runtime = SparkRuntime(place.master, slots, java_home, dict(place.options), state / "spark.log")
     try:
@@ -50,6 +53,8 @@ def spark_when_needed(spark: SparkPlace, state: Path) -> Iterator[Callable[[], S
     sessions: list[Any] = []
 
     def starter() -> StartQuery:
+        from twinlog.flow.query import start_query
+
         if not sessions:
             sessions.append(spark_session(spark, SPARE_SLOTS, state))
         return lambda run, checkpoint: start_query(sessions[0], run, checkpoint)

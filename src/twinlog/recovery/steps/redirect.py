@@ -10,7 +10,7 @@ from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed, SwitchStopped
 from twinlog.model.redirects import Direction
 from twinlog.recovery.context import StepResult, SwitchContext
-from twinlog.recovery.redirect import command, consul, dns, etcd, webhook
+from twinlog.recovery.redirect import command, consul, etcd, webhook
 
 _GRACE_S: Final = 5.0
 
@@ -54,6 +54,8 @@ def _function(hook: Redirect) -> Callable[[Redirect, Direction], str]:
         case "webhook":
             return webhook.call
         case "dns":
+            from twinlog.recovery.redirect import dns  # noqa: PLC0415  its library is a tenth of a command's start
+
             return dns.call
         case "etcd":
             return etcd.call

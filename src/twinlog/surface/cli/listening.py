@@ -19,7 +19,8 @@ from twinlog.connectors.steward import Steward
 from twinlog.errors import ExtraMissing, UsageError
 from twinlog.local.access import LocalToken, offer
 from twinlog.local.folders import state_folder
-from twinlog.service import Service, chronicle, cluster_id_of, steward, store_of
+from twinlog.service.links import Service
+from twinlog.service.links_store import chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.rest.app import build_app
 from twinlog.surface.rest.desk import Desk
 from twinlog.surface.rest.health_door import answer_probes, bind_health

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from twinlog.config.settings import LinkSettings
     from twinlog.config.watch import SettingsWatch
     from twinlog.model.ledger import Engine as EngineEntry
-    from twinlog.service import Service
+    from twinlog.service.links import Service
     from twinlog.surface.cli.listening import Door, Take
 
 Say: TypeAlias = "Callable[[str, LinkSettings, str | None], None]"
@@ -72,7 +72,8 @@ def run(
     engine that was stopped or killed, and a standby of the same group, need no flag.
     """
     from twinlog.config.watch import SettingsWatch
-    from twinlog.service import Service, SparkPlace, scratch_folder
+    from twinlog.service import SparkPlace, scratch_folder
+    from twinlog.service.links import Service
 
     watch = SettingsWatch(config, chosen_clusters(clusters))
     resolved = watch.load()

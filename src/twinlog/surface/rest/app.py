@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.connectors.steward import Steward
-from twinlog.service import Service
+from twinlog.service.links import Service
 from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
 from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.connect.paths import Paths

@@ -33,7 +33,8 @@ from twinlog.model.switch_plan import Facts, Plan
 from twinlog.model.verify_report import VerifyReport
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Standing, Switching
-from twinlog.service import Service, examine_link, group_report, observer, translate_position
+from twinlog.service import examine_link, group_report, observer, translate_position
+from twinlog.service.links import Service
 from twinlog.surface.rest.switch_steps import announced
 from twinlog.sync.group_report import Answer, GroupReport
 
