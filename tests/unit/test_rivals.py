@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -9,16 +10,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
 
+from twinlog.config.resolve import resolve
 from twinlog.errors import LinkTaken
+from twinlog.flow.engine import LinkEngine
 from twinlog.flow.rivals import Rival, has_ended, is_ours
 from twinlog.model.ledger import Engine
 from twinlog.surface.cli.main import app
 
 HERE = socket.gethostname()
+FILE = "clusters = A, B\nA.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\nA->B.enabled = true\n"
+(LINK,) = resolve(FILE.encode(), "test.properties", (), {}).links
 
 
 def engine(host: str = "elsewhere", pid: int = 7, phase: str = "running", **more: object) -> Engine:
@@ -98,3 +104,22 @@ def test_run_refuses_to_take_the_link_of_a_living_engine_where_nobody_can_be_ask
     assert isinstance(answer.exception, LinkTaken)
     assert "a->b: the engine on vm (pid 25519), signed in at" in str(answer.exception)
     assert "--take-over" in answer.exception.way_out()
+
+
+@pytest.mark.proves("R14")
+def test_work_that_was_under_way_does_not_hide_who_took_the_link(tmp_path: Path) -> None:
+    """A look at the topics may end while the query of the superseded engine is being stopped."""
+
+    async def nothing(*_: object) -> None:
+        return None
+
+    mine = LinkEngine(LINK, cast("Any", None), lambda *_: None, tmp_path, 2, stands_by=True)
+    mine._give_way(engine())
+    said = mine.trouble
+    assert said is not None
+    assert "has run this link since" in said
+    mine._refresh = nothing  # type: ignore[method-assign,assignment]
+    asyncio.run(mine._refresh_once(cast("Any", None), cast("Any", None)))
+    assert mine.trouble == said
+    mine._hear_of_tasks()
+    assert mine.trouble == said

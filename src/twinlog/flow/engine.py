@@ -303,6 +303,10 @@ class LinkEngine:
         if self.phase != "superseded":
             self.phase, self.trouble = phase, trouble
 
+    def _say(self, trouble: str | None) -> None:
+        """The trouble of the present phase. Work that ends late must not hide who has the link (R14)."""
+        self._enter(self.phase, trouble)
+
     def stop(self) -> None:
         """Ask for a clean end: what was read is written and noted."""
         self._stopping.set()
@@ -321,7 +325,7 @@ class LinkEngine:
                 await self._pause(pause)
                 pause = min(pause * 2, 10.0)
             else:
-                self.trouble = None
+                self._say(None)
                 return done
         return None
 
@@ -522,7 +526,7 @@ class LinkEngine:
         """What tasks fail with is the link's trouble, unless it has another; tells whether anything is new (R14)."""
         before, self._task_trouble = self._task_trouble, self._task_failures.trouble(time.monotonic())
         if self.trouble is None or self.trouble == before:
-            self.trouble = self._task_trouble
+            self._say(self._task_trouble)
         return before != self._task_trouble
 
     async def _heed_draining(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> bool:
@@ -550,9 +554,9 @@ class LinkEngine:
         begins = f"{writer.topic}: no leader for its partitions "
         lost = view.leaderless(writer.cluster, self.link.source)
         if lost:
-            self.trouble = f"{begins}{', '.join(map(str, lost))}; the topics noted there are not copied meanwhile"
+            self._say(f"{begins}{', '.join(map(str, lost))}; the topics noted there are not copied meanwhile")
         elif (self.trouble or "").startswith(begins):
-            self.trouble = None
+            self._say(None)
 
     def _see_that_all_live(self) -> None:
         """What runs beside waits for clusters by itself; when it ends it met a mistake of ours: begin anew."""
@@ -564,10 +568,10 @@ class LinkEngine:
         try:
             await self._refresh(writer, view)
         except (ClusterError, *ConnectionTrouble) as error:
-            self.trouble = f"reading the topics: {error}"
-            log.warning("%s: %s", self.link.name, self.trouble)
+            self._say(f"reading the topics: {error}")
+            log.warning("%s: reading the topics: %s", self.link.name, error)
         else:
-            self.trouble = None
+            self._say(None)
 
     def _checkpoint(self) -> Path:
         """A fresh folder for every query: the truth is in the ledger."""

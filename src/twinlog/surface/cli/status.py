@@ -190,7 +190,7 @@ def _print_stages(console: Console, status_: LinkStatus) -> None:
     stages = figures(status_.stages)
     told = [f"{stage} {number(one.p50_ms)} / {number(one.p99_ms)}" for stage, one in stages.items()]
     says = f"{', '.join(told)} ms (p50 / p99)" if told else "nothing was copied lately"
-    console.print(Text(f"{'latency':13}", "bold").append(says, "dim"))
+    console.print(Text(f"{'latency':14}", "bold").append(says, "dim"))
 
 
 def _print_chores(console: Console, status_: LinkStatus) -> None:
@@ -198,9 +198,9 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
     for chore in status_.chores:
         counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items() if value)
         ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
-        line = Text(f"{chore.chore:13}", "bold").append(f"{counts or 'nothing to do'}, {ago:.0f} s ago", "dim")
+        line = Text(f"{chore.chore:14}", "bold").append(f"{counts or 'nothing to do'}, {ago:.0f} s ago", "dim")
         if chore.trouble is not None:
-            line = Text(f"{chore.chore:13}", "bold").append(chore.trouble, "red")
+            line = Text(f"{chore.chore:14}", "bold").append(chore.trouble, "red")
         console.print(line, soft_wrap=True)
         for finding in chore.findings:
             console.print(Text(f"  {finding}", "yellow"), soft_wrap=True)
