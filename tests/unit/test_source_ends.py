@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from twinlog.model.exposure import PartitionExposure, partition_exposure
 from twinlog.model.health import PartitionStatus
 from twinlog.model.ledger import Memo
+from twinlog.model.loss_range import since_known
 from twinlog.model.names import TopicPartition
 from twinlog.model.source_ends import CHORE, SEEN, EndsTracker, known_ends
 
@@ -158,3 +159,28 @@ def test_what_comes_while_nobody_looks_is_guessed_from_the_rate() -> None:
         world.look()
     world.now += 60_000
     assert world.exposed(live=False).maybe_more == pytest.approx(600, rel=0.1)
+
+
+@pytest.mark.proves("R7")
+def test_the_most_that_may_be_lost_does_not_shrink_while_the_source_is_away() -> None:
+    """An engine goes on looking. Questions without an answer say nothing about how fast the topic grows."""
+    world = World()
+    for _ in range(50):
+        world.now += 2000
+        world.appended += [world.now] * 20
+        world.copied = len(world.appended)
+        world.look()
+
+    def at_most() -> int:
+        known = known_ends(world.memos, {ORDERS: world.copied}, {"orders": "id-1"})
+        return since_known(known[ORDERS], world.copied, heard)
+
+    heard = world.now
+    before = at_most()
+    assert before > 0
+    for _ in range(300):
+        world.now += 2000
+        world.tracker.take(world.now, {}, {ORDERS: world.copied}, TOPICS)
+        for name, body in world.tracker.bodies(world.now, {}):
+            world.memos[name] = Memo(chore=CHORE, name=name, body=body)
+    assert at_most() == before

@@ -160,7 +160,9 @@ class Observer:
         nexts = {part.partition: part.source_next for part in parts}
         ids = {name: topic.source_id for name, topic in view.roster.items()}
         known = known_ends(view.memos.get(CHORE, {}), nexts, ids)
-        exposure = link_exposure(status, known, self.link.objectives, live=trouble is None)
+        data = tuple(part for part in parts if not self.link.naming.is_heartbeats(part.partition.topic))
+        # Heartbeats are nobody's data: the report of a switch does not count them, so status does not either.
+        exposure = link_exposure(replace(status, partitions=data), known, self.link.objectives, live=trouble is None)
         return replace(status, exposure=exposure, lag_seconds=None if status.untold else status.lag_seconds)
 
     def _partition(

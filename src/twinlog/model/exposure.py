@@ -86,6 +86,13 @@ class LinkExposure:
             records, None if records is None else records + self.total.maybe_more, self.heard_ms, self.copied_ms
         )
 
+    def age_of(self, topic: TopicExposure) -> float | None:
+        """How old what is not copied is, in seconds. Of a source that is away: at its last sign of life."""
+        sign = self.loss.sign_ms
+        if self.live:
+            return topic.seconds
+        return None if topic.covered_ms is None or sign is None else max(0.0, (sign - topic.covered_ms) / 1000)
+
     @property
     def broken(self) -> tuple[TopicExposure, ...]:
         """Topics whose objective is not kept, or not known to be."""

@@ -36,6 +36,11 @@ class LossRange:
     heard_ms: int | None = None  # when the engine last heard the source
     copied_ms: int | None = None  # the time of the last record that was copied
 
+    @property
+    def sign_ms(self) -> int | None:
+        """The last sign of life of the source."""
+        return max(self.heard_ms or 0, self.copied_ms or 0) or None
+
     def says(self, source: str) -> str:
         """The sentence of plan, report, page and status."""
         heard = f"{source} last heard {clock(self.heard_ms)}, last record copied {clock(self.copied_ms)}"

@@ -161,11 +161,14 @@ class EndsTracker:
             if topic is None or topic.source_id != source_id:
                 topic = self._topics[name] = _Topic(source_id)
             topic.tracks += [_Track() for _ in range(partitions - len(topic.tracks))]
+            answered = False
             for number, track in enumerate(topic.tracks):
                 partition = TopicPartition(name, number)
                 if partition in ends:
                     track.sample(now, ends[partition], positions.get(partition, -1))
-            topic.flow(now)
+                    answered = True
+            if answered:  # silence is no standstill: the rate of a source that is away tells how much is lost with it
+                topic.flow(now)
 
     def bodies(self, now: int, keeps: Mapping[str, tuple[int, int]]) -> Iterator[tuple[str, dict[str, Any]]]:
         """The memos that describe the last look, by topic."""

@@ -97,6 +97,11 @@ class AtRisk:
     sentences: tuple[str, ...] = ()
     at_most: int | None = None  # records, with those that may have come since the source was last heard of
 
+    @property
+    def is_range(self) -> bool:
+        """Whether the source is away, so that the records are at least so many, and at most another number."""
+        return self.at_most is not None and self.at_most != self.records
+
 
 @dataclass(frozen=True)
 class Plan:

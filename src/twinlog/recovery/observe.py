@@ -181,13 +181,15 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
     known = known_ends(view.memos.get(SOURCE_ENDS, {}), nexts, ids)
     covered = [known[p].covered_ms if p in known else None for p in behind]
     oldest = [one for one in covered if one is not None]
+    loss = loss_of(view, ctx.link.naming) if facts.source_trouble is not None else None
+    # Of a source that is away: the age at its last sign of life, as status has it; it does not move any more.
+    until = now if loss is None else loss.sign_ms or now
     return replace(
         facts,
-        loss=loss_of(view, ctx.link.naming) if facts.source_trouble is not None else None,
+        loss=loss,
         lag_records=sum(behind.values()),
         lag_bytes=_bytes_of(behind, sizes),
-        # What was written since the source was last heard of is at risk as well, whatever it was.
-        lag_seconds=None if len(oldest) < len(covered) else (now - min((at_ms, *oldest))) / 1000,
+        lag_seconds=None if len(oldest) < len(covered) else max(0, until - min((at_ms, *oldest))) / 1000,
         known_at_ms=at_ms,
     )
 

@@ -109,7 +109,7 @@ def _print(exposure: LinkExposure, topics: list[TopicExposure], output: Output) 
             topic.topic,
             _records(topic),
             size(topic.bytes),
-            duration(topic.seconds),
+            duration(exposure.age_of(topic)),
             duration(topic.time_to_loss_s, unknown="-"),
             promised,
             Text(topic.kept or "", _COLOURS.get(topic.kept or "", "")),

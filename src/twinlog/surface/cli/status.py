@@ -136,13 +136,9 @@ def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[st
 
 
 def _at_risk(status_: LinkStatus) -> str:
-    """How old what is not copied is. Of a source that is away: at its last sign of life, which does not move."""
+    """How old what is not copied is."""
     exposure = status_.exposure
-    if exposure is None or exposure.live:
-        return duration(None if exposure is None else exposure.total.seconds)
-    sign = max(exposure.heard_ms or 0, exposure.copied_ms or 0)
-    covered = exposure.total.covered_ms
-    return duration(None if covered is None or not sign else max(0.0, (sign - covered) / 1000))
+    return duration(None if exposure is None else exposure.age_of(exposure.total))
 
 
 def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:

@@ -59,10 +59,9 @@ def print_risk(console: Console, plan: Plan) -> None:
     """What the operator puts at stake, in numbers; unknown is said, never shown as 0."""
     risk = plan.at_risk
     behind = number(risk.seconds, " s")
+    records = number(risk.records) if not risk.is_range else f"{number(risk.records)}..{number(risk.at_most)}"
     size = number(None if risk.bytes is None else risk.bytes / 1e6, " MB")
-    console.print(
-        Text("at risk: ", "bold").append(f"{number(risk.records)} records, {size}, {behind}; {risk.groups} groups move")
-    )
+    console.print(Text("at risk: ", "bold").append(f"{records} records, {size}, {behind}; {risk.groups} groups move"))
     if risk.known_at_ms is not None:
         when = time.strftime("%H:%M:%S", time.localtime(risk.known_at_ms / 1000))
         console.print(f"  known at {when}; what was written later is not known", soft_wrap=True)
