@@ -104,13 +104,17 @@ def prepare(link: LinkArgument, config: ConfigFile, dry_run: DryRun = False) -> 
     orders, refusals = asyncio.run(prepare_writers_topics(found, dry_run=dry_run))
     if not orders:
         typer.echo(f"{link}: producers find every topic on {found.target}; nothing to create.")
-    for order in orders:
-        what = f"{order.name} on {found.target}: {order.partitions} partitions, {len(order.configs)} configs"
-        refused = refusals.get(order.name)
-        if dry_run:
-            would(f"{what} would be created")
-        else:
-            typer.echo(f"{what}: created" if refused is None else f"{order.name}: not created: {refused}")
+        return
+    made = {
+        order.name: f"{order.name} on {found.target}: {order.partitions} partitions, {len(order.configs)} configs"
+        for order in orders
+    }
+    if dry_run:
+        would(*(f"{what} would be created" for what in made.values()))
+        return
+    for name, what in made.items():
+        refused = refusals.get(name)
+        typer.echo(f"{what}: created" if refused is None else f"{name}: not created: {refused}")
     if any(refusals.values()):
         raise typer.Exit(1)
 
