@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from tests.abandoned import Abandoned
 from tests.ends import Ends, numbers
 from tests.load.groups import position, set_positions
 from tests.load.logs import Cluster, LogRecord, read_logs
@@ -178,3 +179,59 @@ def _assert_exact(ends: Ends, topic: str, groups: dict[str, int], left: list[Log
         assert not [number for number in rest if number < offset], f"{group} reads again"
         unread = {record.offset for record in left if record.offset >= offset}
         assert unread <= set(rest), f"{group} skips"
+
+
+# --- owners that were killed ------------------------------------------------------------------------------------------
+
+
+def write_prices(ends: Ends, topic: str, values: range) -> None:
+    """Few keys, small batches: each value is there once and replaces an older one."""
+    server = ends.source_cluster.bootstrap_servers
+    producer = Producer({"bootstrap.servers": server, "linger.ms": 0, "log_level": 0})
+    for value in values:
+        producer.produce(topic, b"%d" % value, b"%d" % (value % 7), partition=0)
+        if value % 5 == 4:
+            assert producer.flush(30) == 0
+    assert producer.flush(30) == 0
+
+
+def values_of(cluster: Cluster, topic: str) -> list[int]:
+    return [int(record.value or b"") for record in read_logs(cluster, topic, "read_committed")[0]]
+
+
+@pytest.mark.proves("R1", "R2", "R3", "R9")
+@pytest.mark.parametrize("both", [False, True], ids=["source-cleaned", "both-cleaned"])
+def test_what_a_killed_owner_wrote_is_known_though_cleaners_removed_it(
+    make_cluster: MakeCluster, tmp_path: Path, *, both: bool
+) -> None:
+    ends = Ends(make_cluster("here", settings=CLEANING), make_cluster("there", settings=CLEANING))
+    name = ends.create("prices")
+    write_prices(ends, name, range(300))
+    left = Abandoned.of(ends, name)
+    copy = left.remote.topic
+    cleaning = {"cleanup.policy": "compact", **{key.replace("_", "."): value for key, value in EAGER.items()}}
+    if both:
+        assert ends.target.apply_topic_configs({copy: cleaning}) == {copy: None}
+    left.leave(noted=100)
+    if both:
+        there = wait_until(
+            lambda: values_of(ends.target_logs, copy), lambda log: len(log) < 200, within_s=60, what="a cleaned target"
+        )
+        assert there[-1] == 299
+    assert ends.source.apply_topic_configs({name: cleaning}) == {name: None}
+    write_prices(ends, name, range(300, 340))
+    kept = wait_until(
+        lambda: values_of(ends.source_logs, name), lambda log: log[0] >= 300, within_s=60, what="a cleaned source"
+    )
+    with engine_running(ends.link, tmp_path):
+        status = ends.await_copied(name)
+    assert [part.fault for part in status.partitions] == [None]
+    found = values_of(ends.target_logs, copy)
+    assert found == sorted(set(found))
+    assert found[-7:] == list(range(333, 340))  # the newest of each key
+    if not both:
+        assert found[:300] == list(range(300))
+    # Every record is there once, with one marker of the new owner.
+    (end,) = ends.target.fetch_end_offsets([left.remote]).values()
+    assert isinstance(end, int)
+    assert 301 + 7 <= end <= 301 + len(kept)

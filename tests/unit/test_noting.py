@@ -47,7 +47,7 @@ class Box:
     awaited_since: float | None = None
     freed: int = 0
     unsaved: list[Any] = field(default_factory=list)
-    unnoted: list[Any] = field(default_factory=list)
+    unheard: list[Any] = field(default_factory=list)
     faults: list[Any] = field(default_factory=list)
 
     def entries(self) -> list[str]:

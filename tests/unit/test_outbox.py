@@ -105,9 +105,11 @@ class World:
             opened.fenced = True
             for header, data in self.target.behind(known.target_next):
                 opened.find(header, data, producer)
-            if not opened.written:
+            if not opened.unnoted:
                 opened.state.target_next = marker
         opened.state.phase, opened.state.producer_id = "copying", PRODUCER
+        if not opened.unnoted:
+            opened.state.producer_epoch, opened.state.sequence = self.epoch, opened.sequence
         if known is None or known.phase == "closed":
             self.saved = opened.state.model_copy(deep=True)  # noted as open before its first record
         self.box = Outbox(self.owner, begin.remote, self.make_shaper(), opened, clock=lambda: self.now)

@@ -149,14 +149,47 @@ def on_target(offset: int, *values: bytes) -> Made:
 
 
 @pytest.mark.proves("R1", "R7")
-def test_a_source_that_lost_copied_records_is_noticed() -> None:
-    """Counting alone would take c, which is new, for b, which compaction took."""
+def test_a_source_that_changed_copied_records_is_noticed() -> None:
+    """Offset 1 was copied as b. That it holds c now is no work of a cleaner."""
     box = taken_over(on_target(0, b"a", b"b"))
-    box.parcels.append(parcel(one(0, b"a"), one(2, b"c"), first=0))
+    box.parcels.append(parcel(one(0, b"a"), one(1, b"c"), first=0))
     assert sent(box) == []
     assert isinstance(box.doom, LedgerDisagrees)
-    assert "source offset 2" in str(box.doom)
-    assert "target offset 1" in str(box.doom)
+    assert "source offset 1" in str(box.doom)
+
+
+@pytest.mark.proves("R1", "R2")
+def test_a_source_that_was_cleaned_since_loses_and_doubles_nothing() -> None:
+    """Counting alone would take c, which is new, for b, which the source's cleaner removed after it was copied."""
+    box = taken_over(on_target(0, b"a", b"b"))
+    box.parcels.append(parcel(one(0, b"a"), one(2, b"c"), first=0))
+    (out,) = sent(box)
+    assert out.piece is not None
+    assert (out.piece.first, box.opened.state.target_next) == (2, 2)
+    assert list(box.runs) == [Run(0, 0, 1)]
+
+
+@pytest.mark.proves("R2")
+def test_the_position_waits_until_what_was_found_is_met() -> None:
+    """The next owner judges by it what is still to be met: it must not pass offsets that hold nothing any more."""
+    box = taken_over(on_target(0, b"a", b"b"))
+    box.parcels.append(Parcel(WHERE, 0, 7, "data", b""))
+    assert sent(box) == []
+    assert box.opened.state.source_next == 0
+    box.close()
+    assert box.opened.state.phase == "copying"
+
+
+@pytest.mark.proves("R1", "R2")
+def test_a_batch_that_the_target_s_cleaner_removed_is_counted_by_its_sequence_numbers() -> None:
+    state = make_box().opened.state
+    state.producer_id, state.producer_epoch, state.sequence = PRODUCER.producer_id, 0, 0
+    box = make_box(state)
+    for made in (on_target(0, b"a"), on_target(3, b"d")):
+        box.opened.find(read_header(made.data), made.data, PRODUCER)
+    box.parcels.append(parcel(*(one(offset, b"%c" % (ord("a") + offset)) for offset in range(5))))
+    assert [out.piece.first for out in sent(box) if out.piece] == [4]
+    assert list(box.runs) == [Run(0, 0, 4)]
 
 
 @pytest.mark.proves("R1", "R2")
@@ -206,7 +239,7 @@ def test_a_target_that_compacted_copied_records_is_no_trouble() -> None:
 
 def test_batches_of_others_are_not_taken_for_ours() -> None:
     stranger = make_batch([at(0, b"a")], signature=Signature(99, 0, 0))
-    assert not taken_over(stranger).written
+    assert not taken_over(stranger).unnoted
 
 
 @pytest.mark.proves("R2")

@@ -79,7 +79,7 @@ async def _write(owner: ShardOwner, boxes: Iterable[Outbox]) -> None:
     for box in boxes:
         entries += box.entries()
         owner.view.states[box.opened.begin.partition] = entries[-1]  # type: ignore[assignment]
-        batches += box.unnoted
-        box.unnoted = []
+        batches += box.unheard
+        box.unheard = []
     await owner.ledger.write(entries if owner.watch.told else [*entries, owner.times()])
     owner.watch.noted(batches, now_us())

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Final
@@ -25,7 +25,8 @@ from twinlog.errors import LedgerDisagrees, ParcelsMissing, PartitionFault, Targ
 from twinlog.flow.parcel import Parcel, Ranges, now_us, unwrap
 from twinlog.flow.shape import Piece, Shaper
 from twinlog.flow.stopwatch import Acknowledged, Passage
-from twinlog.flow.takeover import Opened, ShardOwner, Written, fault_entry
+from twinlog.flow.takeover import Opened, ShardOwner, fault_entry
+from twinlog.flow.unnoted import End, Place, Unnoted, Writing
 from twinlog.model.ledger import SEAL_AT, Entry, Gap, SealedRuns
 from twinlog.model.names import TopicPartition
 from twinlog.model.packed_runs import Packer
@@ -80,8 +81,9 @@ class Outgoing:
     gap: Gap | None = None
     stamped: bytes = b""
     progress: Progress = Progress.WAITING
-    target: int = -1
+    target: int = -1  # where it lies; of a stretch: nothing of ours before this target offset is unknown any more
     sequence_next: int = -1
+    writing: Writing | None = None  # an older owner wrote it
     passage: Passage | None = None  # when it passed which stage; None: nobody sent it now
 
 
@@ -101,6 +103,7 @@ class Outbox:
     packer: Packer = field(default_factory=Packer)  # of `runs`
     sequence: int = 0
     shaped_to: int = 0  # source offsets before this one are queued, sent or done
+    met_to: int = 0  # source offset behind the last record that was found on the target
     freed: int = 0  # bytes done with, for the writer to collect
     dirty: bool = False
     doom: PartitionFault | None = None  # becomes the fault when everything before it is acknowledged
@@ -111,7 +114,7 @@ class Outbox:
     hindrance: str = ""  # … and why
     awaited_since: float | None = None  # an answer is outstanding since then
     unsaved: list[Entry] = field(default_factory=list)
-    unnoted: list[Acknowledged] = field(default_factory=list)  # batches whose position the ledger has not heard
+    unheard: list[Acknowledged] = field(default_factory=list)  # batches whose position the ledger has not heard
     clock: Callable[[], float] = time.monotonic
     known_at: float = float("-inf")  # when the partition last acknowledged a batch, or a marker, of this owner
 
@@ -120,12 +123,12 @@ class Outbox:
             self.known_at = self.clock()
         self.sequence = self.owner.sequences[self.remote] = self.opened.sequence
         self.runs = self.opened.state.run_map()
-        self.shaped_to = self.opened.state.source_next
+        self.shaped_to = self.met_to = self.opened.state.source_next
 
     @property
-    def written(self) -> deque[Written]:
-        """Our own batches found at the take-over, still to be met on the source side."""
-        return self.opened.written
+    def unnoted(self) -> Unnoted:
+        """Our own records found at the take-over, still to be met on the source side."""
+        return self.opened.unnoted
 
     @property
     def idle(self) -> bool:
@@ -222,14 +225,17 @@ class Outbox:
             if parcel.kind == "gap":
                 self._skip(parcel)
             else:
-                for piece in self.shaper.shape(parcel.payload, self.shaped_to):
-                    self._match(piece, parcel)
+                pieces = self.shaper.shape(parcel.payload, self.shaped_to)
+                for piece in self._without_unnoted(pieces, parcel) if self.unnoted else pieces:
+                    passage = Passage(parcel.fetched_us, parcel.taken_us)
+                    self.waiting.append(Outgoing(piece, piece.next_offset, parcel.epoch, passage=passage))
+                    self.shaped_to = piece.next_offset
             self.shaped_to = max(self.shaped_to, parcel.next)
             if len(self.waiting) == before or self.waiting[-1].source_next < parcel.next:
-                self.waiting.append(Outgoing(None, self.shaped_to, parcel.epoch))
+                self.waiting.append(Outgoing(None, self._accounted_to, parcel.epoch))
         except PartitionFault as fault:
             self.doom = fault
-            self.waiting.append(Outgoing(None, self.shaped_to, parcel.epoch))
+            self.waiting.append(Outgoing(None, self._accounted_to, parcel.epoch))
         self.waiting[-1].release += release
         # What lies before `start` was counted when it first came by.
         self.returned += ((max(first, start), behind) for first, behind in left_out if behind > start)
@@ -246,48 +252,59 @@ class Outbox:
             reason=bytes(parcel.payload).decode(),
             at_ms=int(time.time() * 1000),
         )
-        self.waiting.append(Outgoing(None, parcel.next, parcel.epoch, gap=gap))
+        self.shaped_to = parcel.next
+        self.waiting.append(Outgoing(None, self._accounted_to, parcel.epoch, gap=gap))
 
-    def _match(self, piece: Piece, parcel: Parcel) -> None:
-        """Queue a piece, unless an older owner already wrote it: then only note where it lies.
+    @property
+    def _accounted_to(self) -> int:
+        """Where the ledger's position may be: with it the next owner judges what is still to be met."""
+        return self.met_to if self.unnoted else self.shaped_to
+
+    def _without_unnoted(self, pieces: Iterator[Piece], parcel: Parcel) -> Iterator[Piece]:
+        """Note where the records lie that an older owner wrote already; what is left is to be sent.
 
         The two owners may have cut the records differently:
 
             written   │  5  │  5  │          the first is met by 3 + 2, the rest of the second piece by 3 of the second;
             pieces    │ 3 │  5  │ 6  │       the remaining 2 by the front of the third, of which 4 are new
         """
-        pieces = deque([piece])
-        while pieces:
-            piece = pieces.popleft()
-            if not self.written:
-                passage = Passage(parcel.fetched_us, parcel.taken_us)
-                self.waiting.append(Outgoing(piece, piece.next_offset, parcel.epoch, passage=passage))
-                self.shaped_to = piece.next_offset
+        whole, fault = _take_whole(pieces)
+        opened = [self.shaper.opened(piece) for piece in whole]
+        met = self.unnoted.meet([(record.offset, content_of(record)) for records in opened for record in records])
+        places, passed = deque(met.places), False
+        for piece, records in zip(whole, opened, strict=True):
+            count = min(len(places), len(records))
+            self._note_written(piece, [places.popleft() for _ in range(count)], parcel.epoch)
+            if count == len(records):
                 continue
-            found = self.written.popleft()
-            self._compare(piece, found)
-            self._note_written(piece, found, parcel.epoch)
-            if piece.records < found.records:
-                self.written.appendleft(found.behind(piece.records))
-            elif piece.records > found.records:
-                pieces.extendleft(reversed(list(self.shaper.behind(piece, found.records))))
-
-    def _compare(self, piece: Piece, found: Written) -> None:
-        """What was written must be what the source holds: otherwise counting would skip records (R1)."""
-        for index, (record, content) in enumerate(zip(self.shaper.opened(piece), found.contents, strict=False)):
-            if content is not None and content != content_of(record):
-                what = (
-                    f"target offset {found.target + index} does not hold the record at source offset {record.offset}: "
-                    "the source lost or changed records after they were copied"
+            if met.end is End.ODD:
+                raise LedgerDisagrees(
+                    *self.opened.begin.partition,
+                    f"the target does not hold the record at source offset {records[count].offset}, though records "
+                    f"behind it were copied: the source lost or changed records after they were copied",
                 )
-                raise LedgerDisagrees(*self.opened.begin.partition, what)
+            if not passed:  # what was copied and has left the source since will never be met
+                behind = Outgoing(None, self.met_to, target=self.unnoted.target_next, writing=self.unnoted.behind)
+                self.waiting.append(behind)
+                passed = True
+            yield from self.shaper.behind(piece, count) if count else [piece]
+        if fault is not None:
+            raise fault
 
-    def _note_written(self, piece: Piece, found: Written, epoch: int) -> None:
-        count = min(piece.records, found.records)
+    def _note_written(self, piece: Piece, places: list[Place], epoch: int) -> None:
+        """Some records at the front of a piece lie on the target, not always one behind the other."""
         offsets = piece.offsets if piece.offsets is not None else range(piece.first, piece.first + piece.records)
-        part = piece._replace(offsets=offsets[:count], header=piece.header._replace(record_count=count))
-        self.shaped_to = offsets[count - 1] + 1
-        self.waiting.append(Outgoing(part, self.shaped_to, epoch, progress=Progress.ACKED, target=found.target))
+        data, begin = piece.data, 0
+        for end in range(1, len(places) + 1):
+            if end < len(places) and places[end].target == places[end - 1].target + 1:
+                continue
+            header = piece.header._replace(record_count=end - begin)
+            part = piece._replace(data=data, header=header, first=offsets[begin], offsets=offsets[begin:end])
+            self.shaped_to = self.met_to = offsets[end - 1] + 1
+            out = Outgoing(part, self.met_to, epoch, progress=Progress.ACKED, target=places[begin].target)
+            out.writing = places[end - 1].writing
+            self.waiting.append(out)
+            data, begin = b"", end  # its bytes count once
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -326,12 +343,13 @@ class Outbox:
                 self.known_at = self.clock()
                 self.owner.sequences[self.remote] = state.sequence = out.sequence_next
                 state.producer_id, state.producer_epoch = self.owner.producer.producer_id, self.owner.producer.epoch
-            else:  # an older owner wrote it: what follows is told by its own numbers
-                state.sequence = -1
             if out.passage is not None:
                 made_ms = out.piece.header.max_timestamp
                 known_ms = made_ms if made_ms >= max(1, state.since_ms) else None
-                self.unnoted.append(self.owner.watch.acknowledged(out.passage, known_ms, out.piece.records))
+                self.unheard.append(self.owner.watch.acknowledged(out.passage, known_ms, out.piece.records))
+        state.target_next = max(state.target_next, out.target)
+        if out.writing is not None:
+            state.producer_id, state.producer_epoch, state.sequence = out.writing
         if out.gap is not None:
             state.skipped += out.gap.next - out.gap.first
             self.unsaved.append(out.gap)
@@ -397,7 +415,7 @@ class Outbox:
     def close(self) -> None:
         """The epoch ends with nothing left to do: the next owner needs no fence, unless something may still arrive."""
         state = self.opened.state
-        if state.phase == "copying" and not self.written and self.remote not in self.owner.adrift:
+        if state.phase == "copying" and not self.unnoted and self.remote not in self.owner.adrift:
             state.phase = "closed"
             self.dirty = True
 
@@ -415,3 +433,13 @@ class Outbox:
         entries: list[Entry] = [*self.unsaved, state.model_copy()]
         self.unsaved = []
         return entries
+
+
+def _take_whole(pieces: Iterable[Piece]) -> tuple[list[Piece], PartitionFault | None]:
+    """All pieces, and what is wrong behind them."""
+    taken: list[Piece] = []
+    try:
+        taken.extend(pieces)
+    except PartitionFault as fault:
+        return taken, fault
+    return taken, None

@@ -9,7 +9,7 @@
     6. read the target from the position up to that marker: what the older owner wrote but did not note
     7. note the partitions as open           before their first record, so that a crash is seen as a crash
 
-What step 6 finds (`Written`) is not written again: the records of the source are counted against it (R1, R2).
+What step 6 finds (`flow.unnoted`) is not written again: the records of the source are met there (R1, R2).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -35,6 +34,7 @@ from twinlog.errors import (
 )
 from twinlog.flow.retirement import retire_if_old
 from twinlog.flow.stopwatch import Stopwatch
+from twinlog.flow.unnoted import Unnoted, Writing
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.ledger.writers import note_writer
@@ -67,22 +67,6 @@ _MARKER_S: Final = 20.0
 _GLANCE_S: Final = 5.0
 
 
-class Written(NamedTuple):
-    """A batch of ours found on the target behind the ledger's position, or what of it lies behind."""
-
-    target: int
-    contents: Sequence[int | None]  # of each record, to be compared with the source's; None: compaction took it
-
-    @property
-    def records(self) -> int:
-        """How many records were written."""
-        return len(self.contents)
-
-    def behind(self, records: int) -> Written:
-        """Without its first records."""
-        return Written(self.target + records, self.contents[records:])
-
-
 class Begin(NamedTuple):
     """The reader's note that a partition is read from here on."""
 
@@ -107,21 +91,24 @@ class Opened:
 
     begin: Begin
     state: PartitionState
-    written: deque[Written] = field(default_factory=deque)
     sequence: int = 0
     fault: PartitionFault | None = None
     fenced: bool = False  # a marker of this owner lies on the partition, which therefore knows the producer
     target_end: int = 0  # of the log when we looked: the marker that we plant lies behind it
     deleted_to: int = 0  # the target's retention deleted what lies before
     last: LastWrite | None = None  # what the target then remembered of the older owner
-    found: tuple[int, int] | None = None  # epoch and sequence number of the first batch found
+    looked_to: int = 0  # of the target's log, while we read what lies behind the position
+    unnoted: Unnoted = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unnoted = Unnoted(self.state.source_next)
 
     def rewind(self, source_next: int) -> None:
         """Continue where the source's new history begins; what was copied of the old one stays on the target."""
         if self.state.fault is None or self.state.fault.code not in STAYING:
             return  # an older owner followed the decision already
-        self.state.target_next = max([self.state.target_next, *(w.target + w.records for w in self.written)])
-        self.written.clear()
+        self.state.target_next = max(self.state.target_next, self.unnoted.target_next)
+        self.unnoted.clear()
         self.state.rewind(source_next)
         self.state.phase, self.state.fault = "copying", None
 
@@ -130,34 +117,52 @@ class Opened:
 
         That position may lie inside the batch: an owner that met only a part of it on the source side noted that part.
         """
+        missing_from = max(self.looked_to, self.state.target_next, self.deleted_to)
+        self.looked_to = header.next_offset
         if header.is_control or header.producer_id not in {self.state.producer_id, producer.producer_id}:
+            self.unnoted.add_hole(missing_from, header.base_offset)
             return
         contents: list[int | None] = [None] * (header.last_offset_delta + 1)
         for record in open_batch(data):
             contents[record.offset - header.base_offset] = content_of(record)
-        if not self.written:
-            self.found = (header.producer_epoch, header.base_sequence)
+        writing = Writing(header.producer_id, header.producer_epoch, header.base_sequence)
+        removed = self._removed_before(header.base_offset, writing)
+        self.unnoted.add_hole(missing_from, header.base_offset - removed)
+        self._add_removed(header.base_offset, writing, removed)
         noted = max(0, self.state.target_next - header.base_offset)
-        self.written.append(Written(header.base_offset, contents).behind(noted))
+        first = writing._replace(sequence=(header.base_sequence + noted) & 0x7FFFFFFF)
+        self.unnoted.add(header.base_offset + noted, contents[noted:], first)
         if (header.producer_id, header.producer_epoch) == (producer.producer_id, producer.epoch):
             self.sequence = (header.base_sequence + header.last_offset_delta + 1) & 0x7FFFFFFF
 
     def count_deleted(self) -> None:
-        """Count records of ours that the target deleted before we could look: sequence numbers tell how many (R2).
+        """The target deleted records before we could look. Where nothing is left, it remembers who wrote last."""
+        if not self.unnoted and self.last is not None:
+            writing = Writing(self.state.producer_id, self.last.epoch, (self.last.sequence + 1) & 0x7FFFFFFF)
+            self._add_removed(self.deleted_to, writing, self._removed_before(self.deleted_to, writing))
+        if not self.unnoted.deleted:
+            gone = f"offsets {self.state.target_next} to {self.deleted_to - 1}"
+            what = "were deleted before they were noted; how many were copies is unknown"
+            log.warning("%s: %s %s", self.begin.remote, gone, what)
 
-        ledger: next is 40    │ deleted: 40 … 59 │  found: 60 … 99 │      or nothing is found, and 99 was the last
+    def _removed_before(self, target: int, writing: Writing) -> int:
+        """Count records of ours that the target removed before we could look: sequence numbers tell how many (R2).
+
+        ledger: next is 40    │ removed: 40 … 59 │  found: 60 … 99 │      or nothing is found, and 99 was the last
         """
-        state, last = self.state, self.last
-        epoch, behind = self.found or ((last.epoch, last.sequence + 1) if last is not None else (-1, -1))
-        if state.sequence < 0 or epoch != state.producer_epoch:
-            gone = f"offsets {state.target_next} to {self.deleted_to - 1}"
-            log.warning(
-                "%s: %s were deleted before they were noted; how many were copies is unknown", self.begin.remote, gone
-            )
-            return
-        count = (behind - state.sequence) & 0x7FFFFFFF
-        if 0 < count <= self.deleted_to - state.target_next:
-            self.written.appendleft(Written(state.target_next, [None] * count))
+        state = self.state
+        before = self.unnoted.behind or Writing(state.producer_id, state.producer_epoch, state.sequence)
+        if before.epoch < 0 or before.sequence < 0:
+            return 0
+        counted_from = before.sequence if before[:2] == writing[:2] else 0  # each owner counts from 0
+        count = (writing.sequence - counted_from) & 0x7FFFFFFF
+        return count if count <= target - max(state.target_next, self.unnoted.target_next) else 0
+
+    def _add_removed(self, target: int, writing: Writing, count: int) -> None:
+        first = writing._replace(sequence=(writing.sequence - count) & 0x7FFFFFFF)
+        self.unnoted.add(target - count, [None] * count, first)
+        if count and target - count < self.deleted_to:
+            self.unnoted.deleted = len(self.unnoted)
 
 
 @dataclass
@@ -233,7 +238,7 @@ class ShardOwner:
                 o.state.phase = "copying"
             if o.fault is None and o.begin.resume is not None:
                 o.rewind(o.begin.resume)
-            if o.fault is None and not o.written:
+            if o.fault is None and not o.unnoted:
                 # Until what is not noted is met, it is known by the id of who wrote it.
                 o.state.producer_id = self.producer.producer_id
                 o.state.producer_epoch, o.state.sequence = self.producer.epoch, o.sequence
@@ -337,12 +342,12 @@ class ShardOwner:
         except TimeoutError:
             problem = f"nothing could be read of it for {_MARKER_S:.0f} s"
             opened.fault = TargetUnwritable(*opened.begin.partition, str(opened.begin.remote), problem)
-            opened.written.clear()
+            opened.unnoted.clear()
             return
         opened.fenced = True
         if opened.deleted_to > state.target_next:
             opened.count_deleted()
-        if not opened.written:
+        if not opened.unnoted:
             state.target_next = reader.positions[number]
 
 
