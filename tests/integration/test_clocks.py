@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.ends import Ends
-from tests.switches import IDENTITY, as_if_killed, do_switch, produce, service_running
+from tests.switches import IDENTITY, as_if_killed, do_switch, log_numbers, produce, service_running
+from tests.threads import engine_running
 
 from twinlog.errors import SwitchRefused
+from twinlog.kafka.admin import TopicOrder
+from twinlog.ledger import writer
+from twinlog.model.ledger import ledger_topic
 
 HOUR_MS = 3_600_000
 
@@ -28,3 +34,21 @@ def test_a_dead_engine_whose_clock_was_an_hour_ahead_is_silent_and_drains_nothin
     assert ends.status().state == "STALLED"
     with pytest.raises(SwitchRefused, match="did not speak"):
         do_switch(ends, tmp_path, "failover-planned")
+
+
+@pytest.mark.proves("R9")
+@pytest.mark.parametrize("older", [False, True], ids=["new", "made-by-an-older-version"])
+def test_a_target_whose_clock_is_two_hours_behind_takes_the_notes_of_the_engine(
+    make_ends: Callable[..., Ends], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, older: bool
+) -> None:
+    """Brokers refuse records that are more than an hour ahead of their clock."""
+    monkeypatch.setattr(writer, "time", SimpleNamespace(time=lambda: time.time() + 2 * HOUR_MS / 1000))
+    ends = make_ends()
+    topic = ends.create("orders")
+    produce(ends.source_cluster.bootstrap_servers, topic, range(10))
+    if older:
+        ledger = ledger_topic(ends.alias)
+        assert ends.target.create_topics([TopicOrder(ledger, 5, 1, {"cleanup.policy": "compact"})]) == {ledger: None}
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied(topic)
+    assert log_numbers(ends.target_cluster.bootstrap_servers, ends.remote(topic)) == list(range(10))

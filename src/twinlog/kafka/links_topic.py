@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import BrokerRefused, ClusterUnreachable, NotActive, TopicExists
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
+from twinlog.kafka.broker_time import BROKER_TIME, ensure_broker_time
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import translated
 from twinlog.model.connectors import AUDIT_TOPIC, EVENTS_TOPIC, LINKS_TOPIC, Leader, Shelf
@@ -29,9 +30,9 @@ from twinlog.model.topics import TopicFacts
 Record: TypeAlias = tuple[bytes, bytes | None]
 
 _CONFIGS: Final = {
-    LINKS_TOPIC: {"cleanup.policy": "compact", "min.compaction.lag.ms": "60000"},
-    AUDIT_TOPIC: {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"},
-    EVENTS_TOPIC: {"cleanup.policy": "delete", "retention.ms": str(7 * 86_400_000)},
+    LINKS_TOPIC: {**BROKER_TIME, "cleanup.policy": "compact", "min.compaction.lag.ms": "60000"},
+    AUDIT_TOPIC: {**BROKER_TIME, "cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"},
+    EVENTS_TOPIC: {**BROKER_TIME, "cleanup.policy": "delete", "retention.ms": str(7 * 86_400_000)},
 }
 _WITHIN_S: Final = 15.0
 _SESSION_MS: Final = 9_000
@@ -53,6 +54,7 @@ def ensure_topics(admin: ClusterAdmin, replication_factor: int, *topics: str) ->
             if refusal is not None and not isinstance(refusal, TopicExists):
                 raise refusal
         time.sleep(0.1)
+    ensure_broker_time(admin, topics)
 
 
 class LinksTopic:

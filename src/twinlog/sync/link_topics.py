@@ -10,6 +10,7 @@ from typing import Final, assert_never
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import BrokerRefused, ClusterError, TakeOverRefused, TopicExists, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
+from twinlog.kafka.broker_time import BROKER_TIME, ensure_broker_time
 from twinlog.model.ledger import RosterTopic, ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds
@@ -22,6 +23,7 @@ from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 from twinlog.sync.topics import TopicSync
 
 LEDGER_CONFIGS: Final = {
+    **BROKER_TIME,
     "cleanup.policy": "compact",
     # States are rewritten every second: small segments and an eager cleaner keep the ledger small enough to re-read.
     "segment.bytes": "1048576",
@@ -51,6 +53,7 @@ class LinkTopics:
         self._ensure(WRITERS_TOPIC, 1)
         shards = self._ensure(ledger_topic(self._link.source), 1 + self._link.ledger_shards).partitions - 1
         self._require_room(ledger_topic(self._link.source))
+        ensure_broker_time(self._target, [WRITERS_TOPIC, ledger_topic(self._link.source)])
         return shards
 
     def _require_room(self, name: str) -> None:
