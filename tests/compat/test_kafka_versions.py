@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import OLDER_KAFKA
 from tests.ends import Ends
 from tests.load.waiting import wait_until
+from tests.switches import log_numbers, produce
 from tests.threads import ThreadedEngine, ThreadedQuery, engine_running
 
 from twinlog.doctor.checks import reach
@@ -88,7 +89,6 @@ LONG = pytest.mark.chaos
         ({"kafka": "3.1.2"}, {"kafka": "3.1.2"}),
         ({"kafka": "3.0.2"}, {}),
         ({}, {"kafka": "3.0.2"}),
-        ({"kafka": "2.8.2"}, {}),
     ],
     ids=lambda wishes: "-".join(f"{value}" for value in wishes.values()) or "newest",
 )
@@ -97,6 +97,22 @@ def test_records_arrive_once_between_versions(
 ) -> None:
     ends = Ends(make_cluster("here", **source), make_cluster("there", **target))
     copy_with_take_overs(ends, tmp_path)
+
+
+@LONG
+@pytest.mark.proves("R1", "R2", "R3")
+def test_a_source_of_kafka_2_8_is_copied(
+    make_cluster: MakeCluster, target_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """In KRaft mode it has neither transactions nor idempotent producers: the load is a plain one."""
+    ends = Ends(make_cluster("oldest", kafka="2.8.2"), target_cluster)
+    topic = ends.create("orders")
+    assert produce(ends.source_cluster.bootstrap_servers, topic, range(500)) == []
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied(topic)
+        assert produce(ends.source_cluster.bootstrap_servers, topic, range(500, 700)) == []
+        ends.await_copied(topic)
+    assert log_numbers(ends.target_cluster.bootstrap_servers, ends.remote(topic)) == list(range(700))
 
 
 @LONG

@@ -154,6 +154,7 @@ def test_three_brokers_go_on_without_any_one_of_them(make_cluster: MakeCluster) 
     assert _values(cluster, "orders", 3) == [b"0", b"1", b"2"]
 
 
+@pytest.mark.chaos
 def test_a_cluster_of_an_older_kafka_is_upgraded_in_place(make_cluster: MakeCluster) -> None:
     cluster = make_cluster(kafka=OLDER_KAFKA)
     (broker,) = cluster.brokers

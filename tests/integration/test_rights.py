@@ -130,7 +130,7 @@ def test_a_denied_topic_is_named_and_costs_no_take_over(
         assert part.fault is not None
         assert "Write" in part.fault.says
         since = part.fault.since_ms
-        deadline = time.monotonic() + 8  # four attempts
+        deadline = time.monotonic() + 5  # two attempts
         while time.monotonic() < deadline:
             beside.produce(10)
             ends.await_copied(fine, within_s=20)
