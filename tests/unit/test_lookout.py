@@ -4,12 +4,19 @@ import asyncio
 import dataclasses
 from collections.abc import Callable
 
-from tests.paper_rooms import PaperRooms
+import pytest
+from tests.paper_rooms import PaperLooks, PaperRooms
 
+from twinlog.config.settings import LinkSettings
 from twinlog.flow.lookout import Eyes, Lookout, Sight
+from twinlog.model.health import LinkStatus
 from twinlog.model.movement import ENOUGH
 from twinlog.model.readiness import reasons_against
+from twinlog.model.switch import StateEntry
+from twinlog.recovery.switching import Standing
+from twinlog.surface.page.needs import without_copy
 from twinlog.surface.rest.rooms import Rooms
+from twinlog.surface.rest.v1.answers import state_of
 
 
 def lookout_over(rooms: Rooms) -> Lookout:
@@ -112,3 +119,39 @@ def test_a_new_link_is_not_ready_because_it_knew_no_topic_when_it_began() -> Non
         return told
 
     assert asyncio.run(reasons()) == [["the engine is starting"], ["records wait and no partition moves"], []]
+
+
+@pytest.mark.proves("R7")
+def test_a_link_that_was_switched_is_shown_with_the_side_that_is_active_at_once() -> None:
+    """The slow watch may sleep for minutes behind a source that is away: nothing must look protected meanwhile."""
+    rooms = PaperRooms()
+
+    class Looks(PaperLooks):
+        switched = False
+
+        async def look(self) -> LinkStatus:
+            found = await super().look()
+            assert found.engine is not None
+            phase = "switched" if self.switched else "running"
+            return dataclasses.replace(found, engine=found.engine.model_copy(update={"phase": phase}))
+
+    looks = Looks(rooms.links()[0], 1, 1)
+
+    async def standing(link: LinkSettings) -> Standing:
+        active = "west" if looks.switched else "east"
+        pair = f"{link.source}<->{link.target}"
+        return Standing(StateEntry(pair=pair, generation=1, active=active, links={}), None, ())
+
+    async def watch() -> list[str]:
+        eyes = Eyes(lambda: rooms.links()[:1], lambda _: looks, rooms.groups, standing)
+        lookout = Lookout(eyes, look_seconds=0.02, slow_seconds=600)
+        watching = asyncio.create_task(lookout.run())
+        await until(lookout, lambda: any(sight.groups is not None for sight in lookout.sights.values()))
+        looks.switched = True
+        await until(lookout, lambda: state_of(lookout.sights["east->west"]) == "SWITCHED")
+        lonely = without_copy(lookout.sights.values())
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        return lonely
+
+    assert asyncio.run(watch()) == ["west"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,6 +13,7 @@ from tests.paper_rooms import PaperRooms, everything
 
 from twinlog.model.history import Event
 from twinlog.model.switch import Claim, StateEntry, StepRecord, Switch, held_because
+from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.report import reports_of
 from twinlog.recovery.switching import Standing
 from twinlog.surface.cli.output import Output
@@ -82,9 +85,11 @@ def test_a_link_that_is_held_before_the_other_side_is_active_does_not_call_the_l
     begun = StateEntry(
         pair="east<->west", generation=2, active="east", links={"east->west": "held"}, why="east is lost"
     )
-    assert held_because(begun, "east->west") == "a switch is under way (east is lost); this link does not copy"
+    assert held_because(begun, "east->west") == "held by a switch (east is lost); this link does not copy"
     done = begun.model_copy(update={"active": "west"})
     assert held_because(done, "east->west").startswith("west is the active side (east is lost)")
+    over = done.model_copy(update={"links": {"east->west": "held", "west->east": "held"}})
+    assert "under way" not in held_because(over, "west->east")  # the failover has ended
 
 
 def test_the_report_of_a_failover_gets_the_true_loss_from_the_failback() -> None:
@@ -104,3 +109,12 @@ def test_events_are_listed_by_their_time() -> None:
         desk.lookout.tell([Event(at, "east->west", "state", "info", "east->west", f"at {at}")])
     times = [one["at_ms"] for one in TestClient(app).get("/v1/events").json()]
     assert times == sorted(times, reverse=True)
+
+
+def test_a_wait_says_what_it_waits_for_once_and_again_only_when_something_changed() -> None:
+    nobody = cast("Any", None)
+    said: list[str] = []
+    ctx = SwitchContext(nobody, nobody, nobody, nobody, nobody, Path(), say=said.append)
+    for left in (7, 7, 7, 3, 3):
+        ctx.say_progress(f"waiting for the engine of west->east to copy: {left} offsets left")
+    assert [sentence.split()[-3] for sentence in said] == ["7", "3"]

@@ -296,7 +296,11 @@ class Lookout:
             try:
                 first = sight.status is None
                 sight.superseded = self._eyes.superseded(sight.link)
-                found = sight.take(await sight.looks.look())
+                status = await sight.looks.look()
+                states = {status.state, sight.status.state if sight.status else ""}
+                if "SWITCHED" in states and len(states) > 1:
+                    await self.look_at_switches(sight)  # who is active now is not left to the slow watch
+                found = sight.take(status)
                 self.tell(news(self.events, found, sight.link.name, _now_ms()) if first else found)
             except _ODDITIES as error:
                 sight.trouble = str(error) or type(error).__name__

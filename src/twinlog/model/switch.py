@@ -385,6 +385,6 @@ def held_because(state: StateEntry, link: str) -> str:
             doing = "this link does not copy"
     reason = f" ({state.why})" if state.why else ""
     if state.active == LinkName.parse(link).source:
-        # Held before the other side is active: a switch has just begun, or a failback ends.
-        return f"a switch is under way{reason}; {doing}"
+        # A switch has just begun, or a failback is under way, or a failover has ended and this is the way back.
+        return f"held by a switch{reason}; {doing}"
     return f"{state.active} is the active side{reason}; {doing}"

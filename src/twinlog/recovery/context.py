@@ -93,6 +93,7 @@ class SwitchContext:
     say: Callable[[str], None] = lambda _: None
     shut: dict[str, ShutByUs] = field(default_factory=dict)  # by cluster
     _clusters: tuple[Cluster, ...] = ()
+    _said: str = ""
 
     @classmethod
     def of(cls, pair: Pair, copier: Copier, folder: Path, runner: str) -> SwitchContext:
@@ -161,6 +162,12 @@ class SwitchContext:
         """Everything that a link's ledger says now."""
         found = await look_at_ledger(link.target_producer, link.source, within_s=LEDGER_WITHIN_S)
         return found if found is not None else LedgerView({})
+
+    def say_progress(self, sentence: str) -> None:
+        """Say what a wait is for and how far it is. It looks several times a second: nothing is said twice."""
+        if sentence != self._said:
+            self._said = sentence
+            self.say(sentence)
 
     async def wait(
         self,

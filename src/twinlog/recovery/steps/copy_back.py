@@ -110,6 +110,7 @@ async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> in
         view = await ctx.ledger(link)
         # The roster is what our engine found only once it runs: before, topics that were made meanwhile are not in it.
         if not _copies(ctx, link, view.engine):
+            ctx.say_progress(f"waiting for the engine of {link.name} to start")
             return f"the engine of {link.name} does not run yet"
         wanted = [
             TopicPartition(t.topic, n) for t in view.roster.values() if not t.problem for n in range(t.partitions)
@@ -122,7 +123,7 @@ async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> in
         for partition, end in ends.items():
             origin = view.roster[partition.topic].origins[partition.partition]
             left += max(0, int(end) - _reached(view.states.get(partition), origin))
-        ctx.say(f"{left:,} offsets left")
+        ctx.say_progress(f"waiting for the engine of {link.name} to copy: {left:,} offsets left")
         return left
 
     found: int = await ctx.wait(step, "offsets left", behind, lambda left: isinstance(left, int) and left <= NEARLY)

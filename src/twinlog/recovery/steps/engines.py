@@ -57,7 +57,8 @@ async def drain_link(ctx: SwitchContext, step: str, link: LinkSettings, fence_st
             if reached < end:
                 left[str(partition)] = end - reached
         if left:
-            ctx.say(f"{sum(left.values()):,} offsets left in {len(left)} partitions")
+            waits = f"waiting for the engine of {link.name} to copy"
+            ctx.say_progress(f"{waits}: {sum(left.values()):,} offsets left in {len(left)} partitions")
         return left
 
     await ctx.wait(step, "records that are not copied", behind, lambda left: not left)
