@@ -132,7 +132,7 @@ def test_a_table_has_one_line_per_row_and_two_for_its_head():
 
 
 def test_cpu_of_a_child_that_ended_is_still_counted():
-    busy = "import time\nwhile time.process_time() < 0.3: pass\n"
+    busy = "import time\nwhile time.process_time() < 0.35: pass\n"
     start_child = f"subprocess.run([sys.executable, '-c', {busy + 'input()'!r}])"
     parent = f"import subprocess, sys; {start_child}; print('over', flush=True); input()"
     with subprocess.Popen(
