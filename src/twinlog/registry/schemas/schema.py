@@ -11,13 +11,21 @@ class InvalidSchema(Exception):
     """The text is no schema of its kind.
 
     `message` is the last part of Confluent's message of error 42201. `rejected_by_check` is true where the text could
-    be read and a check of its content refused it: Confluent wraps the two cases in different sentences.
+    be read and a check of its content refused it: Confluent wraps the two cases in different sentences, which
+    `sentence` gives.
     """
 
     def __init__(self, message: str, *, rejected_by_check: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.rejected_by_check = rejected_by_check
+
+    def sentence(self, kind: str, schema: str, references: str = "[]") -> str:
+        """Confluent's whole message. `schema` and `references` are the request as Confluent prints it."""
+        if self.rejected_by_check:
+            return f"Invalid schema {schema}, details: {self.message}"
+        inner = f"Invalid schema {schema} with refs {references}" if kind == "AVRO" else "Invalid schema"
+        return f"Invalid schema of type {kind}, details: {inner} of type {kind}, details: {self.message}"
 
 
 class TooComplex(Exception):
@@ -73,6 +81,18 @@ class ParsedSchema(Protocol):
 
     def formatted(self, form: str) -> str:
         """The text in another form (`resolved`, `serialized`, …). An unknown form gives the canonical text."""
+        ...
+
+    def check(self) -> None:
+        """Raises InvalidSchema where the text can be read but its content has no meaning, such as an unknown type."""
+        ...
+
+    def check_field_names(self) -> None:
+        """Raises InvalidSchema for a name of a field that is kept for the system (setting `validateFields`)."""
+        ...
+
+    def has_field(self, name: str) -> bool:
+        """Whether the type at the top has a field `name`."""
         ...
 
 

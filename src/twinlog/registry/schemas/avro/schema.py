@@ -37,6 +37,15 @@ class AvroSchema:
         with bounded_depth():
             return print_type(self.type)
 
+    def check(self) -> None:
+        """The reader has refused what has no meaning."""
+
+    def check_field_names(self) -> None:
+        """Avro has no names that are kept for the system."""
+
+    def has_field(self, name: str) -> bool:
+        return isinstance(self.type, Record) and any(field.name == name for field in self.type.fields)
+
     def cannot_read(self, writer: "AvroSchema", _policy: str) -> list[str]:
         """Why data of `writer` cannot be read with this schema; each reason has two gaps for new and old."""
         with bounded_depth():
