@@ -47,8 +47,8 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/deptry src
-	$(PY) -m twinlog.config.reference --check
-	$(PY) -m twinlog.config.samples --check
+	$(PY) -m twinlog.config.telling.reference --check
+	$(PY) -m twinlog.config.telling.samples --check
 	$(PY) -m twinlog.surface.cli.reference --check
 	@echo "looking for leftover marks"
 	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docs)
@@ -78,7 +78,7 @@ bench: $(READY) ## measure, with MirrorMaker 2 beside
 	$(PY) -m bench
 
 page: $(READY) ## the page in a real browser, every view; screenshots go to docs/screenshots
-	@$(PY) -m tests.chromium
+	@$(PY) -m tests.kit.chromium
 	$(PY) -m pytest tests/page tests/integration/test_page.py
 
 package: $(READY) ## both wheels in dist, installed by pip into empty environments and tried with real clusters
@@ -103,8 +103,8 @@ proofs: $(READY) ## which test proves which promise of DESIGN.md
 	$(PY) -m tests.proofs
 
 reference: $(READY) ## write the generated pages of docs/reference and the examples anew
-	$(PY) -m twinlog.config.reference
-	$(PY) -m twinlog.config.samples
+	$(PY) -m twinlog.config.telling.reference
+	$(PY) -m twinlog.config.telling.samples
 	$(PY) -m twinlog.surface.cli.reference
 
 # In an environment of its own: the site's tools are no business of the code.

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from twinlog.local.jars import KAFKA_VERSION
-from twinlog.local.java import find_java
+from twinlog.machine.java import find_java
 
 _PACKAGES = ("twinlog", "pyspark", "aiokafka", "pyarrow", "google-crc32c", "confluent-kafka")
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.ends import Ends
+from tests.kit.ends import Ends
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.mirrormaker import Heartbeat
+from twinlog.model.mirrormaker.records import Heartbeat
 from twinlog.model.naming import HEARTBEATS
 
 OLDER_KAFKA = "3.9.2"

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from bench.clusters import End, Pair
 
 from twinlog.ledger.writer import LedgerWriter
-from twinlog.model.ledger import (
+from twinlog.model.ledger.packed_runs import pack
+from twinlog.model.ledger.records import (
     ROSTER_PARTITION,
     SEAL_AT,
     Engine,
@@ -22,10 +23,9 @@ from twinlog.model.ledger import (
     ledger_topic,
     shard_of,
 )
+from twinlog.model.ledger.runs import Run, RunMap
 from twinlog.model.names import TopicPartition
-from twinlog.model.packed_runs import pack
-from twinlog.model.runs import Run, RunMap
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.wire.connection import Cluster
 
 PARTITIONS, SHARDS = 10, 4

@@ -18,8 +18,8 @@ from bench.options import Options
 from bench.report import table
 from bench.translation.cycle import commit
 
-from twinlog.model.groups import GroupPosition
-from twinlog.model.ledger import ledger_topic
+from twinlog.model.groups.observed import GroupPosition
+from twinlog.model.ledger.records import ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.sync.link_topics import LEDGER_CONFIGS
 from twinlog.wire.codec import open_batch

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bench.peers.peer import Errand
 
 from twinlog.local.jars import CONNECT_MIRROR, class_path, resolve
-from twinlog.local.java import find_java
+from twinlog.machine.java import find_java
 
 _JAVA = (
     *("-Xms256M", "-Xmx2G"),

@@ -18,8 +18,8 @@ from bench.peers.peer import Errand, output_tail, running
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.groups import GroupPosition
-from twinlog.model.ledger import ChoreNote, ledger_topic
+from twinlog.model.groups.observed import GroupPosition
+from twinlog.model.ledger.records import ChoreNote, ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators

@@ -22,7 +22,7 @@ from bench.report import listed, table
 from bench.translation.cycle import GOAL_MS, Cycles, commit, measure_cycles
 
 from twinlog.errors import ClusterError
-from twinlog.model.groups import GroupPosition
+from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators

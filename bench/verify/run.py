@@ -22,7 +22,7 @@ from bench.report import amount, table
 from confluent_kafka import Consumer, TopicPartition
 
 from twinlog.local.jars import KAFKA, class_path, resolve
-from twinlog.local.java import find_java
+from twinlog.machine.java import find_java
 
 ASKED = ("small-lz4", "small-none", "large-zstd", "large-none", "tiny")
 _CONSOLE = "org.apache.kafka.tools.consumer.ConsoleConsumer"

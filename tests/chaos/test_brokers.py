@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.engine import twinlog_run
-from tests.load.load import Load
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.engine import twinlog_run
+from tests.kit.load import Load
+from tests.kit.waiting import wait_until
 
 from twinlog.local.broker import Broker
 from twinlog.local.cluster import LocalCluster

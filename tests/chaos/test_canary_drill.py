@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.switches import IDENTITY
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY
 
 
 @pytest.mark.chaos

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.abandoned import Abandoned
-from tests.ends import Ends, numbers
-from tests.load.groups import position, set_positions
-from tests.load.logs import Cluster, LogRecord, read_logs
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, do_switch, service_running
-from tests.threads import engine_running
+from tests.kit.abandoned import Abandoned
+from tests.kit.ends import Ends, numbers
+from tests.kit.groups import position, set_positions
+from tests.kit.logs import Cluster, LogRecord, read_logs
+from tests.kit.switches import IDENTITY, do_switch, service_running
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import TopicOrder

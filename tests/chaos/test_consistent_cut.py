@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Place
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, do_switch, log_numbers, numbers_of, produce, service_running, switching
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, do_switch, log_numbers, numbers_of, produce, service_running, switching
+from tests.kit.waiting import wait_until
 
 from twinlog.ledger.reading import look_at_ledger
-from twinlog.model.cut_sets import CHORE, remembered_cuts
+from twinlog.model.groups.cut_sets import CHORE, remembered_cuts
 
 pytestmark = pytest.mark.chaos
 

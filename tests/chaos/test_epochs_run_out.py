@@ -8,15 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.abandoned import Abandoned, raw
-from tests.ends import Ends
-from tests.switches import log_numbers, produce
-from tests.threads import engine_running
+from tests.kit.abandoned import Abandoned, raw
+from tests.kit.ends import Ends
+from tests.kit.switches import log_numbers, produce
+from tests.kit.threads import engine_running
 
 from twinlog.flow.retirement import LAST_EPOCH
 from twinlog.flow.takeover import Begin, ShardOwner
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import ClusterIds
+from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Producer

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, BothWays, both_running, do_switch, log_numbers, produce, switching
+from tests.kit.switches import IDENTITY, BothWays, both_running, do_switch, log_numbers, produce, switching
+from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import LinkSettings
 from twinlog.local.cluster import LocalCluster

@@ -14,7 +14,7 @@ from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.client_options import client_options
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.acls import AclBinding
+from twinlog.model.access.acls import AclBinding
 from twinlog.recovery.fencing import Fence, deny
 from twinlog.recovery.proof import Patience
 

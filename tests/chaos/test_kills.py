@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.engine import EngineProcess, Victim, twinlog_run
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.engine import EngineProcess, Victim, twinlog_run
+from tests.kit.waiting import wait_until
 
 MakeEnds = Callable[..., Ends]
 

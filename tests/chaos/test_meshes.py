@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.engine import Victim, twinlog_run
-from tests.mesh import Mesh
+from tests.kit.engine import Victim, twinlog_run
+from tests.kit.mesh import Mesh
 
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.names import TopicPartition

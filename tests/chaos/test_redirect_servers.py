@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.load.waiting import wait_until
+from tests.kit.waiting import wait_until
 
-from twinlog.config.secrets import Secret
+from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed
-from twinlog.model.redirects import Direction
+from twinlog.model.switch.redirects import Direction
 from twinlog.recovery.redirect import dns, etcd
 
 pytestmark = pytest.mark.chaos

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.threads import ThreadedQuery
+from tests.kit.ends import Ends
+from tests.kit.threads import ThreadedQuery
+from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import LinkSettings
 from twinlog.config.watch import SettingsWatch
-from twinlog.flow.engine import LinkEngine
-from twinlog.flow.fleet import Fleet
+from twinlog.engine.engine import LinkEngine
+from twinlog.engine.fleet import Fleet
 from twinlog.kafka.client_options import client_options
 from twinlog.local.cluster import LocalCluster
 from twinlog.sync.ends import LinkEnds

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.ends import Ends
-from tests.engine import twinlog_run
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.engine import twinlog_run
+from tests.kit.waiting import wait_until
 
 from twinlog.kafka.admin import TopicOrder
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import psutil
 import pyspark
 import pytest
-from tests.ends import Ends
-from tests.engine import twinlog_run
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.engine import twinlog_run
+from tests.kit.waiting import wait_until
 
-from twinlog.local.java import spark_java_home
+from twinlog.machine.java import spark_java_home
 
 MakeEnds = Callable[..., Ends]
 

@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.applications import Writer
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, BothWays, both_running, do_switch, log_numbers
+from tests.kit.applications import Writer
+from tests.kit.switches import IDENTITY, BothWays, both_running, do_switch, log_numbers
+from tests.kit.waiting import wait_until
 
-from twinlog.audit.verify_chunk import compare_all
-from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.settings import LinkSettings
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.verify_report import VerifyReport
+from twinlog.model.verify.report import VerifyReport
 from twinlog.model.wanted import Wanted
 from twinlog.sync.ends import LinkEnds
+from twinlog.verify.chunk import compare_all
+from twinlog.verify.plan import Planner, VerifyWish
 
 SETTINGS = {"replication_policy_class": IDENTITY, "switch_grace_seconds": "0"}
 SECOND = 1_000_000

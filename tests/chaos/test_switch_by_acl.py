@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Producer
-from tests.ends import Ends
-from tests.load.logs import Cluster, read_logs
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, do_switch, service_running, switching
+from tests.kit.ends import Ends
+from tests.kit.logs import Cluster, read_logs
+from tests.kit.switches import IDENTITY, do_switch, service_running, switching
+from tests.kit.waiting import wait_until
 
 from twinlog.kafka.acls import create_acls
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.acls import AclBinding
+from twinlog.model.access.acls import AclBinding
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]
 DENIED = KafkaError.TOPIC_AUTHORIZATION_FAILED

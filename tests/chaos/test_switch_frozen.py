@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ends import Ends
-from tests.switches import IDENTITY, produce, service_running, switching
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, produce, service_running, switching
 
 from twinlog.errors import ClusterError, SwitchTakenOver
 from twinlog.recovery.fencing import Fence

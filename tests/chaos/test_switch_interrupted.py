@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import (
+from tests.kit.ends import Ends
+from tests.kit.switches import (
     IDENTITY,
     Plug,
     commit_at,
@@ -20,10 +19,11 @@ from tests.switches import (
     service_running,
     switching,
 )
+from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.switch import Command
+from twinlog.model.switch.log import Command
 from twinlog.recovery.report import Report
 
 SETTINGS = {

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import (
+from tests.kit.ends import Ends
+from tests.kit.switches import (
     IDENTITY,
     commit_at,
     do_switch,
@@ -18,6 +17,7 @@ from tests.switches import (
     produce,
     service_running,
 )
+from tests.kit.waiting import wait_until
 
 SETTINGS = {
     "replication_policy_class": IDENTITY,

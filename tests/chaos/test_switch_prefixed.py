@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.groups import position
-from tests.load.waiting import wait_until
-from tests.switches import BothWays, both_running, commit_at, do_switch, log_numbers, numbers_of, produce
+from tests.kit.ends import Ends
+from tests.kit.groups import position
+from tests.kit.switches import BothWays, both_running, commit_at, do_switch, log_numbers, numbers_of, produce
+from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.local.cluster import LocalCluster

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, do_switch, log_numbers, produce, service_running
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, do_switch, log_numbers, produce, service_running
+from tests.kit.waiting import wait_until
 
 from twinlog.recovery.report import Report
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.load.groups import position
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, BothWays, both_running, commit_at, do_switch, log_numbers, numbers_of, produce
+from tests.kit.groups import position
+from tests.kit.switches import IDENTITY, BothWays, both_running, commit_at, do_switch, log_numbers, numbers_of, produce
+from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, commit_at, do_switch, log_numbers, numbers_of, produce, service_running
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, commit_at, do_switch, log_numbers, numbers_of, produce, service_running
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.chaos
 

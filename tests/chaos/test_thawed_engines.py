@@ -8,11 +8,11 @@ from typing import Literal
 
 import psutil
 import pytest
-from tests.ends import Ends
-from tests.engine import EngineProcess, twinlog_run
 from tests.integration.test_forced_stop import SETTINGS, end_of, steady_load
-from tests.load.waiting import wait_until
-from tests.switches import do_switch
+from tests.kit.ends import Ends
+from tests.kit.engine import EngineProcess, twinlog_run
+from tests.kit.switches import do_switch
+from tests.kit.waiting import wait_until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-from tests.compat.connect_worker import Answer, ask, connect_running
-from tests.connect_paper import PaperService, PaperTopic, asked
-from tests.load.waiting import wait_until
+from tests.kit.connect_paper import PaperService, PaperTopic, asked
+from tests.kit.connect_worker import Answer, ask, connect_running
+from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
 

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.compat.oracle import Oracle, java_running
-from tests.ends import Ends
-from tests.load.groups import set_positions
-from tests.load.load import Ending
-from tests.load.logs import LogRecord, read_logs
-from tests.load.waiting import wait_until
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.groups import set_positions
+from tests.kit.java_oracle import Oracle, java_running
+from tests.kit.load import Ending
+from tests.kit.logs import LogRecord, read_logs
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.client import MirrorClient, TranslatedOffset
 from twinlog.config.resolve import resolve
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.mirrormaker import Checkpoint, Heartbeat, OffsetSync
+from twinlog.model.mirrormaker.records import Checkpoint, Heartbeat, OffsetSync
 from twinlog.model.names import TopicPartition
 from twinlog.sync.heartbeats import Pulse
 

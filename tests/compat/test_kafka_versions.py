@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from tests.conftest import OLDER_KAFKA
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import log_numbers, produce
-from tests.threads import ThreadedEngine, ThreadedQuery, engine_running
+from tests.kit.ends import Ends
+from tests.kit.switches import log_numbers, produce
+from tests.kit.threads import ThreadedEngine, ThreadedQuery, engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.doctor.checks import reach
 from twinlog.doctor.facts import EndFacts, Facts

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.compat.mirrormaker import mirrormaker_running, properties_file
-from tests.ends import Ends
-from tests.load.groups import set_positions
-from tests.load.logs import read_logs
-from tests.load.waiting import wait_until
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.groups import set_positions
+from tests.kit.logs import read_logs
+from tests.kit.mirrormaker import mirrormaker_running, properties_file
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.client import AtOrBefore, Exact, MirrorClient, TranslatedOffset
 from twinlog.config.resolve import load_file

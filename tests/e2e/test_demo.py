@@ -14,7 +14,7 @@ from typing import IO
 
 import psutil
 import pytest
-from tests.load.waiting import wait_until
+from tests.kit.waiting import wait_until
 
 SMALL = ("--rate", "200", "--seconds", "2")
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.applications import Reader, Writer, console_read, wait_for_progress
-from tests.ends import Ends
-from tests.engine import TWINLOG, EngineProcess, twinlog, twinlog_run
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, commit_at, log_numbers, produce
+from tests.kit.applications import Reader, Writer, console_read, wait_for_progress
+from tests.kit.ends import Ends
+from tests.kit.engine import TWINLOG, EngineProcess, twinlog, twinlog_run
+from tests.kit.switches import IDENTITY, commit_at, log_numbers, produce
+from tests.kit.waiting import wait_until
 
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.local.cluster import LocalCluster

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ends import Ends
-from tests.engine import EngineProcess, twinlog, twinlog_run
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.engine import EngineProcess, twinlog, twinlog_run
+from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(300)
 

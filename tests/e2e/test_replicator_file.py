@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.engine import twinlog, twinlog_run
-from tests.load.checker import check_load
-from tests.load.waiting import wait_until
+from tests.kit.checker import check_load
+from tests.kit.ends import Ends
+from tests.kit.engine import twinlog, twinlog_run
+from tests.kit.waiting import wait_until
 
 MakeEnds = Callable[..., Ends]
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]

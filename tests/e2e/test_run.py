@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ends import Ends
-from tests.engine import EngineProcess, twinlog, twinlog_run
-from tests.load.records import Shape
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.engine import EngineProcess, twinlog, twinlog_run
+from tests.kit.records import Shape
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.local.cluster import LocalCluster

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.compat.connect_worker import ask, free_port
-from tests.ends import Ends
-from tests.engine import twinlog_run
-from tests.load.waiting import wait_until
+from tests.kit.connect_worker import ask, free_port
+from tests.kit.ends import Ends
+from tests.kit.engine import twinlog_run
+from tests.kit.waiting import wait_until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(400)]
 

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.compat.connect_worker import ask, free_port
-from tests.ends import Ends
-from tests.engine import EngineProcess, twinlog_run
-from tests.load.waiting import wait_until
+from tests.kit.connect_worker import ask, free_port
+from tests.kit.ends import Ends
+from tests.kit.engine import EngineProcess, twinlog_run
+from tests.kit.waiting import wait_until
 
 MakeEnds = Callable[..., Ends]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.engine import twinlog
-from tests.planted import Field, Sown, sown
+from tests.kit.ends import Ends
+from tests.kit.engine import twinlog
+from tests.kit.planted import Field, Sown, sown
 
-from twinlog.model.runs import Run
+from twinlog.model.ledger.runs import Run
 
 MakeEnds = Callable[..., Ends]
 

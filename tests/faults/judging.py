@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tests.load.checker import check_mirror, compare_logs, judge_numbers
-from tests.load.logs import read_logs
-from tests.load.verdict import Verdict
+from tests.kit.checker import check_mirror, compare_logs, judge_numbers
+from tests.kit.logs import read_logs
+from tests.kit.verdict import Verdict
 
 if TYPE_CHECKING:
     from tests.faults.mirrors import Mirror

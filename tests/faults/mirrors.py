@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Protocol
 
 import psutil
-from tests.ends import Ends
-from tests.engine import EngineProcess
 from tests.faults.site import Site
+from tests.kit.ends import Ends
+from tests.kit.engine import EngineProcess
 
 from twinlog.local.jars import CONNECT_MIRROR, class_path, resolve
-from twinlog.local.java import find_java
+from twinlog.machine.java import find_java
 
 RESTART_S = 5.0
 """RestartSec of deploy/systemd/twinlog@.service."""

@@ -19,7 +19,7 @@ from bench.report import RESULTS, listed
 from tests.faults.row import NOT_NAMED, Cost, Row
 
 from twinlog.local.jars import KAFKA_VERSION
-from twinlog.local.java import find_java
+from twinlog.machine.java import find_java
 
 _SHOWN = 170
 

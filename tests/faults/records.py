@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 from tests.faults.scenario import scenario
-from tests.load.load import Ending, Load
+from tests.kit.load import Ending, Load
 
 if TYPE_CHECKING:
     from tests.faults.scene import Scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tests.load.verdict import Kind, Verdict
+from tests.kit.verdict import Kind, Verdict
 
 NAMED_WITHIN_S = 10.0
 """A fault that stops records is named within this time."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tests.engine import twinlog
 from tests.faults.eye import Answer, Eye
 from tests.faults.judging import compare, in_short
 from tests.faults.mirrors import Mirror, MirrorMaker, Twinlog, WanEnds
@@ -23,9 +22,10 @@ from tests.faults.site import Site
 from tests.faults.stage import Stage
 from tests.faults.steady import Steady
 from tests.faults.witness import Place, Witness
-from tests.load.load import Load
-from tests.load.records import Shape
-from tests.load.verdict import Kind, Verdict
+from tests.kit.engine import twinlog
+from tests.kit.load import Load
+from tests.kit.records import Shape
+from tests.kit.verdict import Kind, Verdict
 
 from twinlog.kafka.admin import TopicOrder
 

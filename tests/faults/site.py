@@ -20,8 +20,8 @@ from twinlog.local.blueprint import free_ports
 from twinlog.local.broker import Broker
 from twinlog.local.cluster import LocalCluster
 from twinlog.local.jars import KAFKA, KAFKA_VERSION, class_path, resolve
-from twinlog.local.java import find_java
 from twinlog.local.security import HOST
+from twinlog.machine.java import find_java
 
 if TYPE_CHECKING:
     from tests.faults.secure import Authority

@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from tests.faults.judging import by_numbers
 from tests.faults.scenario import scenario
-from tests.load.groups import position, set_positions
+from tests.kit.groups import position, set_positions
 
-from twinlog.model.ledger import ledger_topic
+from twinlog.model.ledger.records import ledger_topic
 
 if TYPE_CHECKING:
     from tests.faults.scene import Scene

@@ -6,8 +6,8 @@ import threading
 import time
 
 from confluent_kafka import KafkaException
-from tests.load.load import Load
-from tests.load.waiting import wait_until
+from tests.kit.load import Load
+from tests.kit.waiting import wait_until
 
 
 class Steady(Load):

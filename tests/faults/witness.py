@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
-from tests.load.logs import Cluster, log_record
-from tests.load.records import Stamp, read_stamp
+from tests.kit.logs import Cluster, log_record
+from tests.kit.records import Stamp, read_stamp
 
 Place = tuple[str, int]
 _AT_ONCE = 5_000

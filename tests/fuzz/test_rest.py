@@ -14,10 +14,10 @@ from typing import Any, Final
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
-from tests.connect_paper import TOKEN, PaperService, PaperTopic, served
-from tests.paper_rooms import PaperRooms
+from tests.kit.connect_paper import TOKEN, PaperService, PaperTopic, served
+from tests.kit.paper_rooms import PaperRooms
 
-from twinlog.surface.rest.desk import Desk
+from twinlog.surface.http.app_state import Desk
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.abandoned import Abandoned
-from tests.ends import Ends
-from tests.switches import do_switch, log_numbers, produce
-from tests.threads import engine_running
+from tests.kit.abandoned import Abandoned
+from tests.kit.ends import Ends
+from tests.kit.switches import do_switch, log_numbers, produce
+from tests.kit.threads import engine_running
 
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.model.names import TopicPartition

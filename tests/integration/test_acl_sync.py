@@ -10,15 +10,15 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from tests.load.links import link_between
-from tests.load.waiting import wait_until
+from tests.kit.links import link_between
+from tests.kit.waiting import wait_until
 
 from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.acls import AclBinding, unshelved
-from twinlog.model.ledger import RosterTopic
+from twinlog.model.access.acls import AclBinding, unshelved
+from twinlog.model.ledger.records import RosterTopic
 from twinlog.sync.acls import AclSync
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds

@@ -6,13 +6,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.load.load import Ending
-from tests.load.waiting import wait_until
-from tests.mesh import Mesh
-from tests.threads import ThreadedEngine
+from tests.kit.load import Ending
+from tests.kit.mesh import Mesh
+from tests.kit.threads import ThreadedEngine
+from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.provenance import read_hops
+from twinlog.model.routes.provenance import read_hops
 
 PAIR = ("A->B", "B->A")
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer
 from confluent_kafka import Consumer, Producer
-from tests.ends import Ends
-from tests.load.load import Ending
-from tests.load.logs import LogRecord, read_logs
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.load import Ending
+from tests.kit.logs import LogRecord, read_logs
+from tests.kit.threads import engine_running
 
 from twinlog.client import (
     AtOrBefore,
@@ -27,8 +27,8 @@ from twinlog.client import (
     Untranslatable,
 )
 from twinlog.kafka.admin import TopicOrder
-from twinlog.model.consumer_timestamps import TIMESTAMPS_TOPIC
-from twinlog.model.mirrormaker import OffsetSync
+from twinlog.model.groups.consumer_timestamps import TIMESTAMPS_TOPIC
+from twinlog.model.mirrormaker.records import OffsetSync
 
 
 def client_of(ends: Ends) -> MirrorClient:

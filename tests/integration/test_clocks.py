@@ -8,14 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.ends import Ends
-from tests.switches import IDENTITY, as_if_killed, do_switch, log_numbers, produce, service_running
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, as_if_killed, do_switch, log_numbers, produce, service_running
+from tests.kit.threads import engine_running
 
 from twinlog.errors import SwitchRefused
 from twinlog.kafka.admin import TopicOrder
 from twinlog.ledger import writer
-from twinlog.model.ledger import ledger_topic
+from twinlog.model.ledger.records import ledger_topic
 
 HOUR_MS = 3_600_000
 

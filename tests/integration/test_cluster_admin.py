@@ -15,14 +15,14 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from tests.load.checker import check_load, check_mirror
-from tests.load.links import link_between
-from tests.load.load import Ending, Load
-from tests.load.logs import Cluster, read_logs
-from tests.load.verdict import Kind
-from tests.load.waiting import wait_until
+from tests.kit.checker import check_load, check_mirror
+from tests.kit.links import link_between
+from tests.kit.load import Ending, Load
+from tests.kit.logs import Cluster, read_logs
+from tests.kit.verdict import Kind
+from tests.kit.waiting import wait_until
 
-from twinlog.config.secrets import Secret
+from twinlog.config.security.secrets import Secret
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.errors import (
     AccessDenied,
@@ -36,7 +36,7 @@ from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.client_options import client_options
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.sync.topics import TopicSync
 
 

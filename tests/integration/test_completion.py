@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.groups import set_positions
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.groups import set_positions
+from tests.kit.waiting import wait_until
 
 MakeEnds = Callable[..., Ends]
 BASH = """

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ends import Ends
-from tests.load.load import Load
-from tests.load.waiting import wait_until
-from tests.threads import ThreadedEngine, engine_running
+from tests.kit.ends import Ends
+from tests.kit.load import Load
+from tests.kit.threads import ThreadedEngine, engine_running
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.ledger import ChoreNote
-from twinlog.model.topic_configs import ConfigOrigin
+from twinlog.model.ledger.records import ChoreNote
+from twinlog.model.topics.configs import ConfigOrigin
 from twinlog.surface.cli.main import app
 from twinlog.sync.config_orders import apply_configs
 

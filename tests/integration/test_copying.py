@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends, numbers
-from tests.load.load import Ending
-from tests.load.logs import read_logs
-from tests.load.records import Shape
-from tests.load.waiting import wait_until
-from tests.threads import engine_running
+from tests.kit.ends import Ends, numbers
+from tests.kit.load import Ending
+from tests.kit.logs import read_logs
+from tests.kit.records import Shape
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 
 MakeEnds = Callable[..., Ends]
 

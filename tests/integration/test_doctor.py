@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.links import link_between
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.links import link_between
+from tests.kit.threads import engine_running
 from typer.testing import CliRunner
 
 from twinlog.config.settings import LinkSettings

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ends import Ends
-from tests.switches import commit_at, produce
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.switches import commit_at, produce
+from tests.kit.threads import engine_running
 from typer.testing import CliRunner
 
 from twinlog.errors import SelectionEmpty
@@ -56,7 +56,7 @@ def test_a_group_ahead_of_the_copy_passes_though_the_copy_goes_on_meanwhile(
             return then
 
         # The position is translated while the copy ends at 100; the copy reaches 120 before the shadow reads.
-        monkeypatch.setattr("twinlog.sync.group_report.read_ledger", ledger_of_then)
+        monkeypatch.setattr("twinlog.sync.answers.group_report.read_ledger", ledger_of_then)
         code, found = drill(ends, tmp_path, "--shadow")
     assert (code, found["verdict"], found["failures"], found["remarks"]) == (0, "passed", [], [])
     assert found["facts"]["records_compared"] == 5  # 115..119, behind what the group had read

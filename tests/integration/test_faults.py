@@ -9,10 +9,10 @@ from pathlib import Path
 
 import google_crc32c
 import pytest
-from tests.ends import Ends, numbers
-from tests.load.logs import read_logs
-from tests.load.records import Shape
-from tests.threads import engine_running
+from tests.kit.ends import Ends, numbers
+from tests.kit.logs import read_logs
+from tests.kit.records import Shape
+from tests.kit.threads import engine_running
 
 from twinlog.errors import ClusterError
 from twinlog.local.cluster import LocalCluster

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
-from tests.ends import Ends
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.waiting import wait_until
 
 from twinlog.config.switch_settings import SwitchSettings
 from twinlog.errors import ClusterError

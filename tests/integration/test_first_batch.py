@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.ends import Ends
-from tests.load.logs import read_logs
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.logs import read_logs
+from tests.kit.threads import engine_running
 
 from twinlog.kafka.admin import TopicOrder
 from twinlog.kafka.client_options import client_options

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, do_switch, produce, service_running
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, do_switch, produce, service_running
+from tests.kit.waiting import wait_until
 
+from twinlog.engine import switch_watch
 from twinlog.errors import AccessDenied, ClusterError
-from twinlog.flow import switch_watch
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.model.names import TopicPartition
-from twinlog.model.switch import SwitchLog
+from twinlog.model.switch.log import SwitchLog
 from twinlog.recovery import standstill
 
 SETTINGS = {

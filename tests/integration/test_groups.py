@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Final, get_args
 
 import pytest
-from tests.ends import Ends, numbers
-from tests.load.groups import Protocol, member, position, read_on, set_positions
-from tests.load.load import Ending
-from tests.load.logs import read_logs
-from tests.load.waiting import wait_until
-from tests.threads import ThreadedEngine, engine_running
+from tests.kit.ends import Ends, numbers
+from tests.kit.groups import Protocol, member, position, read_on, set_positions
+from tests.kit.load import Ending
+from tests.kit.logs import read_logs
+from tests.kit.threads import ThreadedEngine, engine_running
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner, Result
 
 from twinlog.config.resolve import resolve
 from twinlog.errors import PositionUnknown, SelectionEmpty
 from twinlog.kafka.admin import TopicOrder
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.ledger import ChoreNote
-from twinlog.model.mirrormaker import Checkpoint, OffsetSync
+from twinlog.model.ledger.records import ChoreNote
+from twinlog.model.mirrormaker.records import Checkpoint, OffsetSync
 from twinlog.surface.cli.main import app
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import compact_string

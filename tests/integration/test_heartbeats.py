@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.ends import Ends
-from tests.load.logs import read_logs
-from tests.load.waiting import wait_until
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.logs import read_logs
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.config.resolve import resolve
-from twinlog.model.mirrormaker import Heartbeat
+from twinlog.model.mirrormaker.records import Heartbeat
 from twinlog.model.naming import HEARTBEATS
 from twinlog.sync.heartbeat_pairs import HeartbeatPairs
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.threads import ThreadedQuery
+from tests.kit.ends import Ends
+from tests.kit.threads import ThreadedQuery
 
 from twinlog.config.settings import LinkSettings
-from twinlog.flow.engine import LinkEngine
-from twinlog.flow.fleet import Fleet
+from twinlog.engine.engine import LinkEngine
+from twinlog.engine.fleet import Fleet
 from twinlog.flow.source import LinkRun
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.link_topics import LinkTopics

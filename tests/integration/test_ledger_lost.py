@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.ledger import ledger_topic, shard_of
+from twinlog.model.ledger.records import ledger_topic, shard_of
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import WRITERS_TOPIC
+from twinlog.model.routes.provenance import WRITERS_TOPIC
 
 MakeCluster = Callable[..., LocalCluster]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.threads import ThreadedEngine, engine_running
+from tests.kit.ends import Ends
+from tests.kit.threads import ThreadedEngine, engine_running
+from tests.kit.waiting import wait_until
 
 MakeEnds = Callable[..., Ends]
 

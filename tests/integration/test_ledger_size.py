@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.errors import BrokerRefused, ClusterError
 from twinlog.flow import write
@@ -20,13 +20,13 @@ from twinlog.kafka.client_options import client_options
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
-from twinlog.model.ledger import SEAL_AT, Entry, PartitionState, RosterTopic, SealedRuns, ledger_topic
+from twinlog.model.ledger.packed_runs import pack
+from twinlog.model.ledger.partition_map import PartitionMap
+from twinlog.model.ledger.records import SEAL_AT, Entry, PartitionState, RosterTopic, SealedRuns, ledger_topic
+from twinlog.model.ledger.runs import Run, RunMap, Stretch
 from twinlog.model.names import TopicPartition
-from twinlog.model.packed_runs import pack
-from twinlog.model.partition_map import PartitionMap
-from twinlog.model.runs import Run, RunMap, Stretch
+from twinlog.sync.answers.explain_map import list_map
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.explain_map import list_map
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.wire.connection import Cluster
 

@@ -12,8 +12,8 @@ from threading import Event
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from tests.ends import Ends
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import NotActive

@@ -16,14 +16,14 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conftest import OLDER_KAFKA
-from tests.load.waiting import wait_until
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.errors import BrokerNotReady, UsageError
 from twinlog.local.cluster import LocalCluster
 from twinlog.local.jars import KAFKA_VERSION
 from twinlog.local.security import HOST
-from twinlog.surface.cli.local import app
+from twinlog.surface.cli.commands.local import app
 
 MakeCluster = Callable[..., LocalCluster]
 
@@ -227,7 +227,7 @@ def test_the_command_line_starts_shows_and_stops(tmp_path: Path) -> None:
 
     assert seen() == []
     # Another process, as a shell would start it: the clusters must stay when it ends.
-    command = "from twinlog.surface.cli.local import app; app()"
+    command = "from twinlog.surface.cli.commands.local import app; app()"
     started = subprocess.run(
         [sys.executable, "-c", command, "up", "east", "west", *where],
         capture_output=True,

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
-from tests.token_endpoint import token_endpoint
+from tests.kit.token_endpoint import token_endpoint
 
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import AccessDenied, LoginUnavailable, TokenUnavailable
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.cluster import LocalCluster
-from twinlog.local.java import find_java
+from twinlog.machine.java import find_java
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 STORE_PASSWORD = "store-secret"

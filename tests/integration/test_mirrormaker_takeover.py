@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.ends import Ends
-from tests.load.logs import read_logs
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.logs import read_logs
+from tests.kit.threads import engine_running
 from typer.testing import CliRunner
 
 from twinlog.kafka.admin import TopicOrder
 from twinlog.kafka.client_options import client_options
-from twinlog.model.mirrormaker import OffsetSync, SourceOffset, connect_offsets_topic
+from twinlog.model.mirrormaker.records import OffsetSync, SourceOffset, connect_offsets_topic
+from twinlog.model.mirrormaker.takeover_decision import Fresh, Inherited, Refused
 from twinlog.model.names import TopicPartition
-from twinlog.model.takeover_decision import Fresh, Inherited, Refused
 from twinlog.surface.cli.main import app
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 

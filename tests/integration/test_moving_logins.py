@@ -7,15 +7,15 @@ import uuid
 
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
-from tests.load.links import link_between
-from tests.load.waiting import wait_until
+from tests.kit.links import link_between
+from tests.kit.waiting import wait_until
 
 from twinlog.ledger.view import LedgerView
-from twinlog.model.client_quotas import entity_of, quota_values
+from twinlog.model.access.client_quotas import entity_of, quota_values
 from twinlog.model.wanted import Wanted
+from twinlog.sync.answers.link_diff import differences
 from twinlog.sync.chores import Chore, Outcome
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.link_diff import differences
 from twinlog.sync.scram_users import ScramUserList
 from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
 from twinlog.wire.connection import Cluster

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from tests.ends import Ends
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner, Result
 
 from twinlog.errors import GroupActive, UsageError

@@ -17,16 +17,16 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.load.waiting import wait_until
-from tests.paper_rooms import PaperRooms
-from tests.unit.test_metrics import desk_of
+from tests.kit.paper_rooms import PaperRooms
+from tests.kit.waiting import wait_until
+from tests.unit.surface.test_metrics import desk_of
 
 from twinlog.config.resolve import resolve
 from twinlog.config.service_settings import OtelSettings
 from twinlog.errors import ExtraMissing
-from twinlog.surface.rest.desk import Desk
-from twinlog.surface.rest.metrics import MetricsWish, render
-from twinlog.surface.rest.otel import Teller
+from twinlog.surface.http.app_state import Desk
+from twinlog.surface.metrics.otel import Teller
+from twinlog.surface.metrics.prometheus import MetricsWish, render
 
 LINK = "east->west"
 
@@ -192,7 +192,7 @@ otel.endpoint = http://127.0.0.1:4318/
     assert file.service.otel == OtelSettings(endpoint="http://127.0.0.1:4318", interval_seconds=15)
     for name in [name for name in sys.modules if name.split(".")[0] == "opentelemetry"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "twinlog.surface.rest.otel")
+    monkeypatch.delitem(sys.modules, "twinlog.surface.metrics.otel")
     importlib.invalidate_caches()
     with pytest.raises(ExtraMissing) as caught:
         Door.open(["127.0.0.1:0"], file)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.ends import Ends, numbers
-from tests.load.logs import read_logs
-from tests.load.waiting import wait_until
-from tests.threads import ThreadedEngine, ThreadedQuery, engine_running
+from tests.kit.ends import Ends, numbers
+from tests.kit.logs import read_logs
+from tests.kit.threads import ThreadedEngine, ThreadedQuery, engine_running
+from tests.kit.waiting import wait_until
 
 from twinlog.kafka.admin import TopicOrder
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.ledger import ledger_topic
+from twinlog.model.ledger.records import ledger_topic
 
 MakeEnds = Callable[..., Ends]
 MakeCluster = Callable[..., LocalCluster]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from playwright.sync_api import expect
-from tests.browser import Tab, chromium, needs_browser, paper, site, tab
+from tests.kit.browser import Tab, chromium, needs_browser, paper, site, tab
 
 __all__ = ["chromium", "paper", "site", "tab"]
 

@@ -16,9 +16,9 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from tests.ends import Ends
-from tests.load.links import link_between
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.links import link_between
+from tests.kit.threads import engine_running
 
 from twinlog.kafka.client_options import client_options
 from twinlog.local.cluster import LocalCluster

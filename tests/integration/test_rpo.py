@@ -8,15 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import commit_at
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.switches import commit_at
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.exposure import LinkExposure
-from twinlog.model.source_ends import CHORE
+from twinlog.model.health.exposure import LinkExposure
+from twinlog.model.ledger.source_ends import CHORE
 from twinlog.service import group_report, observer
 from twinlog.surface.cli.main import app
 

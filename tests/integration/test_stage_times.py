@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
-from twinlog.flow.observe import Observer
-from twinlog.model.health import LinkStatus
-from twinlog.model.stage_times import STAGES
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.stage_times import STAGES
 from twinlog.service import observer
 from twinlog.surface.cli.main import app
+from twinlog.watch.observe import Observer
 
 
 def look(eyes: Observer) -> LinkStatus:

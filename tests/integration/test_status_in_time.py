@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.threads import engine_running
 from typer.testing import CliRunner
 
 from twinlog.local.cluster import LocalCluster

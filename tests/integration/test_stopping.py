@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.ends import Ends
-from tests.load.waiting import wait_until
+from tests.kit.ends import Ends
+from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import LinkSettings
-from twinlog.flow import engine as engine_module
-from twinlog.flow.engine import LinkEngine, Topics
+from twinlog.engine import engine as engine_module
+from twinlog.engine.engine import LinkEngine, Topics
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.link_topics import LinkTopics
 

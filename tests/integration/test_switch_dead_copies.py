@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, as_if_killed, commit_at, do_switch, numbers_of, produce, service_running
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, as_if_killed, commit_at, do_switch, numbers_of, produce, service_running
+from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.ledger import shard_of, transactional_id
+from twinlog.model.ledger.records import shard_of, transactional_id
 from twinlog.model.names import TopicPartition
 from twinlog.recovery import forced_stop
 from twinlog.recovery.report import Report

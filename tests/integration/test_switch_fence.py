@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ends import Ends
-from tests.load.links import link_between
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, do_switch, log_numbers, produce, service_running
+from tests.kit.ends import Ends
+from tests.kit.links import link_between
+from tests.kit.switches import IDENTITY, do_switch, log_numbers, produce, service_running
+from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.acls import create_acls
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.acls import AclBinding
-from twinlog.model.ledger import RosterTopic
+from twinlog.model.access.acls import AclBinding
+from twinlog.model.ledger.records import RosterTopic
 from twinlog.recovery.fencing import deny
 from twinlog.sync.acls import AclSync
 from twinlog.sync.ends import LinkEnds

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer
-from tests.ends import Ends
-from tests.load.waiting import wait_until
-from tests.switches import IDENTITY, commit_at, do_switch, pair_of_ends, produce, service_running, switching
+from tests.kit.ends import Ends
+from tests.kit.switches import IDENTITY, commit_at, do_switch, pair_of_ends, produce, service_running, switching
+from tests.kit.waiting import wait_until
 
 from twinlog.config.pair import resolve_pair
 from twinlog.errors import LinkUnknown, SwitchRefused, SwitchRunning, SwitchTakenOver
-from twinlog.model.switch import StateEntry
+from twinlog.model.switch.log import StateEntry
 from twinlog.recovery import execute
 
 SETTINGS = {

@@ -6,23 +6,23 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 
 import pytest
-from tests.load.links import link_between
-from tests.load.waiting import wait_until
+from tests.kit.links import link_between
+from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, TargetKeepsNoTimes, TargetTopicRefused
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.naming import HEARTBEATS
-from twinlog.model.topic_configs import ConfigOrigin
-from twinlog.model.topic_findings import (
+from twinlog.model.topics.configs import ConfigOrigin
+from twinlog.model.topics.findings import (
     ConfigNotSynced,
     CreateRefused,
     TargetHasMorePartitions,
     TargetKeepsLess,
     TargetOverwritesTimes,
 )
-from twinlog.model.topics import CreateTopic, Roster, TopicFacts
+from twinlog.model.topics.target_topics import CreateTopic, Roster, TopicFacts
 from twinlog.sync.topic_orders import TopicOrders
 from twinlog.sync.topics import TopicSync
 

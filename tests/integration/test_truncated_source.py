@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.ends import Ends, numbers
-from tests.load.logs import read_logs
-from tests.threads import engine_running
+from tests.kit.ends import Ends, numbers
+from tests.kit.logs import read_logs
+from tests.kit.threads import engine_running
 
 from twinlog.local.cluster import LocalCluster
 from twinlog.service.actions import accept_truncation

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.ends import Ends
-from tests.load.records import Shape
-from tests.threads import ThreadedEngine, engine_running
+from tests.kit.ends import Ends
+from tests.kit.records import Shape
+from tests.kit.threads import ThreadedEngine, engine_running
 
 from twinlog.local.cluster import LocalCluster
 

@@ -8,21 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ends import Ends
-from tests.load.load import Ending
-from tests.planted import Field, Sown, sown
-from tests.threads import engine_running
+from tests.kit.ends import Ends
+from tests.kit.load import Ending
+from tests.kit.planted import Field, Sown, sown
+from tests.kit.threads import engine_running
 
-from twinlog.audit.verify_chunk import compare_all
-from twinlog.audit.verify_plan import AtOffset, Planner, VerifyWish
 from twinlog.errors import LedgerMissing
-from twinlog.model.differences import Kind
-from twinlog.model.health import LinkStatus
-from twinlog.model.ledger import ChoreNote
-from twinlog.model.runs import Run
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.records import ChoreNote
+from twinlog.model.ledger.runs import Run
 from twinlog.model.start import AtTime
-from twinlog.model.verify_report import VerifyReport
+from twinlog.model.verify.differences import Kind
+from twinlog.model.verify.report import VerifyReport
 from twinlog.model.wanted import Wanted
+from twinlog.verify.chunk import compare_all
+from twinlog.verify.plan import AtOffset, Planner, VerifyWish
 
 MakeEnds = Callable[..., Ends]
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from twinlog.config.resolve import resolve
-from twinlog.config.secrets import Secret
+from twinlog.config.security.secrets import Secret
 
 CHART = Path(__file__).parents[2] / "deploy/helm/twinlog"
 OLDEST, NEWEST = "1.27.0", "1.37.0"

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.load.waiting import wait_until
+from tests.kit.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 RECORDS, READ = 1000, 400

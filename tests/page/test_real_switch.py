@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser import Tab, chromium, needs_browser, tab
-from tests.ends import Ends
-from tests.engine import twinlog_run
-from tests.switches import IDENTITY, commit_at, log_numbers, produce
+from tests.kit.browser import Tab, chromium, needs_browser, tab
+from tests.kit.ends import Ends
+from tests.kit.engine import twinlog_run
+from tests.kit.switches import IDENTITY, commit_at, log_numbers, produce
 
-from twinlog.local.access import token_for
+from twinlog.machine.local_token import token_for
 
 __all__ = ["chromium", "tab"]
 pytestmark = [needs_browser, pytest.mark.timeout(600)]

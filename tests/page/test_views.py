@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, FloatRect, Page, expect
-from tests.browser import Tab, chromium, needs_browser, paper, served, site, tab
-from tests.paper_rooms import PaperRooms, everything
+from tests.kit.browser import Tab, chromium, needs_browser, paper, served, site, tab
+from tests.kit.paper_rooms import PaperRooms, everything
 
+from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
-from twinlog.config.users import save_user, with_password
-from twinlog.connectors.audit import Audit
-from twinlog.surface.rest.gate import Gate
+from twinlog.control.audit import Audit
+from twinlog.surface.http.gate import Gate
 
 __all__ = ["chromium", "paper", "site", "tab"]
 pytestmark = needs_browser

@@ -12,8 +12,8 @@ from twinlog.client.consumer_hooks import ConsumerTimestamps
 from twinlog.client.mirror_client import MirrorClient
 from twinlog.client.timestamps import TimestampTranslation
 from twinlog.errors import ClusterError, RecordsUnreadable, SettingsInvalid, TopicUnknown, TwinlogError
+from twinlog.model.ledger.translation import AtOrBefore, Exact, Translation, Untranslatable
 from twinlog.model.names import TopicPartition
-from twinlog.model.translation import AtOrBefore, Exact, Translation, Untranslatable
 
 __all__ = [
     "AtOrBefore",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from twinlog.errors import RecordsUnreadable
 from twinlog.kafka.clients import LogRecord
-from twinlog.model.mirrormaker import Checkpoint, NotReadable
+from twinlog.model.mirrormaker.records import Checkpoint, NotReadable
 from twinlog.model.names import TopicPartition
 
 

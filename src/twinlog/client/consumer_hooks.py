@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from twinlog.config.client_properties import ClusterProperties
-from twinlog.config.precedence import Client
+from twinlog.config.text.precedence import Client
 from twinlog.errors import ClusterError, TopicExists
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.clients import NewRecord, RecordProducer
-from twinlog.model.consumer_timestamps import PARTITIONS, TIMESTAMPS_TOPIC, ConsumerTimestamp, ReadTimes
+from twinlog.model.groups.consumer_timestamps import PARTITIONS, TIMESTAMPS_TOPIC, ConsumerTimestamp, ReadTimes
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 
 log = logging.getLogger("twinlog.client")
 

@@ -19,20 +19,20 @@ from twinlog.client.checkpoints import TranslatedOffset, group_positions
 from twinlog.client.timestamps import TimestampTranslation, newest_timestamps
 from twinlog.client.timestamps import translated as translated_by_time
 from twinlog.config.client_properties import ClusterProperties
-from twinlog.config.precedence import Client
 from twinlog.config.resolve import load_file
 from twinlog.config.settings import ClientSettings, LinkSettings
+from twinlog.config.text.precedence import Client
 from twinlog.errors import LinkUnknown, TopicUnknown, UsageError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.spans import read_topic
 from twinlog.ledger.reading import look_at_ledger
-from twinlog.model.consumer_timestamps import TIMESTAMPS_TOPIC
-from twinlog.model.hops import replication_hops, upstream_clusters
-from twinlog.model.mirrormaker import NotReadable, OffsetSync
+from twinlog.model.groups.consumer_timestamps import TIMESTAMPS_TOPIC
+from twinlog.model.ledger.translation import Translation, Untranslatable
+from twinlog.model.mirrormaker.offset_syncs import SyncHistory
+from twinlog.model.mirrormaker.records import NotReadable, OffsetSync
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import TOPIC, fits_format
-from twinlog.model.offset_syncs import SyncHistory
-from twinlog.model.translation import Translation, Untranslatable
+from twinlog.model.routes.hops import replication_hops, upstream_clusters
 
 T = TypeVar("T")
 TIMEOUT_S = 30.0

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from twinlog.errors import ClusterError, RecordsUnreadable
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import LogRecord
-from twinlog.model.consumer_timestamps import TIMESTAMPS_TOPIC, ConsumerTimestamp, NotATimestamp
+from twinlog.model.groups.consumer_timestamps import TIMESTAMPS_TOPIC, ConsumerTimestamp, NotATimestamp
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import ReplicationNaming
-from twinlog.model.topics import TIMESTAMP_TYPE
+from twinlog.model.topics.target_topics import TIMESTAMP_TYPE
 
 
 @dataclass(frozen=True)

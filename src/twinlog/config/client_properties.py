@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
-from twinlog.config.lookup import LinkLookup, Lookup
-from twinlog.config.precedence import Client, Role
-from twinlog.config.properties import Entry
 from twinlog.config.settings import ClientSettings
+from twinlog.config.text import catalogue as keys
+from twinlog.config.text.lookup import LinkLookup, Lookup
+from twinlog.config.text.precedence import Client, Role
+from twinlog.config.text.properties import Entry
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming

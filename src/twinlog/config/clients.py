@@ -7,15 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, assert_never, cast
 
-from twinlog.config import catalogue as keys
-from twinlog.config.jaas import read_login, read_options
-from twinlog.config.keys import Key
-from twinlog.config.lookup import LinkLookup
-from twinlog.config.precedence import Role
-from twinlog.config.secrets import Secret
+from twinlog.config.security.jaas import read_login, read_options
+from twinlog.config.security.secrets import Secret
+from twinlog.config.security.stores import (
+    Identity,
+    identity_from_file,
+    identity_from_pem,
+    trust_from_file,
+    trust_from_pem,
+)
 from twinlog.config.settings import ClientCredentials, ClientSettings, Kerberos, Mechanism, Protocol, Security
-from twinlog.config.stores import Identity, identity_from_file, identity_from_pem, trust_from_file, trust_from_pem
-from twinlog.config.values import ValueRefusedError
+from twinlog.config.text import catalogue as keys
+from twinlog.config.text.keys import Key
+from twinlog.config.text.lookup import LinkLookup
+from twinlog.config.text.precedence import Role
+from twinlog.config.text.values import ValueRefusedError
 
 T = TypeVar("T")
 _EXTENSION = "extension_"

@@ -6,12 +6,12 @@ A->B.cut.sets.payments.topics = payment-requests, payments
 
 from __future__ import annotations
 
-from twinlog.config import catalogue as keys
-from twinlog.config.families import note_leftovers
-from twinlog.config.keys import Key, Scope
-from twinlog.config.lookup import LinkLookup
-from twinlog.config.values import Regexes
-from twinlog.model.cut_sets import CutSet
+from twinlog.config.text import catalogue as keys
+from twinlog.config.text.families import note_leftovers
+from twinlog.config.text.keys import Key, Scope
+from twinlog.config.text.lookup import LinkLookup
+from twinlog.config.text.values import Regexes
+from twinlog.model.groups.cut_sets import CutSet
 from twinlog.model.selection import Patterns
 
 

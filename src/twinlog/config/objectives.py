@@ -10,12 +10,12 @@ A list of names, then keys for each; the first name whose topics match counts fo
 
 from __future__ import annotations
 
-from twinlog.config import catalogue as keys
-from twinlog.config.families import note_leftovers
-from twinlog.config.keys import Key, Scope
-from twinlog.config.lookup import LinkLookup
-from twinlog.config.values import Regexes, Whole
-from twinlog.model.objectives import EVERYTHING_ELSE, Objective, Objectives
+from twinlog.config.text import catalogue as keys
+from twinlog.config.text.families import note_leftovers
+from twinlog.config.text.keys import Key, Scope
+from twinlog.config.text.lookup import LinkLookup
+from twinlog.config.text.values import Regexes, Whole
+from twinlog.model.health.objectives import EVERYTHING_ELSE, Objective, Objectives
 from twinlog.model.selection import Patterns
 
 _FAMILY = keys.OBJECTIVE_KEYS.name[:-1]

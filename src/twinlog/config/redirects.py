@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar, cast
 
-from twinlog.config import catalogue as keys
-from twinlog.config.keys import Key, Scope
-from twinlog.config.lookup import LinkLookup
-from twinlog.config.secrets import Secret
+from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import FenceMeans, Redirect, Reverse, SwitchSettings, TailPolicy
-from twinlog.config.values import Kind, OneOf, Text, Whole
-from twinlog.model.redirects import HookKind
+from twinlog.config.text import catalogue as keys
+from twinlog.config.text.keys import Key, Scope
+from twinlog.config.text.lookup import LinkLookup
+from twinlog.config.text.values import Kind, OneOf, Text, Whole
+from twinlog.model.switch.redirects import HookKind
 
 T = TypeVar("T")
 

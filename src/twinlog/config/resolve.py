@@ -15,28 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from twinlog.config import catalogue as keys
 from twinlog.config.clients import resolve_client
-from twinlog.config.connector_rules import ConnectorRules, broken_rules
 from twinlog.config.cut_sets import resolve_cut_sets
-from twinlog.config.lookup import LinkLookup, Lookup, Origin, masked_findings
-from twinlog.config.mirror_connector import is_mirror_connector, translate_mirror
+from twinlog.config.foreign.mirror_connector import is_mirror_connector, translate_mirror
+from twinlog.config.foreign.replicator import is_connector, parse_settings, translate
+from twinlog.config.foreign.translated import Translated
 from twinlog.config.objectives import resolve_objectives
-from twinlog.config.precedence import (
-    SOURCE_ADMIN,
-    SOURCE_CONSUMER,
-    SOURCE_PRODUCER,
-    TARGET_ADMIN,
-    TARGET_CONSUMER,
-    TARGET_PRODUCER,
-)
-from twinlog.config.properties import Entry
-from twinlog.config.providers import References, expand, references_of_file
 from twinlog.config.redirects import resolve_switch
-from twinlog.config.remarks import remark
-from twinlog.config.replicator import is_connector, parse_settings, translate
-from twinlog.config.review import review
 from twinlog.config.routes import resolve_routes
+from twinlog.config.security.connector_rules import ConnectorRules, broken_rules
 from twinlog.config.service_settings import ServiceSettings, has_store, resolve_service
 from twinlog.config.settings import (
     AclsMode,
@@ -52,12 +39,25 @@ from twinlog.config.settings import (
     UsersMode,
     ValuesMode,
 )
-from twinlog.config.translated import Translated
+from twinlog.config.telling.remarks import remark
+from twinlog.config.telling.review import review
+from twinlog.config.text import catalogue as keys
+from twinlog.config.text.lookup import LinkLookup, Lookup, Origin, masked_findings
+from twinlog.config.text.precedence import (
+    SOURCE_ADMIN,
+    SOURCE_CONSUMER,
+    SOURCE_PRODUCER,
+    TARGET_ADMIN,
+    TARGET_CONSUMER,
+    TARGET_PRODUCER,
+)
+from twinlog.config.text.properties import Entry
+from twinlog.config.text.providers import References, expand, references_of_file
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.model.names import LinkName
+from twinlog.model.routes.topology import Route
 from twinlog.model.selection import Patterns, Selection
 from twinlog.model.start import Earliest, Latest, StartFrom
-from twinlog.model.topology import Route
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
-from twinlog.config import catalogue as keys
-from twinlog.config.lookup import LinkLookup
+from twinlog.config.text import catalogue as keys
+from twinlog.config.text.lookup import LinkLookup
 from twinlog.model.javaregex import RegexError
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
-from twinlog.model.provenance import Mode, Provenance, Relay
+from twinlog.model.routes.provenance import Mode, Provenance, Relay
+from twinlog.model.routes.topology import Route, settle
 from twinlog.model.selection import Patterns, Selection
-from twinlog.model.topology import Route, settle
 
 
 def resolve_routes(links: Iterable[LinkLookup]) -> dict[LinkName, Route]:

@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
-from twinlog.config import service_keys as keys
 from twinlog.config.clients import resolve_client
-from twinlog.config.connector_rules import ConnectorRules, resolve_rules
-from twinlog.config.keys import Key
-from twinlog.config.lookup import LinkLookup, Lookup
-from twinlog.config.precedence import TARGET_ADMIN
-from twinlog.config.roles import RoleSettings, resolve_roles
-from twinlog.config.secrets import Secret
+from twinlog.config.security.connector_rules import ConnectorRules, resolve_rules
+from twinlog.config.security.roles import RoleSettings, resolve_roles
+from twinlog.config.security.secrets import Secret
 from twinlog.config.settings import ClientSettings
+from twinlog.config.text import service_keys as keys
+from twinlog.config.text.keys import Key
+from twinlog.config.text.lookup import LinkLookup, Lookup
+from twinlog.config.text.precedence import TARGET_ADMIN
 from twinlog.model.names import LinkName
 
 T = TypeVar("T")

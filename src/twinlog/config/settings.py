@@ -10,16 +10,16 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from twinlog.config.secrets import Secret
+from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import SwitchSettings
-from twinlog.model.cut_sets import CutSet
-from twinlog.model.deletion import TopicDeletion
+from twinlog.model.groups.cut_sets import CutSet
+from twinlog.model.health.objectives import Objectives
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
-from twinlog.model.objectives import Objectives
-from twinlog.model.provenance import Provenance
+from twinlog.model.routes.provenance import Provenance
 from twinlog.model.selection import Patterns, Selection
 from twinlog.model.start import StartFrom
+from twinlog.model.topics.deletion import TopicDeletion
 
 Protocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinlog.config.secrets import Secret
-from twinlog.model.redirects import HookKind
+from twinlog.config.security.secrets import Secret
+from twinlog.model.switch.redirects import HookKind
 
 FenceMeans: TypeAlias = Literal["auto", "acl", "topic-config", "none"]
 Reverse: TypeAlias = Literal["auto", "start", "stop"]

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from twinlog.doctor.facts import Facts
 from twinlog.errors import ClusterError
-from twinlog.model.inspection import Known, Unknown
+from twinlog.model.health.inspection import Known, Unknown
 
 log = logging.getLogger("twinlog.doctor")
 

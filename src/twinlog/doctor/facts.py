@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError
-from twinlog.model.groups import ListedGroup
-from twinlog.model.health import LinkStatus
-from twinlog.model.inspection import (
+from twinlog.model.access.scram_users import ScramUsers
+from twinlog.model.groups.observed import ListedGroup
+from twinlog.model.health.inspection import (
     CertificateLook,
     ClockLook,
     ClusterLook,
@@ -20,8 +20,8 @@ from twinlog.model.inspection import (
     TopicLook,
     Unknown,
 )
-from twinlog.model.ledger import ChoreNote, Memo, RosterTopic
-from twinlog.model.scram_users import ScramUsers
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.records import ChoreNote, Memo, RosterTopic
 
 NOT_ASKED = Unknown("it was not asked")
 

@@ -20,12 +20,12 @@ from twinlog.errors import AccessDenied, ClusterError, TwinlogError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.inspection import fetch_broker_configs, look_at_cluster, look_at_groups, look_at_topics
 from twinlog.ledger.view import LedgerView
-from twinlog.model.evidence import CHORE as DRILLS
-from twinlog.model.evidence import LAST as LAST_DRILL
-from twinlog.model.groups import ListedGroup
-from twinlog.model.health import LinkStatus
-from twinlog.model.inspection import Known, Unknown
-from twinlog.model.ledger import ledger_topic, transactional_id
+from twinlog.model.drills.evidence import CHORE as DRILLS
+from twinlog.model.drills.evidence import LAST as LAST_DRILL
+from twinlog.model.groups.observed import ListedGroup
+from twinlog.model.health.inspection import Known, Unknown
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.records import ledger_topic, transactional_id
 from twinlog.model.naming import HEARTBEATS
 from twinlog.model.selection import replicates
 from twinlog.wire.certificates import fetch_certificates, own_certificates

@@ -12,7 +12,7 @@ import dns.exception
 import dns.resolver
 
 from twinlog.doctor.checks.reach import is_address
-from twinlog.model.inspection import NameLook
+from twinlog.model.health.inspection import NameLook
 
 _PATIENCE_S: Final = 3.0
 

@@ -24,20 +24,20 @@ from typing import Final
 from twinlog.config.pair import Pair
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.drill.outcome import DrillOutcome
+from twinlog.engine.engine import LinkEngine
 from twinlog.errors import ClusterError, DrillStopped, TwinlogError
-from twinlog.flow.engine import LinkEngine
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.clients import NewRecord, RecordProducer
 from twinlog.kafka.shadow_group import delete_groups, read_as_group
 from twinlog.kafka.spans import read_topic
-from twinlog.model.groups import GroupPosition
-from twinlog.model.ledger import ledger_topic
+from twinlog.model.groups.observed import GroupPosition
+from twinlog.model.ledger.records import ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import DRILL_ALIAS, DRILL_PREFIX
-from twinlog.model.provenance import Provenance
+from twinlog.model.routes.provenance import Provenance
 from twinlog.model.selection import Selection
 from twinlog.model.start import Earliest
-from twinlog.model.switch import Command
+from twinlog.model.switch.log import Command
 from twinlog.recovery.own_engines import EngineCopier, StartQuery
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Switching

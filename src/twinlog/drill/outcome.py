@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from twinlog.model.exposure import LinkExposure
-from twinlog.model.objectives import Objectives, kept
+from twinlog.model.health.exposure import LinkExposure
+from twinlog.model.health.objectives import Objectives, kept
 
 Kind: TypeAlias = Literal["paper", "shadow", "canary"]
 Verdict: TypeAlias = Literal["passed", "passed with remarks", "failed"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from twinlog.doctor.answers import Diagnosis
 from twinlog.drill.outcome import DrillOutcome
-from twinlog.model.switch_plan import Plan
+from twinlog.model.switch.plan import Plan
 
 
 def paper_outcome(plans: Mapping[str, Plan | str], diagnoses: Iterable[Diagnosis]) -> DrillOutcome:

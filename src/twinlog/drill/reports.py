@@ -1,4 +1,4 @@
-"""The file of drill reports: one line each, chained by their hashes (model/evidence). Runs in commands."""
+"""The file of drill reports: one line each, chained by their hashes (model/drills/evidence). Runs in commands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from twinlog.errors import EvidenceBroken
-from twinlog.local.folders import open_private
-from twinlog.model.evidence import Break, breaks, chained
+from twinlog.machine.folders import open_private
+from twinlog.model.drills.evidence import Break, breaks, chained
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from twinlog.drill.shadow import ShadowResult, run_shadow
 from twinlog.errors import SelectionEmpty, SwitchRefused, TwinlogError
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
-from twinlog.model.evidence import CHORE, LAST
-from twinlog.model.health import LinkStatus
-from twinlog.model.ledger import Memo
-from twinlog.model.switch import Command
-from twinlog.model.switch_plan import Plan
+from twinlog.model.drills.evidence import CHORE, LAST
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.records import Memo
+from twinlog.model.switch.log import Command
+from twinlog.model.switch.plan import Plan
 from twinlog.model.wanted import Wanted
 from twinlog.recovery.switching import Switching
 from twinlog.sync.ends import LinkEnds

@@ -20,15 +20,15 @@ from twinlog.kafka.shadow_group import delete_groups, read_as_group
 from twinlog.kafka.spans import Span, read_spans
 from twinlog.ledger.reading import read_ledger
 from twinlog.ledger.view import LedgerView
-from twinlog.model.group_positions import Remark, Standing
-from twinlog.model.groups import GroupPosition
+from twinlog.model.drills.shadow import ShadowVerdict, Window, judge_shadow
+from twinlog.model.groups.observed import GroupPosition
+from twinlog.model.groups.positions import Remark, Standing
+from twinlog.model.ledger.translation import AtOrBefore
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import DRILL_PREFIX
-from twinlog.model.shadow import ShadowVerdict, Window, judge_shadow
-from twinlog.model.translation import AtOrBefore
 from twinlog.model.wanted import Wanted
+from twinlog.sync.answers.group_report import report_groups
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.group_report import report_groups
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
 

@@ -1,1 +1,1 @@
-"""The data path on Spark, in travel order: plan, read, shape, write, ledger; query.py drives it."""
+"""The data path on Spark, in travel order: plan, read, parcel, row, take over, shape, write, note."""

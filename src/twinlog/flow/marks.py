@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from twinlog.model.provenance import HEADER, ClusterIds, Hop, Provenance, read_hops
+from twinlog.model.routes.provenance import HEADER, ClusterIds, Hop, Provenance, read_hops
 from twinlog.wire.codec import OpenRecord, PlainRecord
 
 

@@ -18,7 +18,7 @@ from twinlog.flow.parcel import now_us
 from twinlog.flow.stopwatch import Acknowledged
 from twinlog.flow.stuck import PATIENCE_S, Pressure
 from twinlog.flow.takeover import ShardOwner
-from twinlog.model.ledger import Entry
+from twinlog.model.ledger.records import Entry
 from twinlog.model.names import TopicPartition
 
 

@@ -27,10 +27,10 @@ from twinlog.flow.shape import Piece, Shaper
 from twinlog.flow.stopwatch import Acknowledged, Passage
 from twinlog.flow.takeover import Opened, ShardOwner, fault_entry
 from twinlog.flow.unnoted import End, Place, Unnoted, Writing
-from twinlog.model.ledger import SEAL_AT, Entry, Gap, SealedRuns
+from twinlog.model.ledger.packed_runs import Packer
+from twinlog.model.ledger.records import SEAL_AT, Entry, Gap, SealedRuns
+from twinlog.model.ledger.runs import Run, RunMap
 from twinlog.model.names import TopicPartition
-from twinlog.model.packed_runs import Packer
-from twinlog.model.runs import Run, RunMap
 from twinlog.wire.batch import Stamp, readdress
 from twinlog.wire.codec import content_of
 

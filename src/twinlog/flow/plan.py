@@ -13,7 +13,7 @@ from typing import Final
 
 from pyspark.sql.datasource import InputPartition
 
-from twinlog.model.ledger import Engine, Memo, PartitionState, RosterTopic, shard_of
+from twinlog.model.ledger.records import Engine, Memo, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
 
 IDLE_WEIGHT: Final = 1.0

@@ -42,7 +42,7 @@ from twinlog.flow.plan import TaskPlan
 from twinlog.flow.row import LARGE, Row
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writers import SourceWriters
-from twinlog.model.ledger import (
+from twinlog.model.ledger.records import (
     ROSTER_PARTITION,
     TRUNCATIONS,
     Engine,
@@ -55,7 +55,7 @@ from twinlog.model.ledger import (
     truncation_name,
 )
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import ClusterIds, WriterNote
+from twinlog.model.routes.provenance import ClusterIds, WriterNote
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.committed import select_batches
 from twinlog.wire.connection import Cluster, ConnectionTrouble

@@ -18,7 +18,7 @@ import logging
 from typing import Final
 
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger import ROSTER_PARTITION, ledger_topic
+from twinlog.model.ledger.records import ROSTER_PARTITION, ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.wire.fence import Fence, Producer
 from twinlog.wire.log import LogReader, up_to_marker

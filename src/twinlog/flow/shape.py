@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 
 from twinlog.errors import CorruptBatch, PartitionFault, RecordTooLarge, UnknownCodec
 from twinlog.flow.marks import HopMarks
+from twinlog.model.ledger.runs import Run
 from twinlog.model.names import TopicPartition
-from twinlog.model.runs import Run
 from twinlog.wire.batch import CODECS, LOG_APPEND_TIME, BatchHeader, checksum_holds, read_header, scan_tiny, walk
 from twinlog.wire.codec import (
     OpenRecord,

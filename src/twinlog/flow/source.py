@@ -27,9 +27,9 @@ from pyspark.sql.datasource import (
 from twinlog.config.settings import LinkSettings
 from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
 from twinlog.flow.row import SQL_SCHEMA, Row, from_arrow, to_arrow
-from twinlog.model.ledger import TRUNCATIONS, shard_of
+from twinlog.model.ledger.records import TRUNCATIONS, shard_of
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import ClusterIds
+from twinlog.model.routes.provenance import ClusterIds
 
 if TYPE_CHECKING:
     from twinlog.ledger.view import LedgerView

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from twinlog.model.ledger import ShardTimes
-from twinlog.model.stage_times import STAGES, Durations, Stage, packed
+from twinlog.model.ledger.records import ShardTimes
+from twinlog.model.ledger.stage_times import STAGES, Durations, Stage, packed
 
 
 @dataclass(slots=True)

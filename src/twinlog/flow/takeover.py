@@ -38,7 +38,7 @@ from twinlog.flow.unnoted import Unnoted, Writing
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.ledger.writers import note_writer
-from twinlog.model.ledger import (
+from twinlog.model.ledger.records import (
     ROSTER_PARTITION,
     FaultEntry,
     PartitionState,
@@ -48,7 +48,7 @@ from twinlog.model.ledger import (
     transactional_id,
 )
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import ClusterIds, WriterNote
+from twinlog.model.routes.provenance import ClusterIds, WriterNote
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import content_of, open_batch

@@ -15,7 +15,7 @@ from typing import Final
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, OwnershipLost
 from twinlog.ledger.writer import roster_writer
-from twinlog.model.ledger import Memo
+from twinlog.model.ledger.records import Memo
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.task")

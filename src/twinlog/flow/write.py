@@ -40,9 +40,9 @@ from twinlog.flow.shape import Shaper
 from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, Pressure, why_given_up
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.ledger.pruning import prune_shard
-from twinlog.model.ledger import PartitionState, RosterTopic
+from twinlog.model.ledger.records import PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import ClusterIds
+from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 
 from twinlog.errors import AccessDenied, AuthorizerMissing, ClusterError, ClusterRightMissing
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.acls import AclBinding, Resource
+from twinlog.model.access.acls import AclBinding, Resource
 
 _RESOURCES: Final[dict[Resource, ResourceType]] = {
     "topic": ResourceType.TOPIC,

@@ -35,8 +35,8 @@ from twinlog.errors import ClusterError, ClusterUnreachable, LeaderMissing, Logi
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import denies_access, lacks_token, translated
 from twinlog.model.names import NextOffset, TopicPartition
-from twinlog.model.topic_configs import ConfigOrigin, TopicConfig
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.configs import ConfigOrigin, TopicConfig
+from twinlog.model.topics.target_topics import TopicFacts
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from twinlog.config.kerberos_identity import claim_identity
+from twinlog.config.security.kerberos_identity import claim_identity
 from twinlog.config.settings import ClientCredentials, ClientSettings, Kerberos, Security
 
 OptionValue: TypeAlias = str | int | bool

@@ -13,7 +13,7 @@ from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.inspection import BrokerLook, ClusterLook, TopicLook
+from twinlog.model.health.inspection import BrokerLook, ClusterLook, TopicLook
 
 _TOPICS_PER_REQUEST = 500
 

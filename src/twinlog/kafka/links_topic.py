@@ -25,7 +25,7 @@ from twinlog.kafka.broker_time import BROKER_TIME, ensure_broker_time
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import translated
 from twinlog.model.connectors import AUDIT_TOPIC, EVENTS_TOPIC, LINKS_TOPIC, Leader, Shelf
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 
 Record: TypeAlias = tuple[bytes, bytes | None]
 

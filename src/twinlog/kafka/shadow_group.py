@@ -19,8 +19,8 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.clients import LogRecord
 from twinlog.kafka.foreign_errors import translated
+from twinlog.model.drills.shadow import Window
 from twinlog.model.names import TopicPartition
-from twinlog.model.shadow import Window
 
 _AT_ONCE = 1_000
 _PATIENCE_S = 0.1

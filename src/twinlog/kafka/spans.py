@@ -20,7 +20,7 @@ from twinlog.kafka.client_options import client_options
 from twinlog.kafka.clients import LogRecord
 from twinlog.kafka.foreign_errors import denies_access, translated
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 
 _AT_ONCE = 10_000
 _PATIENCE_S = 0.1

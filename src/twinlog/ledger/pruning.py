@@ -15,9 +15,9 @@ from typing import Final
 from twinlog.config.settings import LinkSettings
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
-from twinlog.model.ledger import ROSTER_PARTITION, SealedRuns
+from twinlog.model.ledger.pruning import ShardContent, Starts, forgotten, unwanted_keys
+from twinlog.model.ledger.records import ROSTER_PARTITION, SealedRuns
 from twinlog.model.names import TopicPartition
-from twinlog.model.pruning import ShardContent, Starts, forgotten, unwanted_keys
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.offset_lists import fetch_offsets

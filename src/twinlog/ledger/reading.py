@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.errors import ClusterUnreachable, LedgerMissing
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger import ROSTER_PARTITION, ledger_topic, shard_of
+from twinlog.model.ledger.records import ROSTER_PARTITION, ledger_topic, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 

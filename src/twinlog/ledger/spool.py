@@ -11,7 +11,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import IO, Protocol
 
-from twinlog.model.map_parts import Store
+from twinlog.model.ledger.map_parts import Store
 
 
 class Spool(Store, Protocol):

@@ -16,8 +16,8 @@ from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.names import LinkName
 from twinlog.model.naming import SWITCH_TOPIC
-from twinlog.model.switch import SwitchEntry, SwitchLog, Written, pair_of, read_switch_entry
-from twinlog.model.topics import TopicFacts
+from twinlog.model.switch.log import SwitchEntry, SwitchLog, Written, pair_of, read_switch_entry
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import open_batch

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from twinlog.ledger.spool import PartSpool, Spool
-from twinlog.model.ledger import (
+from twinlog.model.ledger.map_parts import PartIndex, Parts
+from twinlog.model.ledger.partition_map import PartitionMap
+from twinlog.model.ledger.records import (
     ChoreNote,
     Engine,
     Entry,
@@ -26,10 +28,8 @@ from twinlog.model.ledger import (
     ledger_topic,
     read_entry,
 )
-from twinlog.model.map_parts import PartIndex, Parts
+from twinlog.model.ledger.stage_times import LinkTimes, unpacked
 from twinlog.model.names import TopicPartition
-from twinlog.model.partition_map import PartitionMap
-from twinlog.model.stage_times import LinkTimes, unpacked
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import open_batch
 from twinlog.wire.connection import Cluster

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable, OwnershipLost
-from twinlog.model.ledger import ROSTER_PARTITION, Entry, key_of, ledger_topic
+from twinlog.model.ledger.records import ROSTER_PARTITION, Entry, key_of, ledger_topic
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import Stamp, readdress

@@ -19,7 +19,7 @@ from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused, TopicNotKnownYet
 from twinlog.ledger.writer import LedgerWriter
-from twinlog.model.provenance import WRITERS_TOPIC, WriterNote, read_writer
+from twinlog.model.routes.provenance import WRITERS_TOPIC, WriterNote, read_writer
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.codec import open_batch
 from twinlog.wire.committed import Stamps

@@ -11,9 +11,9 @@ import os
 import shutil
 from pathlib import Path
 
-from twinlog.local.folders import cache_folder
 from twinlog.local.jars import JarSet
-from twinlog.local.java import JavaRuntime
+from twinlog.machine.folders import cache_folder
+from twinlog.machine.java import JavaRuntime
 
 _AHEAD_OF_TIME = 25
 """From this version on Java has the better cache, which needs no archive shipped with the runtime."""

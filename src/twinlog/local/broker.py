@@ -16,11 +16,11 @@ import javaproperties
 from twinlog.errors import BrokerNotReady
 from twinlog.local.archive import adopt_recording, archive_options, archive_path
 from twinlog.local.blueprint import Node
-from twinlog.local.folders import log_tail, write_atomically
 from twinlog.local.jars import KAFKA_VERSION, JarSet, class_path, kafka_jars, resolve
-from twinlog.local.java import find_java
 from twinlog.local.process import command_line, lives
 from twinlog.local.security import HOST
+from twinlog.machine.folders import log_tail, write_atomically
+from twinlog.machine.java import find_java
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0

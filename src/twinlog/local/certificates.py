@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from twinlog.local.folders import write_atomically
 from twinlog.local.security import BROKER_NAME, USERS, SecureFiles
+from twinlog.machine.folders import write_atomically
 
 _LIFETIME = dt.timedelta(days=3650)
 # A clock that is a little behind ours must not find the certificate "not yet valid".

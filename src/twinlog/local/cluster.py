@@ -26,11 +26,11 @@ from twinlog.errors import LocalClusterUnknown, UsageError
 from twinlog.local.blueprint import Blueprint, broker_properties, draw_blueprint
 from twinlog.local.broker import READY_SECONDS, STOP_SECONDS, Broker
 from twinlog.local.certificates import write_certificates
-from twinlog.local.folders import write_atomically
 from twinlog.local.jars import KAFKA_VERSION
 from twinlog.local.security import ADMIN, USERS, SecureFiles, Way, broker_java_options, client_security
 from twinlog.local.storage import format_nodes
 from twinlog.local.tokens import write_token_key
+from twinlog.machine.folders import write_atomically
 
 _STOP_WITHOUT_QUORUM_SECONDS = 4.0
 

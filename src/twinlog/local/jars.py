@@ -24,9 +24,9 @@ from typing import Literal
 from xml.sax.saxutils import quoteattr
 
 from twinlog.errors import JarsUnavailable
-from twinlog.local.folders import cache_folder
 from twinlog.local.jar_hashes import problem_of
-from twinlog.local.java import find_java
+from twinlog.machine.folders import cache_folder
+from twinlog.machine.java import find_java
 
 KAFKA_VERSION = "4.3.1"
 CENTRAL = "Maven Central"

@@ -20,10 +20,10 @@ from typing import Literal
 
 from twinlog.errors import BrokerNotReady
 from twinlog.local.blueprint import Blueprint, draw_id
-from twinlog.local.folders import cache_folder, write_atomically
 from twinlog.local.jars import class_path, kafka_jars, resolve
-from twinlog.local.java import find_java
 from twinlog.local.security import HOST
+from twinlog.machine.folders import cache_folder, write_atomically
+from twinlog.machine.java import find_java
 
 _CHECKPOINT = "bootstrap.checkpoint"
 _ITERATIONS = 4096

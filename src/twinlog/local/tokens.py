@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from twinlog.local.folders import write_atomically
 from twinlog.local.security import AUDIENCE, SecureFiles
+from twinlog.machine.folders import write_atomically
 
 _KEY_ID = "twinlog-local"
 _NUMBER_BYTES = 32

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger import RosterTopic
+from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster, TopicMetadata

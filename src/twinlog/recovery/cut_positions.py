@@ -8,9 +8,9 @@ from typing import Any
 
 from twinlog.config.settings import LinkSettings
 from twinlog.ledger.view import LedgerView
-from twinlog.model.cut_sets import CHORE, CutBack, positions_at_cuts, remembered_cuts
-from twinlog.model.group_positions import GroupPartition, Standing, Told
-from twinlog.model.groups import GroupPosition
+from twinlog.model.groups.cut_sets import CHORE, CutBack, positions_at_cuts, remembered_cuts
+from twinlog.model.groups.observed import GroupPosition
+from twinlog.model.groups.positions import GroupPartition, Standing, Told
 from twinlog.model.names import TopicPartition
 
 Committed = dict[str, dict[TopicPartition, GroupPosition]]

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from twinlog.errors import ClusterError, RedirectFailed, SwitchRefused, SwitchStopped, SwitchTakenOver, TwinlogError
-from twinlog.model.switch import Command, Copying, End, Switch
+from twinlog.model.switch.log import Command, Copying, End, Switch
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.report import Report, report_of, reports_of, write_report
 from twinlog.recovery.steps import copy_back, directions, engines, fence, loss, positions, positions_back

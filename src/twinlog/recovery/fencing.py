@@ -29,12 +29,12 @@ from twinlog.errors import AuthorizerMissing, ClusterError, ClusterRightMissing,
 from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.inspection import look_at_cluster
-from twinlog.model.acls import AclBinding
-from twinlog.model.fence_choice import EVERYBODY, why_not_by_name, writers_of
+from twinlog.model.access.acls import AclBinding
 from twinlog.model.names import TopicPartition
-from twinlog.model.switch_plan import Means
-from twinlog.model.topic_configs import FENCE_CONFIG, ConfigOrigin
-from twinlog.model.topics import TopicFacts
+from twinlog.model.switch.fence_choice import EVERYBODY, why_not_by_name, writers_of
+from twinlog.model.switch.plan import Means
+from twinlog.model.topics.configs import FENCE_CONFIG, ConfigOrigin
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.keeping import keep, kept_configs, let_go
 from twinlog.recovery.proof import Patience, await_refusals, await_rules
 from twinlog.wire.acls import fetch_acls

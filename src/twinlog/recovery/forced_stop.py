@@ -24,7 +24,7 @@ from typing import Final
 from twinlog.config.settings import LinkSettings
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
-from twinlog.model.ledger import SWITCH_ENGINE, Engine, PartitionState, ledger_topic, shard_of, transactional_id
+from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, PartitionState, ledger_topic, shard_of, transactional_id
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies

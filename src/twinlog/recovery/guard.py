@@ -17,7 +17,7 @@ from typing import Final
 
 from twinlog.config.pair import Pair
 from twinlog.errors import ClusterError, SwitchStopped
-from twinlog.model.switch import StateEntry
+from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.offsets import ends_as_lists
 from twinlog.recovery.proof import Patience

@@ -21,8 +21,8 @@ from typing import Any, Final
 from twinlog.errors import ClusterError, SwitchRunning, SwitchTakenOver
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.switch_log import SwitchTopic, ensure_switch_topic
-from twinlog.local.folders import open_private
-from twinlog.model.switch import (
+from twinlog.machine.folders import open_private
+from twinlog.model.switch.log import (
     Beat,
     Claim,
     Command,

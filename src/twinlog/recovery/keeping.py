@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from twinlog.errors import ClusterError, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.topic_configs import ConfigOrigin, TopicConfig
+from twinlog.model.topics.configs import ConfigOrigin, TopicConfig
 
 Former: TypeAlias = dict[str, dict[str, str | None]]
 """By topic and config: the topic's own value; None is none."""

@@ -11,13 +11,13 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.acls import unshelved
+from twinlog.model.access.acls import unshelved
+from twinlog.model.ledger.source_ends import CHORE as SOURCE_ENDS
+from twinlog.model.ledger.source_ends import known_ends
 from twinlog.model.names import TopicPartition
-from twinlog.model.source_ends import CHORE as SOURCE_ENDS
-from twinlog.model.source_ends import known_ends
-from twinlog.model.switch import Command
-from twinlog.model.switch_plan import Facts
-from twinlog.model.writers_topics import missing_for_writers
+from twinlog.model.switch.log import Command
+from twinlog.model.switch.plan import Facts
+from twinlog.model.topics.writers_topics import missing_for_writers
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.cut_positions import cut_outlook

@@ -36,7 +36,7 @@ class EngineCopier:
     @asynccontextmanager
     async def __call__(self, link: LinkSettings) -> AsyncIterator[None]:
         """An engine while the block lasts; a clean end behind it."""
-        from twinlog.flow.engine import LinkEngine  # noqa: PLC0415  it loads Spark, and most switches copy nothing
+        from twinlog.engine.engine import LinkEngine  # noqa: PLC0415  it loads Spark, and most switches copy nothing
 
         async with self._lock:
             if self._start_query is None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import SwitchStopped
-from twinlog.model.acls import AclBinding
+from twinlog.model.access.acls import AclBinding
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.acls import fetch_acls_of

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from twinlog.local.folders import write_atomically
-from twinlog.model.loss_range import LossRange, count
+from twinlog.machine.folders import write_atomically
+from twinlog.model.health.loss_range import LossRange, count
 from twinlog.model.names import LinkName
-from twinlog.model.switch import StepRecord, Switch
+from twinlog.model.switch.log import StepRecord, Switch
 
 _RTO_ENDS_WITH: Final = "redirect"
 _WRITES_END_WITH: Final = {

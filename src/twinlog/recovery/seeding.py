@@ -14,8 +14,8 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
-from twinlog.model.ledger import RosterTopic
-from twinlog.model.topics import TopicFacts
+from twinlog.model.ledger.records import RosterTopic
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.context import LEDGER_WITHIN_S
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.wire.connection import Cluster

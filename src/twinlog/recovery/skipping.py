@@ -15,9 +15,9 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
-from twinlog.model.ledger import Gap, PartitionState, ledger_topic, shard_of, transactional_id
+from twinlog.model.ledger.passing import Passed, pass_own
+from twinlog.model.ledger.records import Gap, PartitionState, ledger_topic, shard_of, transactional_id
 from twinlog.model.names import TopicPartition
-from twinlog.model.passing import Passed, pass_own
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import copy_of
 from twinlog.recovery.strays import runs_of

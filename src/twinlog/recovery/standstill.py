@@ -8,8 +8,8 @@ from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
-from twinlog.model.ledger import ENGINE_SILENT_MS, SWITCH_ENGINE, Engine
-from twinlog.model.pulse import Pulse
+from twinlog.model.health.pulse import Pulse
+from twinlog.model.ledger.records import ENGINE_SILENT_MS, SWITCH_ENGINE, Engine
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.forced_stop import Stopped, stop_by_force
 

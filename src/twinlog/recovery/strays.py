@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from twinlog.ledger.view import LedgerView
+from twinlog.model.ledger.runs import Run, uncovered
 from twinlog.model.names import TopicPartition
-from twinlog.model.runs import Run, uncovered
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.tail import TailReader

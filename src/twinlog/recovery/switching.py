@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 
 from twinlog.config.pair import Pair
 from twinlog.errors import SwitchRefused, SwitchRunning
-from twinlog.model.switch import SILENT_MS, Command, StateEntry, Switch
-from twinlog.model.switch_plan import Facts, Plan, plan_of, refusal_of
+from twinlog.model.switch.log import SILENT_MS, Command, StateEntry, Switch
+from twinlog.model.switch.plan import Facts, Plan, plan_of, refusal_of
 from twinlog.recovery import execute
 from twinlog.recovery.context import Copier, SwitchContext
 from twinlog.recovery.execute import Hook

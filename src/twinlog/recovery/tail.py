@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
-from twinlog.local.folders import open_private
+from twinlog.machine.folders import open_private
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import WRITERS_TOPIC, read_writer
+from twinlog.model.routes.provenance import WRITERS_TOPIC, read_writer
 from twinlog.sync.internal_topics import InternalLog
 from twinlog.wire.codec import OpenRecord, PlainRecord, open_batch
 from twinlog.wire.connection import Cluster

@@ -1,4 +1,4 @@
-"""Finding the transactions that an unplanned cut tore, in the log of the old primary (model/torn_transactions).
+"""Finding the transactions that an unplanned cut tore, in the log of the old primary (model/switch/torn_transactions).
 
 Runs in the command that switches back. What was lost is read first. Only where it holds transactions the copied part
 before the cut is read too, from the time of the oldest lost transaction on.
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from twinlog.errors import ClusterError
 from twinlog.model.names import TopicPartition
-from twinlog.model.torn_transactions import TornTransaction, TransactionId, TransactionScan, torn_transactions
+from twinlog.model.switch.torn_transactions import TornTransaction, TransactionId, TransactionScan, torn_transactions
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import open_batch
 from twinlog.wire.connection import Cluster

@@ -13,25 +13,25 @@ from twinlog.config.pair import Pair
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import TopicUnknown, UsageError
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.service.questions import looking
 from twinlog.service.spark import SparkPlace, spark_session, spark_when_needed, stop_session
 
 if TYPE_CHECKING:
-    from twinlog.audit.verify import OnProgress
-    from twinlog.audit.verify_plan import VerifyWish
     from twinlog.drill.run import Drills
-    from twinlog.flow.accept import Truncation
-    from twinlog.model.verify_report import VerifyReport
+    from twinlog.engine.accept import Truncation
+    from twinlog.model.verify.report import VerifyReport
     from twinlog.recovery.switching import Switching
+    from twinlog.verify.plan import VerifyWish
+    from twinlog.verify.run import OnProgress
 
 
 def verify_link(
     link: LinkSettings, wish: VerifyWish, spark: SparkPlace, state: Path, on_progress: OnProgress
 ) -> VerifyReport:
     """Compare both logs of a link on a Spark session of its own; the link may run meanwhile, here or elsewhere."""
-    from twinlog.audit.verify import Verification
-    from twinlog.audit.verify_plan import Planner
+    from twinlog.verify.plan import Planner
+    from twinlog.verify.run import Verification
 
     on_progress("planning", 0, 0)
     planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
@@ -77,7 +77,7 @@ async def check_forgettable(link: LinkSettings, topic: str) -> str:
 
     Raises UsageError while that exists, and for a topic that is not mirrored.
     """
-    from twinlog.flow.forget import forget
+    from twinlog.engine.forget import forget
 
     admin = ClusterAdmin(link.target_admin)
     remote = link.naming.remote(link.source, topic)
@@ -92,7 +92,7 @@ async def check_forgettable(link: LinkSettings, topic: str) -> str:
 
 async def forget_topic(link: LinkSettings, topic: str) -> None:
     """Let a topic begin anew, once its target topic is gone."""
-    from twinlog.flow.forget import forget
+    from twinlog.engine.forget import forget
 
     await check_forgettable(link, topic)
     await forget(link, topic)
@@ -100,6 +100,6 @@ async def forget_topic(link: LinkSettings, topic: str) -> None:
 
 async def accept_truncation(link: LinkSettings, topic: str, *, dry_run: bool = False) -> list[Truncation]:
     """Continue a topic with the new history of its source; what the source lost stays on the target."""
-    from twinlog.flow.accept import accept_truncation as accept
+    from twinlog.engine.accept import accept_truncation as accept
 
     return await accept(link, topic, dry_run=dry_run)

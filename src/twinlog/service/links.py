@@ -4,7 +4,7 @@
                                                                                     each with its chores
 
 Stopping goes the other way: engines first, each letting its epoch finish, then Spark. A changed settings file replaces
-single engines meanwhile (flow/fleet.py). No logic lives here.
+single engines meanwhile (engine/fleet.py). No logic lives here.
 """
 
 from __future__ import annotations
@@ -15,22 +15,20 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from twinlog.audit.verify import OnProgress, Verification
-from twinlog.audit.verify_plan import Planner, VerifyWish
 from twinlog.config.changes import Change
 from twinlog.config.pair import Pair, stand_in_pair
 from twinlog.config.settings import HeartbeatPair, LinkSettings
-from twinlog.connectors.states import EngineSight
-from twinlog.connectors.steward import Position
+from twinlog.control.states import EngineSight
+from twinlog.control.steward import Position
 from twinlog.drill.canary import Canary
 from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills
-from twinlog.flow.engine import LinkEngine
-from twinlog.flow.fleet import Engine, Fleet
-from twinlog.flow.query import start_query
+from twinlog.engine.engine import LinkEngine
+from twinlog.engine.fleet import Engine, Fleet
+from twinlog.engine.query import start_query
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.verify_report import VerifyReport
+from twinlog.model.verify.report import VerifyReport
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier
 from twinlog.recovery.switching import Switching
@@ -43,6 +41,8 @@ from twinlog.sync.heartbeat_pairs import HeartbeatPairs
 from twinlog.sync.link_chores import chores_of
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.settings_file import SettingsFile
+from twinlog.verify.plan import Planner, VerifyWish
+from twinlog.verify.run import OnProgress, Verification
 
 _SPARK_STOP_SECONDS: Final = 3.0
 """How long whoever stops us while Spark starts waits for it, so that it is stopped in order."""

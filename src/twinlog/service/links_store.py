@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import ClientSettings
-from twinlog.connectors.audit import Audit
-from twinlog.connectors.chronicle import Chronicle
-from twinlog.connectors.group_trust import GroupTrust
-from twinlog.connectors.steward import Runner, Steward
+from twinlog.control.audit import Audit
+from twinlog.control.chronicle import Chronicle
+from twinlog.control.group_trust import GroupTrust
+from twinlog.control.steward import Runner, Steward
 from twinlog.errors import UsageError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.events_topic import EventsTopic

@@ -11,21 +11,21 @@ from twinlog.errors import ClusterError, UsageError
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
-from twinlog.model.health import LinkStatus
-from twinlog.model.ledger import Engine as EngineEntry
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.records import Engine as EngineEntry
 from twinlog.model.names import TopicPartition
 from twinlog.model.wanted import Wanted
 from twinlog.sync.ends import LinkEnds
 
 if TYPE_CHECKING:
     from twinlog.doctor.answers import Diagnosis
-    from twinlog.flow.observe import Observer
-    from twinlog.model.link_diff import LinkDiff
-    from twinlog.sync.explain import GroupExplanation, TopicExplanation
-    from twinlog.sync.explain_map import MapListing
-    from twinlog.sync.group_report import Answer, GroupReport
-    from twinlog.sync.offset_reset import OffsetResets
-    from twinlog.sync.takeover_preview import TakeoverRow
+    from twinlog.model.topics.link_diff import LinkDiff
+    from twinlog.sync.answers.explain import GroupExplanation, TopicExplanation
+    from twinlog.sync.answers.explain_map import MapListing
+    from twinlog.sync.answers.group_report import Answer, GroupReport
+    from twinlog.sync.answers.offset_reset import OffsetResets
+    from twinlog.sync.answers.takeover_preview import TakeoverRow
+    from twinlog.watch.observe import Observer
 
 _LOOK_AGAIN_S: Final = 1.0
 _SOURCE_WITHIN_MS: Final = 5_000
@@ -34,7 +34,7 @@ _SOURCE_WITHIN_MS: Final = 5_000
 
 def observer(link: LinkSettings) -> Observer:
     """Eyes on a link, from anywhere. Who asks for status waits a few seconds for the source, no longer."""
-    from twinlog.flow.observe import Observer
+    from twinlog.watch.observe import Observer
 
     patience_ms = min(link.source_admin.request_timeout_ms, _SOURCE_WITHIN_MS)
     admin = ClusterAdmin(link.source_admin.model_copy(update={"request_timeout_ms": patience_ms}))
@@ -62,7 +62,7 @@ async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
 
     None when the target does not answer: an engine asks again before it signs in.
     """
-    from twinlog.flow.rivals import Rival, has_ended, is_ours
+    from twinlog.engine.rivals import Rival, has_ended, is_ours
 
     rival: Rival | None = None
     while True:
@@ -84,21 +84,21 @@ async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
 
 async def group_report(link: LinkSettings, wanted: Callable[[str], bool]) -> GroupReport:
     """How the consumer groups of a link stand on both sides."""
-    from twinlog.sync.group_report import report_groups
+    from twinlog.sync.answers.group_report import report_groups
 
     return await report_groups(LinkEnds.of(link), wanted)
 
 
 async def translate_position(link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
     """One position on the other side of a link."""
-    from twinlog.sync.group_report import translate
+    from twinlog.sync.answers.group_report import translate
 
     return await translate(LinkEnds.of(link), asked, offset, reverse=reverse)
 
 
 async def link_differences(link: LinkSettings, wanted: Wanted) -> LinkDiff:
     """What is not the same on both ends of a link."""
-    from twinlog.sync.link_diff import differences
+    from twinlog.sync.answers.link_diff import differences
 
     return await differences(LinkEnds.of(link), wanted)
 
@@ -116,21 +116,21 @@ async def prepare_writers_topics(
 
 async def topic_explanation(link: LinkSettings, topic: str) -> TopicExplanation:
     """Whether and why a link mirrors a topic."""
-    from twinlog.sync.explain import explain_topic
+    from twinlog.sync.answers.explain import explain_topic
 
     return await explain_topic(LinkEnds.of(link), topic)
 
 
 async def map_listing(link: LinkSettings, asked: TopicPartition, first: int, limit: int) -> MapListing:
     """The offset map of one partition, row by row."""
-    from twinlog.sync.explain_map import list_map
+    from twinlog.sync.answers.explain_map import list_map
 
     return await list_map(LinkEnds.of(link), asked, first, limit)
 
 
 async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
     """Whether and why a link translates a group's positions."""
-    from twinlog.sync.explain import explain_group
+    from twinlog.sync.answers.explain import explain_group
 
     return await explain_group(LinkEnds.of(link), group)
 
@@ -139,7 +139,7 @@ async def takeover_preview(
     link: LinkSettings, *, offsets_topic: str | None, connector: str | None
 ) -> list[TakeoverRow]:
     """Where a link would go on behind MirrorMaker 2."""
-    from twinlog.sync.takeover_preview import preview_takeover
+    from twinlog.sync.answers.takeover_preview import preview_takeover
 
     return await preview_takeover(LinkEnds.of(link), offsets_topic=offsets_topic, connector=connector)
 
@@ -155,7 +155,7 @@ async def examine_link(link: LinkSettings, *, of_file: Sequence[LinkSettings] = 
 
 def offset_resets(links: Sequence[LinkSettings], cluster: str) -> OffsetResets:
     """The consumer groups of one cluster of the file, by its alias."""
-    from twinlog.sync.offset_reset import OffsetResets
+    from twinlog.sync.answers.offset_reset import OffsetResets
 
     admins = {link.target: link.target_admin for link in links} | {link.source: link.source_admin for link in links}
     if cluster not in admins:

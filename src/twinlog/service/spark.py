@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from twinlog.errors import EngineNotStarted
-from twinlog.local.java import spark_java_home
+from twinlog.machine.java import spark_java_home
 
 if TYPE_CHECKING:
     from twinlog.recovery.own_engines import StartQuery
@@ -31,7 +31,7 @@ SPARE_SLOTS: Final = 256
 
 def spark_session(place: SparkPlace, slots: int, state: Path) -> Any:
     """Start a session. Blocking, seconds long; raises EngineNotStarted with the end of Spark's log."""
-    from twinlog.flow.query import SparkRuntime, start_session
+    from twinlog.engine.query import SparkRuntime, start_session
 
     java_home = os.environ.get("JAVA_HOME") if place.master else str(spark_java_home())
     runtime = SparkRuntime(place.master, slots, java_home, dict(place.options), state / "spark.log")
@@ -53,7 +53,7 @@ def spark_when_needed(spark: SparkPlace, state: Path) -> Iterator[Callable[[], S
     sessions: list[Any] = []
 
     def starter() -> StartQuery:
-        from twinlog.flow.query import start_query
+        from twinlog.engine.query import start_query
 
         if not sessions:
             sessions.append(spark_session(spark, SPARE_SLOTS, state))

@@ -1,4 +1,4 @@
-"""Chore "acls": the target's ACLs kept in step with the source's (model/acls has the rules).
+"""Chore "acls": the target's ACLs kept in step with the source's (model/access/acls has the rules).
 
     describe both ends ─▶ wanted_acls, diff_acls ─▶ create, remove ─▶ what we added, and what waits for a failover, is
                                                                       remembered in the ledger
@@ -16,7 +16,7 @@ from typing import Any, Final
 from twinlog.errors import AuthorizerMissing, ClusterRightMissing
 from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.ledger.view import LedgerView
-from twinlog.model.acls import (
+from twinlog.model.access.acls import (
     AclBinding,
     AclDiff,
     AclRules,
@@ -28,8 +28,8 @@ from twinlog.model.acls import (
     unshelved,
     wanted_acls,
 )
-from twinlog.model.fences import Fences
-from twinlog.model.ledger import Memo
+from twinlog.model.ledger.records import Memo
+from twinlog.model.switch.fences import Fences
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.source_fences import SourceFences

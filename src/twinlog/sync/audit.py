@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.audit.verify_chunk import compare_each
-from twinlog.audit.verify_plan import Planner
 from twinlog.ledger.view import LedgerView
-from twinlog.model.audit_windows import Window, next_windows
-from twinlog.model.ledger import Memo, PartitionState
+from twinlog.model.ledger.records import Memo, PartitionState
 from twinlog.model.names import TopicPartition
-from twinlog.model.verification import ChunkResult
+from twinlog.model.verify.audit_windows import Window, next_windows
+from twinlog.model.verify.verification import ChunkResult
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.verify.chunk import compare_each
+from twinlog.verify.plan import Planner
 
 _REMEMBERED: Final = 100
 _SLOW_CANARY_MS: Final = 60_000

@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Final
 
 from twinlog.errors import ClusterError
-from twinlog.model.group_positions import GroupPartition, Told
-from twinlog.model.mirrormaker import Checkpoint, NotReadable
+from twinlog.model.groups.positions import GroupPartition, Told
+from twinlog.model.mirrormaker.records import Checkpoint, NotReadable
 from twinlog.model.names import TopicPartition
 from twinlog.sync.internal_topics import InternalLog
 from twinlog.wire.codec import OpenRecord, PlainRecord

@@ -18,7 +18,7 @@ from typing import Final, Protocol, runtime_checkable
 from twinlog.errors import TwinlogError
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
-from twinlog.model.ledger import ChoreNote, Memo, memo_key
+from twinlog.model.ledger.records import ChoreNote, Memo, memo_key
 from twinlog.wire.connection import ConnectionTrouble
 
 log = logging.getLogger("twinlog.sync")

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import AccessDenied, ClusterError, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.topic_configs import ConfigRules, named_config
+from twinlog.model.topics.configs import ConfigRules, named_config
 
 ConfigChanges: TypeAlias = Mapping[str, Mapping[str, str | None]]
 Refusals: TypeAlias = dict[str, dict[str, str]]

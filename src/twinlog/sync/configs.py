@@ -1,4 +1,4 @@
-"""Chore "configs": topic configs of the target kept in step with the source's (model/topic_configs has the rules).
+"""Chore "configs": topic configs of the target kept in step with the source's (model/topics/configs has the rules).
 
     describe both ends ─▶ judge_configs ─▶ set, unset ─▶ what we gave is remembered per topic; the rest are findings
 
@@ -14,10 +14,10 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.fences import Fences
-from twinlog.model.ledger import Memo, RosterTopic
-from twinlog.model.topic_configs import ConfigVerdict, Fate, config_changes, judge_configs, next_base
-from twinlog.model.topic_findings import (
+from twinlog.model.ledger.records import Memo, RosterTopic
+from twinlog.model.switch.fences import Fences
+from twinlog.model.topics.configs import ConfigVerdict, Fate, config_changes, judge_configs, next_base
+from twinlog.model.topics.findings import (
     ConfigByHand,
     ConfigRefusedByTarget,
     SourceConfigsUnreadable,

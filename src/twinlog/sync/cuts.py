@@ -1,6 +1,6 @@
 """Sync job "cuts": remembers where groups stood at the newest time that a whole set of topics has covered.
 
-    positions of the groups, then the ends of the set's topics ─▶ CutTracker (model/cut_sets) ─▶ memos in the ledger
+    positions of the groups, then the ends of the set's topics ─▶ CutTracker (model/groups) ─▶ memos in the ledger
 
 Runs in the service's loop, only for links with `cut.sets`. The failover reads the memos (recovery/cut_positions).
 """
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.cut_sets import CHORE, Cut, CutSet, CutTracker, Sample, cut_memos
-from twinlog.model.ledger import Memo
+from twinlog.model.groups.cut_sets import CHORE, Cut, CutSet, CutTracker, Sample, cut_memos
+from twinlog.model.ledger.records import Memo
 from twinlog.model.names import TopicPartition
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds

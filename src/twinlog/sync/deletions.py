@@ -1,4 +1,4 @@
-"""Chore "deletions": topics that are gone on the source, by the policy `topic.deletion` (model/absence has the rules).
+"""Sync job "deletions": topics that are gone on the source, by the policy `topic.deletion` (model/topics/absence).
 
     ask the source by name ─▶ judge_absences ─▶ look at the copy itself ─▶ delete it; the roster cycle forgets the topic
 
@@ -16,10 +16,10 @@ from typing import Final
 
 from twinlog.errors import ClusterError, SourceTopicMissing, TopicUnknown
 from twinlog.ledger.view import LedgerView
-from twinlog.model.absence import Absence, AbsencePlan, SourceSight, judge_absences
-from twinlog.model.ledger import Memo, PartitionState, RosterTopic
+from twinlog.model.ledger.records import Memo, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.absence import Absence, AbsencePlan, SourceSight, judge_absences
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.wire.connection import Cluster, ConnectionTrouble

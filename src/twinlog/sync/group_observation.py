@@ -17,11 +17,11 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.group_positions import Copied, GroupPartition, GroupsNow, Told, Translates, starts_wanted
-from twinlog.model.groups import SHARE, GroupPosition, ListedGroup
-from twinlog.model.ledger import PartitionState, RosterTopic, ledger_topic
+from twinlog.model.groups.observed import SHARE, GroupPosition, ListedGroup
+from twinlog.model.groups.positions import Copied, GroupPartition, GroupsNow, Told, Translates, starts_wanted
+from twinlog.model.ledger.partition_map import PartitionMap
+from twinlog.model.ledger.records import PartitionState, RosterTopic, ledger_topic
 from twinlog.model.names import NextOffset, TopicPartition
-from twinlog.model.partition_map import PartitionMap
 from twinlog.sync.ends import LinkEnds
 from twinlog.wire.connection import Cluster, TopicMetadata
 from twinlog.wire.groups import GroupCoordinators

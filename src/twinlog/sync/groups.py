@@ -16,8 +16,8 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.group_positions import GroupPartition, GroupsNow, Standing, counts_of, standings
-from twinlog.model.groups import GroupPosition
+from twinlog.model.groups.observed import GroupPosition
+from twinlog.model.groups.positions import GroupPartition, GroupsNow, Standing, counts_of, standings
 from twinlog.model.names import TopicPartition
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.chores import Outcome

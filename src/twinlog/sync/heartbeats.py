@@ -15,7 +15,7 @@ from typing import Final
 from twinlog.config.settings import HeartbeatPair
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
-from twinlog.model.mirrormaker import Heartbeat, NotReadable
+from twinlog.model.mirrormaker.records import Heartbeat, NotReadable
 from twinlog.model.naming import HEARTBEATS
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds

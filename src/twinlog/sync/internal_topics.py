@@ -15,7 +15,7 @@ from typing import Final
 from twinlog.errors import AccessDenied, BrokerRefused, ClusterError, ClusterUnreachable, TopicExists
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader, Stamp, readdress
 from twinlog.wire.codec import OpenRecord, PlainRecord, open_batch, seal

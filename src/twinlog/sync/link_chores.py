@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from twinlog.model.deletion import IgnoreDeletion
+from twinlog.model.topics.deletion import IgnoreDeletion
 from twinlog.sync.acls import AclSync
 from twinlog.sync.audit import Audit
 from twinlog.sync.chores import Chore

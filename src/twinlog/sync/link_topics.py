@@ -11,14 +11,14 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import BrokerRefused, ClusterError, TakeOverRefused, TopicExists, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.broker_time import BROKER_TIME, ensure_broker_time
-from twinlog.model.ledger import RosterTopic, ledger_topic
+from twinlog.model.ledger.records import RosterTopic, ledger_topic
+from twinlog.model.ledger.roster import Origins, may_create
+from twinlog.model.mirrormaker.takeover_decision import Fresh, Inherited, Refused, takeover_note
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import WRITERS_TOPIC, ClusterIds
-from twinlog.model.roster import Origins, may_create
+from twinlog.model.routes.provenance import WRITERS_TOPIC, ClusterIds
 from twinlog.model.selection import replicates
 from twinlog.model.start import AtTime, Earliest, Latest
-from twinlog.model.takeover_decision import Fresh, Inherited, Refused, takeover_note
-from twinlog.model.topics import Roster, TopicFacts
+from twinlog.model.topics.target_topics import Roster, TopicFacts
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 from twinlog.sync.topics import TopicSync
 

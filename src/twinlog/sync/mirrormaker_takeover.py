@@ -19,9 +19,9 @@ from twinlog.errors import AccessDenied, ClusterError, MirrorMakerRuns, RecordsU
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import LogRecord
 from twinlog.kafka.spans import Span, read_spans, read_topic
-from twinlog.model.groups import ListedGroup
-from twinlog.model.mirrormaker import NotReadable, OffsetSync, SourceOffset, connect_offsets_topic
-from twinlog.model.mirrormaker_takeover import (
+from twinlog.model.groups.observed import ListedGroup
+from twinlog.model.mirrormaker.records import NotReadable, OffsetSync, SourceOffset, connect_offsets_topic
+from twinlog.model.mirrormaker.takeover import (
     Continue,
     Differs,
     NeedsMore,
@@ -33,8 +33,8 @@ from twinlog.model.mirrormaker_takeover import (
     choose_anchors,
     judge,
 )
+from twinlog.model.mirrormaker.takeover_decision import Decision, Fresh, Inherited, Postponed, Refused
 from twinlog.model.names import NextOffset, TopicPartition
-from twinlog.model.takeover_decision import Decision, Fresh, Inherited, Postponed, Refused
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
 

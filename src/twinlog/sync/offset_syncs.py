@@ -13,9 +13,9 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.mirrormaker import NotReadable, OffsetSync
+from twinlog.model.mirrormaker.offset_pairs import Pair, newest_pair, pair_is_due
+from twinlog.model.mirrormaker.records import NotReadable, OffsetSync
 from twinlog.model.names import TopicPartition
-from twinlog.model.offset_pairs import Pair, newest_pair, pair_is_due
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.internal_topics import InternalLog, ensure_topic

@@ -1,4 +1,4 @@
-"""Sync job "logins": SCRAM users of the source who could not log in at the target, listed (model/scram_users).
+"""Sync job "logins": SCRAM users of the source who could not log in at the target, listed (model/access/scram_users).
 
 Runs in the service's loop. `twinlog diff` and the doctor use the same comparison.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
-from twinlog.model.scram_users import MissingUser, ScramUsers, missing_users
+from twinlog.model.access.scram_users import MissingUser, ScramUsers, missing_users
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.wire.connection import Cluster, ConnectionTrouble

@@ -1,6 +1,6 @@
 """Chore "source-ends": notes in the ledger what the source holds, for the day when it cannot be asked any more.
 
-    ask all ends of the source ─▶ EndsTracker (model/source_ends) ─▶ memos that changed, then `seen` behind them
+    ask all ends of the source ─▶ EndsTracker (model/ledger/source_ends) ─▶ memos that changed, then `seen` behind them
 
 Runs in the service's loop; the asking in a worker thread. It stays cheap by its rhythm: it may take a twentieth of the
 time and write so many bytes per second at most, however many partitions there are.
@@ -16,9 +16,9 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger import Memo, RosterTopic
+from twinlog.model.ledger.records import Memo, RosterTopic
+from twinlog.model.ledger.source_ends import CHORE, FOR_EVER, SEEN, EndsTracker
 from twinlog.model.names import TopicPartition
-from twinlog.model.source_ends import CHORE, FOR_EVER, SEEN, EndsTracker
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import AccessDenied
 from twinlog.ledger.switch_log import SwitchTopic
-from twinlog.model.fences import Fences
 from twinlog.model.names import LinkName
+from twinlog.model.switch.fences import Fences
 from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.sync")

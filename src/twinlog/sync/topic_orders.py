@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from twinlog.errors import ConfigRefused, PartitionsExist, TopicExists
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
-from twinlog.model.topic_configs import named_config
-from twinlog.model.topic_findings import ConfigNotSynced, CreateRefused, GrowthRefused, TopicFinding
-from twinlog.model.topics import AddPartitions, CreateTopic
+from twinlog.model.topics.configs import named_config
+from twinlog.model.topics.findings import ConfigNotSynced, CreateRefused, GrowthRefused, TopicFinding
+from twinlog.model.topics.target_topics import AddPartitions, CreateTopic
 
 
 class TopicOrders:

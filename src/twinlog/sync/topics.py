@@ -16,8 +16,8 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, TopicNameInvalid, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.selection import replicates
-from twinlog.model.topic_configs import TopicConfig
-from twinlog.model.topic_findings import (
+from twinlog.model.topics.configs import TopicConfig
+from twinlog.model.topics.findings import (
     RETENTION,
     ConfigNotSynced,
     CreateRefused,
@@ -25,7 +25,7 @@ from twinlog.model.topic_findings import (
     TargetKeepsLess,
     TopicFinding,
 )
-from twinlog.model.topics import (
+from twinlog.model.topics.target_topics import (
     MAX_MESSAGE_BYTES,
     TIMESTAMP_TYPE,
     AddPartitions,

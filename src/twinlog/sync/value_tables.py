@@ -1,6 +1,6 @@
 """Sync jobs "quotas" and "group-configs": named values of the target kept equal to the source's, or listed.
 
-    fetch both ends ─▶ judge_values (model/value_tables) ─▶ mode `sync`: change the target, remember what we gave
+    fetch both ends ─▶ judge_values (model/access/value_tables) ─▶ mode `sync`: change the target, remember what we gave
                                                          └▶ mode `list`: every difference is a finding
 
 Runs in the service's loop. `twinlog diff` uses `compared` only.
@@ -16,9 +16,9 @@ from typing import Any, Final, Literal
 from twinlog.config.settings import ValuesMode
 from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
-from twinlog.model.client_quotas import entity_of, quota_values
-from twinlog.model.ledger import Memo
-from twinlog.model.value_tables import ValueChange, Values, ValueVerdict, judge_values, next_given
+from twinlog.model.access.client_quotas import entity_of, quota_values
+from twinlog.model.access.value_tables import ValueChange, Values, ValueVerdict, judge_values, next_given
+from twinlog.model.ledger.records import Memo
 from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.wire.connection import Cluster, ConnectionTrouble

@@ -9,9 +9,9 @@ from __future__ import annotations
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import TopicOrder
 from twinlog.ledger.reading import read_ledger
-from twinlog.model.topic_configs import ConfigOrigin
-from twinlog.model.topics import TopicFacts
-from twinlog.model.writers_topics import missing_for_writers
+from twinlog.model.topics.configs import ConfigOrigin
+from twinlog.model.topics.target_topics import TopicFacts
+from twinlog.model.topics.writers_topics import missing_for_writers
 from twinlog.sync.ends import LinkEnds
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import AuthorizerMissing, BrokerRefused, ClusterRightMissing, ClusterUnreachable
-from twinlog.model.acls import UNKNOWN, AclBinding, Pattern, Resource
+from twinlog.model.access.acls import UNKNOWN, AclBinding, Pattern, Resource
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.frames import FrameReader, string

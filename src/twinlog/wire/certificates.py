@@ -13,7 +13,7 @@ from contextlib import suppress
 from cryptography import x509
 
 from twinlog.config.settings import ClientSettings
-from twinlog.model.inspection import CertificateLook
+from twinlog.model.health.inspection import CertificateLook
 
 
 async def fetch_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol
 from aiokafka.record import MemoryRecords
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from twinlog.model.provenance import HEADER as PROVENANCE
+from twinlog.model.routes.provenance import HEADER as PROVENANCE
 from twinlog.wire.batch import CODEC_MASK, BatchHeader, read_header
 
 NO_TIME: Final = -1

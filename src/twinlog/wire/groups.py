@@ -17,7 +17,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from twinlog.errors import AccessDenied, BrokerRefused, ClusterError, ClusterUnreachable
-from twinlog.model.groups import GroupPosition, ListedGroup
+from twinlog.model.groups.observed import GroupPosition, ListedGroup
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import BrokerConnection, Cluster, ConnectionTrouble

@@ -12,14 +12,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused
-from twinlog.model.inspection import ClockLook, DiskLook
+from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, ClockLook, DiskLook
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
-
-FETCH: Final = 1
-PRODUCE: Final = 0
-FIND_COORDINATOR: Final = 10
 
 _DESCRIBE_QUORUM: Final = (55, 1)
 _DESCRIBE_LOG_DIRS: Final = (35, 4)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused
-from twinlog.model.client_quotas import Entity
-from twinlog.model.inspection import QuotaLook
+from twinlog.model.access.client_quotas import Entity
+from twinlog.model.health.inspection import QuotaLook
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint

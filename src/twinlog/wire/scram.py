@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused
-from twinlog.model.scram_users import ScramUsers
+from twinlog.model.access.scram_users import ScramUsers
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 
-from twinlog.config.kerberos_identity import claim_identity
+from twinlog.config.security.kerberos_identity import claim_identity
 from twinlog.config.settings import Kerberos
 from twinlog.errors import LoginUnavailable
 

@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-from twinlog.config.connector_rules import is_link_local
+from twinlog.config.security.connector_rules import is_link_local
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

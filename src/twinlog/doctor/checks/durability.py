@@ -8,7 +8,7 @@ from typing import Final
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, readable, warn
 from twinlog.doctor.checks.limits import set_config
 from twinlog.doctor.facts import EndFacts, Facts
-from twinlog.model.inspection import TopicLook
+from twinlog.model.health.inspection import TopicLook
 
 _THEME = "durability"
 _OFFSETS, _TRANSACTIONS = "__consumer_offsets", "__transaction_state"

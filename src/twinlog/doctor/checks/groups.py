@@ -6,8 +6,8 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import Facts
-from twinlog.model.groups import SHARE
-from twinlog.model.inspection import TopicLook
+from twinlog.model.groups.observed import SHARE
+from twinlog.model.health.inspection import TopicLook
 from twinlog.model.naming import HEARTBEATS
 
 _THEME = "groups"

@@ -6,9 +6,9 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import Facts
-from twinlog.model.health import engine_age_seconds
-from twinlog.model.ledger import ENGINE_SILENT_MS
-from twinlog.model.objectives import kept
+from twinlog.model.health.objectives import kept
+from twinlog.model.health.states import engine_age_seconds
+from twinlog.model.ledger.records import ENGINE_SILENT_MS
 
 _THEME = "health"
 _RUN: Final = "twinlog run -c FILE"

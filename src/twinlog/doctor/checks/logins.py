@@ -6,9 +6,9 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, known, named, ok, warn
 from twinlog.doctor.facts import Facts
-from twinlog.model.client_quotas import quota_values
-from twinlog.model.scram_users import missing_users
-from twinlog.model.value_tables import judge_values
+from twinlog.model.access.client_quotas import quota_values
+from twinlog.model.access.scram_users import missing_users
+from twinlog.model.access.value_tables import judge_values
 
 _THEME: Final = "logins"
 

@@ -8,7 +8,7 @@ from typing import Final
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import Facts
 from twinlog.errors import ClusterError
-from twinlog.model.writers_topics import missing_for_writers
+from twinlog.model.topics.writers_topics import missing_for_writers
 
 _THEME = "names"
 _LONGEST: Final = 249

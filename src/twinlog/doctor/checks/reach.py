@@ -8,8 +8,7 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import EndFacts, Facts
-from twinlog.model.inspection import CertificateLook, Unknown
-from twinlog.wire.inspection import FETCH, FIND_COORDINATOR, PRODUCE
+from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, CertificateLook, Unknown
 
 _THEME = "reach"
 _LONG_TTL_S: Final = 60

@@ -8,7 +8,7 @@ from typing import Final
 from twinlog.doctor.answers import Answer, CannotTell, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import EndFacts, Facts
 from twinlog.errors import AccessDenied, ClusterError, TopicUnknown
-from twinlog.model.inspection import TopicLook, Unknown
+from twinlog.model.health.inspection import TopicLook, Unknown
 
 _THEME = "rights"
 _TOOL_WORDS: Final = {

@@ -23,9 +23,9 @@ from twinlog.local.demo.gauge import Gauge, Reading, quantile
 from twinlog.local.demo.load import PacedLoad
 from twinlog.local.demo.proof import Proof, file_logs, judge
 from twinlog.local.demo.tail import TargetTail
-from twinlog.local.folders import log_tail
+from twinlog.machine.folders import log_tail
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics import TopicFacts
+from twinlog.model.topics.target_topics import TopicFacts
 
 TOPIC = "orders"
 PARTITIONS = 4

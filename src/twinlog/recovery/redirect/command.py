@@ -12,7 +12,7 @@ from typing import Final
 
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed
-from twinlog.model.redirects import Direction
+from twinlog.model.switch.redirects import Direction
 
 log = logging.getLogger("twinlog.redirect")
 

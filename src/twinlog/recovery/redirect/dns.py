@@ -18,7 +18,7 @@ import dns.update
 
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed
-from twinlog.model.redirects import Direction
+from twinlog.model.switch.redirects import Direction
 
 _PORT: Final = 53
 _AGAIN_S: Final = 0.5

@@ -8,7 +8,7 @@ from typing import Any
 
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed
-from twinlog.model.redirects import Direction
+from twinlog.model.switch.redirects import Direction
 from twinlog.recovery.redirect.http import exchange
 
 

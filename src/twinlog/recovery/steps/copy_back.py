@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
-from twinlog.model.ledger import Engine, PartitionState
+from twinlog.model.ledger.records import Engine, PartitionState
 from twinlog.model.names import TopicPartition
-from twinlog.model.provenance import Override
-from twinlog.model.switch import Copying
+from twinlog.model.routes.provenance import Override
+from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import sentences_about
 from twinlog.recovery.forced_stop import stop_by_force

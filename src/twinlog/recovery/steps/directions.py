@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from twinlog.model.names import TopicPartition
-from twinlog.model.switch import Copying
+from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import pass_over_own

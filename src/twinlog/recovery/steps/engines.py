@@ -7,9 +7,9 @@ from typing import Any, Final
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger import RosterTopic
+from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.names import TopicPartition
-from twinlog.model.switch import Copying
+from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.offsets import ends_from_lists

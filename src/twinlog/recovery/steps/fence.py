@@ -10,8 +10,8 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, SwitchStopped
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.selection import replicates
-from twinlog.model.switch import Copying
-from twinlog.model.switch_plan import Means
+from twinlog.model.switch.log import Copying
+from twinlog.model.switch.plan import Means
 from twinlog.recovery.context import ShutByUs, StepResult, SwitchContext
 from twinlog.recovery.fencing import Fence, choose_means
 from twinlog.recovery.offsets import ends_as_lists

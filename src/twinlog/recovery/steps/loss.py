@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.loss_range import LossRange, last_copied, lived_until, loss_range
+from twinlog.model.health.loss_range import LossRange, last_copied, lived_until, loss_range
+from twinlog.model.ledger.source_ends import CHORE, known_ends, seen_at
 from twinlog.model.names import TopicPartition
 from twinlog.model.naming import ReplicationNaming
-from twinlog.model.source_ends import CHORE, known_ends, seen_at
 from twinlog.recovery.context import StepResult, SwitchContext
 
 _ASK_WITHIN_S: Final = 5.0

@@ -10,8 +10,8 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.group_positions import Copied, GroupsNow, standings
-from twinlog.model.groups import GroupPosition
+from twinlog.model.groups.observed import GroupPosition
+from twinlog.model.groups.positions import Copied, GroupsNow, standings
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from twinlog.errors import ClusterError
-from twinlog.model.failback import Cut, before_stray, place_back
-from twinlog.model.groups import GroupPosition
+from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.failback import Cut, before_stray, place_back
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.steps.positions import await_readers, commit

@@ -8,7 +8,7 @@ from typing import Final, assert_never
 
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed, SwitchStopped
-from twinlog.model.redirects import Direction
+from twinlog.model.switch.redirects import Direction
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.redirect import command, consul, etcd, webhook
 

@@ -6,8 +6,8 @@ import asyncio
 
 from twinlog.errors import AuthorizerMissing
 from twinlog.kafka.acls import create_acls
-from twinlog.model.acls import unshelved
-from twinlog.model.writers_topics import missing_for_writers, says_missing
+from twinlog.model.access.acls import unshelved
+from twinlog.model.topics.writers_topics import missing_for_writers, says_missing
 from twinlog.recovery.context import StepResult, SwitchContext, require
 from twinlog.recovery.steps.fence import fence_old, noted_of, target_fence
 from twinlog.sync.acls import CHORE

@@ -9,9 +9,9 @@ from typing import Any, Final
 from twinlog.errors import SwitchStopped, TopicExists
 from twinlog.kafka.admin import TopicOrder
 from twinlog.ledger.view import LedgerView
+from twinlog.model.ledger.runs import uncovered
 from twinlog.model.names import TopicPartition
-from twinlog.model.runs import uncovered
-from twinlog.model.torn_transactions import counted
+from twinlog.model.switch.torn_transactions import counted
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.strays import runs_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from twinlog.errors import SwitchStopped, TopicUnknown
-from twinlog.model.ledger import ledger_topic
-from twinlog.model.topics import TopicFacts
+from twinlog.model.ledger.records import ledger_topic
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.steps.fence import noted_of, source_fence, source_topics
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from twinlog.errors import TwinlogError
-from twinlog.local.folders import cache_folder, write_atomically
+from twinlog.machine.folders import cache_folder, write_atomically
 
 if TYPE_CHECKING:
     from twinlog.config.settings import ClientSettings, LinkSettings

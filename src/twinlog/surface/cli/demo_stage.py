@@ -16,8 +16,8 @@ from twinlog.config.resolve import load_file
 from twinlog.local.cluster import LocalCluster
 from twinlog.local.demo.story import Outcome, Story, Wishes
 from twinlog.local.links import links_properties
+from twinlog.surface.cli.commands.local import start_clusters
 from twinlog.surface.cli.demo_view import LiveView, PlainView, left_running, own_clusters, result_panel
-from twinlog.surface.cli.local import start_clusters
 
 _INTERRUPTED = 130
 _WIDEST = 110

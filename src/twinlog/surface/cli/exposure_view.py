@@ -11,8 +11,8 @@ from twinlog.model.moments import clock
 from twinlog.surface.cli.words import duration, number, size
 
 if TYPE_CHECKING:
-    from twinlog.model.exposure import LinkExposure, TopicExposure
-    from twinlog.model.objectives import Objectives
+    from twinlog.model.health.exposure import LinkExposure, TopicExposure
+    from twinlog.model.health.objectives import Objectives
 
 
 def headline(exposure: LinkExposure) -> Text:

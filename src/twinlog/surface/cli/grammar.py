@@ -122,7 +122,7 @@ class Page(NamedTuple):
 
     def load(self) -> Any:
         """Import it, and build what typer runs."""
-        found = getattr(import_module(f"twinlog.surface.cli.{self.module}"), self.does)
+        found = getattr(import_module(f"twinlog.surface.cli.commands.{self.module}"), self.does)
         alone = Commands("")
         if isinstance(found, typer.Typer):
             alone.add_typer(found, name=self.name, short_help=self.teaches)

@@ -14,19 +14,19 @@ from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
-from twinlog.connectors.reports import ReportFolder
-from twinlog.connectors.steward import Steward
+from twinlog.control.reports import ReportFolder
+from twinlog.control.steward import Steward
 from twinlog.errors import ExtraMissing, UsageError
-from twinlog.local.access import LocalToken, offer
-from twinlog.local.folders import state_folder
+from twinlog.machine.folders import state_folder
+from twinlog.machine.local_token import LocalToken, offer
 from twinlog.service.links import Service
 from twinlog.service.links_store import chronicle, cluster_id_of, steward, store_of
-from twinlog.surface.rest.app import build_app
-from twinlog.surface.rest.desk import Desk
-from twinlog.surface.rest.health_door import answer_probes, bind_health
-from twinlog.surface.rest.local_door import TokenDoor, page_link
-from twinlog.surface.rest.rooms import LiveRooms
-from twinlog.surface.rest.serve import UNIX, address_of, bind, is_unix, server_of
+from twinlog.surface.http.app import build_app
+from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.application import LiveRooms
+from twinlog.surface.http.health_listener import answer_probes, bind_health
+from twinlog.surface.http.local_login import TokenDoor, page_link
+from twinlog.surface.http.serve import UNIX, address_of, bind, is_unix, server_of
 
 log = logging.getLogger("twinlog.rest")
 
@@ -113,7 +113,7 @@ class Door:
         if self.probes is not None:
             beside.append(asyncio.create_task(answer_probes(self.probes, desk)))
         if self.file.service.otel is not None:
-            from twinlog.surface.rest.otel import Teller
+            from twinlog.surface.metrics.otel import Teller
 
             beside.append(asyncio.create_task(Teller(desk, self.file.service.otel).run()))
 
@@ -149,7 +149,7 @@ class Door:
 def _need_otel() -> None:
     """Say before anything is started that the extra is not there. Raises ExtraMissing."""
     try:
-        import twinlog.surface.rest.otel  # noqa: F401
+        import twinlog.surface.metrics.otel  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "opentelemetry":
             raise

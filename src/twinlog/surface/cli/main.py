@@ -16,12 +16,12 @@ from typer.completion import completion_init  # type: ignore[attr-defined]  # pu
 from typer.exceptions import TyperException
 
 from twinlog.errors import LinkTaken, LinkUnknown, SettingsInvalid, TwinlogError, UsageError
+from twinlog.surface.cli.commands.context import choose_context
+from twinlog.surface.cli.commands.version import print_version
 from twinlog.surface.cli.completion import COMPLETING
-from twinlog.surface.cli.context import choose_context
 from twinlog.surface.cli.grammar import Book, Commands, Page, Root
 from twinlog.surface.cli.misuse import print_abort, print_misuse
 from twinlog.surface.cli.output import print_error, print_findings, print_way_out
-from twinlog.surface.cli.version import print_version
 
 _STEER: Final = "Steer a running service"
 

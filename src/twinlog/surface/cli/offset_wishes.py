@@ -9,8 +9,7 @@ import typer
 from rich.table import Table
 
 from twinlog.errors import UsageError
-from twinlog.model.names import TopicPartition
-from twinlog.model.offset_reset import (
+from twinlog.model.groups.offset_reset import (
     Destination,
     Reset,
     ToListed,
@@ -20,6 +19,7 @@ from twinlog.model.offset_reset import (
     read_csv,
     write_csv,
 )
+from twinlog.model.names import TopicPartition
 from twinlog.model.start import AtTime, parse_start
 from twinlog.surface.cli.output import Output, print_facts, screen
 

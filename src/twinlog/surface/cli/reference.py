@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import typer.main
 
-from twinlog.config.generated import keep
+from twinlog.config.telling.generated import keep
 from twinlog.surface.cli.examples import EXAMPLES
 from twinlog.surface.cli.grammar import usage, value_of, word_of
 from twinlog.surface.cli.main import app

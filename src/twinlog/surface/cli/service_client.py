@@ -16,7 +16,7 @@ import typer
 
 from twinlog.config.contexts import ServiceAddress
 from twinlog.errors import ServiceRefused, ServiceUnreachable, UsageError
-from twinlog.local.access import token_for
+from twinlog.machine.local_token import token_for
 
 if TYPE_CHECKING:
     import ssl

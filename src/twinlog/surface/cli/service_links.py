@@ -59,7 +59,7 @@ def _copies(config: dict[str, str]) -> bool:
 
 
 def _row(name: str, one: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    from twinlog.config.connector_set import link_name
+    from twinlog.control.connector_set import link_name
     from twinlog.model.connectors import Connector
 
     config, status = one["info"]["config"], one["status"]["connector"]

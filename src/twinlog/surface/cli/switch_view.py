@@ -16,8 +16,8 @@ from twinlog.surface.cli.words import number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from twinlog.model.switch import Switch
-    from twinlog.model.switch_plan import Facts, Plan
+    from twinlog.model.switch.log import Switch
+    from twinlog.model.switch.plan import Facts, Plan
     from twinlog.recovery.report import Report
     from twinlog.recovery.switching import Standing
 

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from twinlog.flow.lookout import Sight
-from twinlog.model.health import LinkStatus, silent_seconds, source_down_since
+from twinlog.model.health.states import LinkStatus, silent_seconds, source_down_since
 from twinlog.model.moments import clock
 from twinlog.surface.cli.words import duration
 from twinlog.surface.page.words import tone
 from twinlog.surface.rest.v1.answers import faults_of, state_of
+from twinlog.watch.monitor import Sight
 
 _FAULTS_TOLD: Final = 2
 _CHORES_TOLD: Final = 2

@@ -16,12 +16,12 @@ from fastapi.staticfiles import StaticFiles
 
 from twinlog.doctor.answers import WORST_FIRST
 from twinlog.recovery.switching import reports
+from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.operations import MOVES
+from twinlog.surface.http.response_cache import FOR_VISITOR
 from twinlog.surface.page.needs import needs_of, without_copy
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
-from twinlog.surface.rest.desk import Desk
-from twinlog.surface.rest.operations import MOVES
-from twinlog.surface.rest.shelf import FOR_VISITOR
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.actions import SwitchCommand, plan_answer
 from twinlog.surface.rest.v1.links import EventWish, group_part, list_events, partition_part, topic_part

@@ -13,11 +13,11 @@ from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from twinlog.connectors.audit import NOBODY, Who
+from twinlog.control.audit import NOBODY, Who
 from twinlog.errors import TwinlogError
+from twinlog.surface.http.app_state import Desk, desk_of
+from twinlog.surface.http.local_login import WAY_IN
 from twinlog.surface.page.words import FILTERS, zone
-from twinlog.surface.rest.desk import Desk, desk_of
-from twinlog.surface.rest.local_door import WAY_IN
 
 _TEMPLATES: Final = Environment(
     loader=PackageLoader("twinlog.surface.page"),

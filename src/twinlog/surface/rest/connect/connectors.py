@@ -10,11 +10,12 @@ from urllib.parse import quote, urlsplit
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from twinlog.config.masking import masked
-from twinlog.connectors.refusals import invalid
-from twinlog.connectors.steward import Steward
+from twinlog.config.security.masking import masked
+from twinlog.control.refusals import invalid
+from twinlog.control.steward import Steward
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import TargetState
+from twinlog.surface.http.response_cache import keep_for_all
 from twinlog.surface.rest.connect.exchange import (
     CONFIG_SCHEMA,
     PROBLEMS,
@@ -28,7 +29,6 @@ from twinlog.surface.rest.connect.exchange import (
     steward_of,
     who_asks,
 )
-from twinlog.surface.rest.shelf import keep_for_all
 
 router = APIRouter(prefix="/connectors", tags=["connectors"], route_class=ConnectRoute, responses=PROBLEMS)
 

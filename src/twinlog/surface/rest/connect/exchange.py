@@ -10,8 +10,8 @@ from fastapi import HTTPException, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
-from twinlog.connectors.audit import NOBODY, Who
-from twinlog.connectors.steward import Steward
+from twinlog.control.audit import NOBODY, Who
+from twinlog.control.steward import Steward
 from twinlog.errors import (
     ClusterError,
     ConnectorExists,

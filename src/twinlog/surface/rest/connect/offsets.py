@@ -11,7 +11,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from twinlog.connectors.steward import Steward
+from twinlog.control.steward import Steward
 from twinlog.errors import ConnectorRefused
 from twinlog.model.connectors import COPYING
 from twinlog.surface.rest.connect.connectors import Name

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from twinlog.config.catalogue import CATALOGUE
-from twinlog.config.connector_set import check_connector
-from twinlog.config.keys import Key, Scope, Supported
-from twinlog.config.masking import is_secret, masked
-from twinlog.config.values import Flag, Regexes, Whole, Words
-from twinlog.connectors.refusals import unknown_class
+from twinlog.config.security.masking import is_secret, masked
+from twinlog.config.text.catalogue import CATALOGUE
+from twinlog.config.text.keys import Key, Scope, Supported
+from twinlog.config.text.values import Flag, Regexes, Whole, Words
+from twinlog.control.connector_set import check_connector
+from twinlog.control.refusals import unknown_class
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import CLASSES, Connector, kind_of
 from twinlog.surface.rest.connect.exchange import (

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
-from twinlog.connectors.levels import LEVELS, OURS, is_ours, known_loggers, level_of, set_level
+from twinlog.control.levels import LEVELS, OURS, is_ours, known_loggers, level_of, set_level
 from twinlog.errors import ConnectorRefused, ConnectorUnknown, TwinlogError
 from twinlog.surface.rest.connect.exchange import (
     PROBLEMS,

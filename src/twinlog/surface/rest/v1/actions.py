@@ -14,16 +14,16 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from twinlog.audit.verify_plan import VerifyWish
-from twinlog.connectors.audit import NOBODY, Who
+from twinlog.control.audit import NOBODY, Who
 from twinlog.errors import TwinlogError, UsageError
-from twinlog.model.switch_plan import Facts, Plan
+from twinlog.model.switch.plan import Facts, Plan
 from twinlog.model.wanted import Wanted
 from twinlog.recovery.switching import reports
-from twinlog.surface.rest.desk import Desk, TheDesk
-from twinlog.surface.rest.operations import Kind, Operation, Work
+from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.operations import Kind, Operation, Work
 from twinlog.surface.rest.v1.answers import OperationAnswer, operation_of
 from twinlog.surface.rest.v1.route import PROBLEMS, V1Route, problem
+from twinlog.verify.plan import VerifyWish
 
 router = APIRouter(prefix="/v1", route_class=V1Route, tags=["actions"], responses=PROBLEMS)
 

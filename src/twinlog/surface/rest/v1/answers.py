@@ -7,17 +7,17 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from twinlog.flow.lookout import Sight
-from twinlog.model.event_log import event_id
-from twinlog.model.exposure import TopicExposure
-from twinlog.model.group_positions import Standing
-from twinlog.model.health import LinkStatus, PartitionStatus, silent_seconds, source_down_since
-from twinlog.model.history import Band, Event, Sample
-from twinlog.model.movement import Movement, worst
-from twinlog.model.stage_times import figures
-from twinlog.model.switch import held_because
-from twinlog.model.translation import AtOrBefore, Exact
-from twinlog.surface.rest.operations import Operation
+from twinlog.model.groups.positions import Standing
+from twinlog.model.health.event_log import event_id
+from twinlog.model.health.exposure import TopicExposure
+from twinlog.model.health.history import Band, Event, Sample
+from twinlog.model.health.movement import Movement, worst
+from twinlog.model.health.states import LinkStatus, PartitionStatus, silent_seconds, source_down_since
+from twinlog.model.ledger.stage_times import figures
+from twinlog.model.ledger.translation import AtOrBefore, Exact
+from twinlog.model.switch.log import held_because
+from twinlog.surface.http.operations import Operation
+from twinlog.watch.monitor import Sight
 
 
 class Fault(BaseModel):

@@ -9,12 +9,12 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field, TypeAdapter
 
 from twinlog.errors import ClusterUnreachable
-from twinlog.model.event_log import before_id
-from twinlog.model.history import bands, summary, thinned
+from twinlog.model.health.event_log import before_id
+from twinlog.model.health.history import bands, summary, thinned
+from twinlog.model.ledger.translation import Exact
 from twinlog.model.names import TopicPartition
-from twinlog.model.translation import Exact
-from twinlog.surface.rest.desk import Desk, TheDesk
-from twinlog.surface.rest.shelf import FOR_ALL
+from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.answers import (
     BandPoint,

@@ -21,7 +21,7 @@ from twinlog.errors import (
     TwinlogError,
     UsageError,
 )
-from twinlog.surface.rest.operations import BusyError, KeyReusedError
+from twinlog.surface.http.operations import BusyError, KeyReusedError
 from twinlog.surface.rest.v1.answers import Problem
 
 _STATUS: Final[tuple[tuple[type[TwinlogError], int], ...]] = (

@@ -11,8 +11,8 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from twinlog.connectors.audit import NOBODY, Who
-from twinlog.surface.rest.desk import Desk, TheDesk
+from twinlog.control.audit import NOBODY, Who
+from twinlog.surface.http.app_state import Desk, TheDesk
 from twinlog.surface.rest.v1.answers import line, operation_of, summary_of
 from twinlog.surface.rest.v1.route import problem
 

@@ -1,0 +1,1 @@
+"""Secrets and logins in settings: key stores, JAAS, users, roles, masking."""

@@ -1,0 +1,157 @@
+"""What a connector made over HTTP may say: the service's own file sets the limits. Pure.
+
+Whoever may make connectors has no shell on the service's machine, and gets none through a connector: no files, no
+variables, no commands, no addresses beyond what the operator of the service allows. Records of the links topic that
+somebody planted are held to the same rules, because they are read the same way.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from twinlog.config.security.jaas import module_of
+from twinlog.config.text import service_keys as keys
+from twinlog.config.text.keys import Key
+from twinlog.config.text.lookup import Lookup
+from twinlog.config.text.properties import Entry
+from twinlog.config.text.providers import NAMES, ProviderRule, provider_rules
+from twinlog.config.text.values import T_co, ValueRefusedError, Words
+from twinlog.errors import Finding
+
+OverridePolicy: TypeAlias = Literal["None", "Principal", "All", "Allowlist"]
+_OF_THE_FILE: Final = (
+    "clusters", "redirects", "redirects.", "switch.", "config.providers", "config.providers.", "http.", "store.",
+    "otel.", "group.id", "role.", "connector.client.config.", "connector.allowed.", "connector.kerberos.",
+    "sasl.oauthbearer.allowed.",
+)  # fmt: skip
+_CLIENTS: Final = re.compile(
+    r"(?:source\.cluster|target\.cluster|(?:source\.|target\.)?(?:consumer|producer|admin)(?:\.override)?|"
+    r"src\.kafka|dest\.kafka|src\.consumer)\."
+)
+_PRINCIPAL: Final = frozenset({"security.protocol", "sasl.mechanism", "sasl.jaas.config"})
+_ADDRESS: Final = "bootstrap.servers"
+_TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key's name
+
+
+class ConnectorRules(BaseModel):
+    """The limits that the service's file sets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+    providers: tuple[ProviderRule, ...] = ()
+    override_policy: OverridePolicy = "All"
+    override_allowlist: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    token_urls: tuple[str, ...] = ()
+    kerberos: bool = False
+
+
+def resolve_rules(lookup: Lookup) -> ConnectorRules:
+    """Read the limits; what is wrong is noted in the lookup."""
+
+    def value(key: Key[T_co]) -> T_co:
+        found = lookup.read(key, lookup.find((key.name,)))
+        if found is None:
+            msg = f"{key.name} has no default in the catalogue"
+            raise LookupError(msg)
+        return found
+
+    rules = provider_rules(lookup.entries)
+    for rule in rules:
+        if rule.allowed_names is not None:
+            _check_pattern(rule, lookup)
+    return ConnectorRules(
+        providers=tuple(rule for rule in rules if rule.allowed_names is None or _compiles(rule.allowed_names)),
+        override_policy=cast("OverridePolicy", value(keys.OVERRIDE_POLICY)),
+        override_allowlist=value(keys.OVERRIDE_ALLOWLIST),
+        allowed_hosts=tuple(host.lower() for host in value(keys.CONNECTOR_HOSTS)),
+        token_urls=value(keys.TOKEN_URLS),
+        kerberos=value(keys.CONNECTOR_KERBEROS),
+    )
+
+
+def _compiles(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
+
+
+def _check_pattern(rule: ProviderRule, lookup: Lookup) -> None:
+    entry = lookup.find((f"config.providers.{rule.name}.param.allowlist.pattern",))
+    if not _compiles(rule.allowed_names or ""):
+        lookup.note("error", entry, "is not valid: allowed is a regular expression")
+
+
+def broken_rules(entries: Mapping[str, Entry], file: str, rules: ConnectorRules) -> list[Finding]:
+    """Find what a connector says that it may not; values are filled in already, so that no reference hides one."""
+    return [
+        Finding("error", file, entry.line, entry.key, sentence)
+        for entry in entries.values()
+        for sentence in _complaints(entry, rules)
+    ]
+
+
+def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
+    key = entry.key
+    if any(key == word or (word.endswith(".") and key.startswith(word)) for word in _OF_THE_FILE):
+        yield "not in a connector: only the service's settings file says this"
+        return
+    found = None if key in NAMES else _CLIENTS.match(key)
+    name = key[found.end() :] if found else key
+    if found and not _may_override(name, rules):
+        yield f"not allowed by {keys.OVERRIDE_POLICY.name} = {rules.override_policy} of the service's settings file"
+    if name == _ADDRESS:
+        yield from _of_hosts(Words().read(entry.value), rules)
+    elif name == _TOKEN_URL and entry.value.strip() not in rules.token_urls:
+        yield f"not listed in {keys.TOKEN_URLS.name} of the service's settings file"
+    elif name == "sasl.jaas.config" and not rules.kerberos and _asks_for_kerberos(entry.value):
+        yield f"Krb5LoginModule needs {keys.CONNECTOR_KERBEROS.name} = true in the service's settings file"
+
+
+def _may_override(name: str, rules: ConnectorRules) -> bool:
+    match rules.override_policy:
+        case "All":
+            return True
+        case "Principal":
+            return name == _ADDRESS or name in _PRINCIPAL
+        case "Allowlist":
+            return name == _ADDRESS or name in rules.override_allowlist
+        case "None":
+            return name == _ADDRESS
+
+
+def _asks_for_kerberos(jaas: str) -> bool:
+    try:
+        return module_of(jaas) == "Krb5LoginModule"
+    except ValueRefusedError:
+        return "Krb5LoginModule" in jaas
+
+
+def _of_hosts(servers: Iterable[str], rules: ConnectorRules) -> Iterator[str]:
+    for server in servers:
+        host = server.rpartition("://")[2].rpartition(":")[0].strip("[]").lower()
+        if is_link_local(host):
+            yield "link-local addresses are not allowed: they lead to the metadata of the machine"
+        elif rules.allowed_hosts and not any(_fits(host, allowed) for allowed in rules.allowed_hosts):
+            yield f"not listed in {keys.CONNECTOR_HOSTS.name} of the service's settings file"
+
+
+def _fits(host: str, allowed: str) -> bool:
+    return host.endswith(allowed[1:]) if allowed.startswith("*.") else host == allowed
+
+
+def is_link_local(host: str) -> bool:
+    """Tell whether an address is one that only the machine's own link knows, such as a cloud's metadata service."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_link_local

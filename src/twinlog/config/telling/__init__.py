@@ -1,0 +1,1 @@
+"""Explaining settings: `twinlog explain`, the reference page, sample files, remarks about keys."""

@@ -1,1 +1,0 @@
-"""LINKS AT RUN TIME: connectors that are made, changed and held over HTTP, who runs them, and who changed what."""

@@ -1,0 +1,262 @@
+"""The links of a service: those of its file and those that connectors describe, read together.
+
+Runs in the service whenever either changes. A connector that cannot be read any more stops nothing but itself (R8).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from twinlog.config.foreign.mirror_connector import pair_of
+from twinlog.config.foreign.replicator import link_of
+from twinlog.config.resolve import Draft, Examined, Resolved, draft, examine_together
+from twinlog.config.security.connector_rules import ConnectorRules
+from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.config.text.properties import Entry
+from twinlog.config.text.providers import NAMES, UNFOLLOWED, References, references_of_connectors, refers
+from twinlog.errors import Finding
+from twinlog.model.connectors import COPYING, STARTED, Connector, Kind, TargetState, file_connector
+
+log = logging.getLogger("twinlog.connectors")
+
+_CHECKPOINT_KEYS: Final = (
+    "groups", "groups.exclude", "groups.blacklist", "refresh.groups.enabled", "refresh.groups.interval.seconds",
+    "emit.checkpoints.enabled", "emit.checkpoints.interval.seconds", "checkpoints.topic.replication.factor",
+    "sync.group.offsets.enabled", "sync.group.offsets.interval.seconds", "group.rewinds",
+)  # fmt: skip
+_HEARTBEAT_KEYS: Final = (
+    "emit.heartbeats.enabled",
+    "emit.heartbeats.interval.seconds",
+    "heartbeats.topic.replication.factor",
+)
+_CHORE_KEYS: Final[dict[Kind, tuple[str, ...]]] = {"checkpoint": _CHECKPOINT_KEYS, "heartbeat": _HEARTBEAT_KEYS}
+_ON: Final[dict[Kind, dict[str, str]]] = {
+    "checkpoint": {"emit.checkpoints.enabled": "true", "sync.group.offsets.enabled": "true"},
+    "heartbeat": {"emit.heartbeats.enabled": "true"},
+}
+_OFF: Final[dict[Kind, dict[str, Any]]] = {
+    "checkpoint": {"emit_checkpoints_enabled": False, "sync_group_offsets_enabled": False},
+    "heartbeat": {"emit_heartbeats_enabled": False},
+}
+
+
+@dataclass(frozen=True)
+class LinkPlan:
+    """What is to run, and why some of it does not. `settings` has every link by name, also those that stand still."""
+
+    links: tuple[LinkSettings, ...] = ()
+    heartbeats: tuple[HeartbeatPair, ...] = ()
+    settings: Mapping[str, LinkSettings] = field(default_factory=dict)
+    troubles: Mapping[str, str] = field(default_factory=dict)  # of connectors
+
+
+def link_name(connector: Connector) -> str:
+    """Name the link that a connector is, or whose chore it is."""
+    if connector.kind == "replicator":
+        return str(link_of(_entries(connector.config)))
+    return str(pair_of(connector.config))
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What connectors are read by: the limits of the service's file, and the environment of its process."""
+
+    rules: ConnectorRules = field(default_factory=ConnectorRules)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    # Off: no reference is followed and no key store opened, as for somebody who may not make connectors.
+    looks_inside: bool = True
+
+    def references(self) -> References:
+        """How references of a connector are followed."""
+        return references_of_connectors(self.rules.providers, self.environment) if self.looks_inside else UNFOLLOWED
+
+
+def grounds_of(file: Resolved | None, environment: Mapping[str, str]) -> Grounds:
+    """The grounds of a service with this file; without one nothing is allowed that needs a declaration."""
+    return Grounds(ConnectorRules() if file is None else file.service.connectors, environment)
+
+
+def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
+    """Find all that is wrong with one connector by itself."""
+    (found,) = examine_together([_alone(connector, grounds)])
+    if grounds.looks_inside:
+        return found.findings
+    # Nobody looked where these lead, so whether they are right is not known.
+    unseen = {key for key, value in connector.config.items() if refers(value) and key not in NAMES}
+    return tuple(one for one in found.findings if one.key not in unseen)
+
+
+def connectors_of(file: Resolved) -> list[Connector]:
+    """Show the links of a file as connectors: each link, and its chores where they are on. Nothing in it is secret."""
+    found = []
+    for link in file.links:
+        shown = {
+            name: origin.value for name, origin in file.origins.get(link.name, {}).items() if origin.key is not None
+        }
+        own = {name: value for name, value in shown.items() if ": " not in name and name != "enabled"}
+        kinds: list[Kind] = ["source"]
+        kinds += ["checkpoint"] if link.emit_checkpoints_enabled or link.sync_group_offsets_enabled else []
+        kinds += ["heartbeat"] if link.emit_heartbeats_enabled else []
+        for kind in kinds:
+            config = {
+                "connector.class": f"org.apache.kafka.connect.mirror.Mirror{kind.capitalize()}Connector",
+                "name": file_connector(link.name, kind),
+                "source.cluster.alias": link.source,
+                "target.cluster.alias": link.target,
+                "source.cluster.bootstrap.servers": ",".join(link.source_admin.bootstrap_servers),
+                "target.cluster.bootstrap.servers": ",".join(link.target_admin.bootstrap_servers),
+                **own,
+            }
+            found.append(Connector(config["name"], config, in_file=True))
+    return found
+
+
+def plan_links(
+    file: Resolved | None,
+    stored: Sequence[Connector],
+    state_of: Callable[[str], TargetState],
+    environment: Mapping[str, str],
+) -> LinkPlan:
+    """Read everything together."""
+    troubles: dict[str, str] = {}
+    grounds = grounds_of(file, environment)
+    copying, chores = _sorted_out(file, stored, troubles)
+    found = _read(file, copying, chores, grounds, troubles)
+    links: list[LinkSettings] = []
+    settings: dict[str, LinkSettings] = {}
+    for examined, connector in found:
+        for link in examined.links:
+            settings[link.name] = link
+            states = {kind: state_of(file_connector(link.name, kind)) for kind in ("source", *_OFF)}
+            if connector is not None:
+                if connector.state == STARTED:
+                    links.append(link)
+            elif states["source"] == STARTED:
+                updates = [off for kind, off in _OFF.items() if states[kind] != STARTED]
+                links.append(link.model_copy(update={k: v for off in updates for k, v in off.items()}))
+    pairs = [pair for examined, connector in found if connector is None for pair in examined.heartbeats]
+    pairs += _lone_heartbeats(chores, settings, grounds, troubles)
+    return LinkPlan(tuple(links), tuple(pairs), settings, troubles)
+
+
+def _sorted_out(
+    file: Resolved | None, stored: Sequence[Connector], troubles: dict[str, str]
+) -> tuple[list[Connector], dict[tuple[str, Kind], Connector]]:
+    """Tell links from chores; of two that claim the same, the first has it."""
+    taken = {link.name: f"the settings file {file.draft.lookup.file}" for link in file.links} if file else {}
+    in_file = set(taken)
+    copying: list[Connector] = []
+    chores: dict[tuple[str, Kind], Connector] = {}
+    for connector in stored:
+        link = link_name(connector)
+        if connector.kind in COPYING:
+            if link in taken:
+                troubles[connector.name] = f"{link} is copied by {taken[link]} already"
+                continue
+            taken[link] = f"connector {connector.name}"
+            copying.append(connector)
+        elif link in in_file:
+            troubles[connector.name] = f"{link} and all its chores are a matter of {taken[link]}"
+        elif (link, connector.kind) in chores:
+            troubles[connector.name] = f"connector {chores[link, connector.kind].name} does this for {link} already"
+        else:
+            chores[link, connector.kind] = connector
+    copied = {link_name(one) for one in copying}
+    for (link, kind), connector in chores.items():
+        if kind == "checkpoint" and link not in copied:
+            troubles[connector.name] = f"no MirrorSourceConnector copies {link}, so there is nothing to translate by"
+    return copying, chores
+
+
+def _read(
+    file: Resolved | None,
+    copying: Iterable[Connector],
+    chores: Mapping[tuple[str, Kind], Connector],
+    grounds: Grounds,
+    troubles: dict[str, str],
+) -> list[tuple[Examined, Connector | None]]:
+    good: list[tuple[Draft, Connector | None]] = [] if file is None else [(file.draft, None)]
+    for connector in copying:
+        try:
+            (alone,) = examine_together([_together(connector, chores, grounds)])
+        except Exception:  # whoever wrote this record must not stop the links of all others (R8)
+            log.exception("connector %s cannot be read", connector.name)
+            troubles[connector.name] = "it cannot be read; the log of the service says why"
+            continue
+        if errors := _errors(alone.findings):
+            troubles[connector.name] = "; ".join(errors)
+        else:
+            good.append((_together(connector, chores, grounds), connector))
+    found = examine_together([one for one, _ in good])
+    errors = [text for examined in found for text in _errors(examined.findings)]
+    if errors and any(connector for _, connector in good):
+        # Each of them is in order, all of them are not: the links form a loop. The file's come first.
+        troubles.update((connector.name, "; ".join(errors)) for _, connector in good if connector)
+        good = [(_fresh(one), connector) for one, connector in good if connector is None]
+        found = examine_together([one for one, _ in good])
+    return list(zip(found, (connector for _, connector in good), strict=True))
+
+
+def _fresh(one: Draft) -> Draft:
+    """The same text without what was said about it."""
+    one.lookup.findings.clear()
+    return one
+
+
+def _errors(findings: Iterable[Finding]) -> list[str]:
+    return [str(one) for one in findings if one.level == "error"]
+
+
+def _lone_heartbeats(
+    chores: Mapping[tuple[str, Kind], Connector],
+    settings: Mapping[str, LinkSettings],
+    grounds: Grounds,
+    troubles: dict[str, str],
+) -> Iterable[HeartbeatPair]:
+    for (name, kind), connector in chores.items():
+        if kind != "heartbeat" or name in settings or connector.state != STARTED:
+            continue
+        (found,) = examine_together([_alone(connector, grounds)])
+        if errors := _errors(found.findings):
+            troubles[connector.name] = "; ".join(errors)
+            continue
+        yield from (HeartbeatPair.of(link) for link in found.links if link.emit_heartbeats_enabled)
+
+
+def _together(connector: Connector, chores: Mapping[tuple[str, Kind], Connector], grounds: Grounds) -> Draft:
+    """A link's connector with the chores that other connectors switch on for it."""
+    if connector.kind == "replicator":
+        return _draft(connector, connector.config, grounds)
+    others = {key for keys in _CHORE_KEYS.values() for key in keys}
+    config = {key: value for key, value in connector.config.items() if key not in others}
+    for kind, keys in _CHORE_KEYS.items():
+        chore = chores.get((link_name(connector), kind))
+        if chore is not None and chore.state == STARTED:
+            config |= _ON[kind] | {key: chore.config[key] for key in keys if key in chore.config}
+    return _draft(connector, config, grounds)
+
+
+def _alone(connector: Connector, grounds: Grounds) -> Draft:
+    config = {**_ON.get(connector.kind, {}), **connector.config}
+    target = config.get("target.cluster.bootstrap.servers")
+    if connector.kind == "heartbeat" and target is not None:
+        # It is written to the target alone; an address of the source is often left out.
+        config.setdefault("source.cluster.bootstrap.servers", target)
+    return _draft(connector, config, grounds)
+
+
+def _draft(connector: Connector, config: Mapping[str, str], grounds: Grounds) -> Draft:
+    return draft(_entries(config), (), f"connector {connector.name}", (), grounds.references(), rules=grounds.rules)
+
+
+def _entries(config: Mapping[str, str]) -> dict[str, Entry]:
+    return {key: Entry(key, 1, value, value) for key, value in config.items()}
+
+
+def with_state(connector: Connector, state: TargetState) -> Connector:
+    """The same connector, wanted otherwise."""
+    return dataclasses.replace(connector, state=state)

@@ -1,0 +1,96 @@
+"""How services of one group know each other: a shared secret signs who leads and what one passes on to the other.
+
+The links topic says who leads, and whoever may write to that topic could say anything. A leader is believed when its
+record is signed with the group's secret, or when its address is on the list in the settings file. What a standby passes
+on carries no login of anybody: the standby has checked who asks, says so, and signs it, as Kafka Connect's workers do.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from twinlog.config.security.secrets import Secret
+from twinlog.control.audit import RANKS, Grant, Who
+from twinlog.model.connectors import Leader
+from twinlog.model.selection import Patterns
+
+WHO: Final = "x-twinlog-who"
+AT: Final = "x-twinlog-at"
+BODY: Final = "x-twinlog-body"
+SIGNATURE: Final = "x-twinlog-signature"
+_GOOD_FOR_S: Final = 60.0
+
+
+@dataclass(frozen=True)
+class GroupTrust:
+    """What the services of a group share; without a secret and a list nobody is believed."""
+
+    group: str = ""
+    secret: Secret | None = None
+    urls: tuple[str, ...] = ()
+    now: Callable[[], float] = time.time
+
+    def signed(self, leader: Leader) -> Leader:
+        """The same leader, as the others of the group will believe it."""
+        return leader if self.secret is None else replace(leader, signature=self._sign(*self._claims(leader)))
+
+    def believes(self, leader: Leader) -> bool:
+        """Whether a record about a leader was written by a service of the group."""
+        if leader.url is not None and leader.url in self.urls:
+            return True
+        return self.secret is not None and _equal(leader.signature, self._sign(*self._claims(leader)))
+
+    def _claims(self, leader: Leader) -> tuple[str, ...]:
+        return "leader", self.group, leader.instance, leader.url or ""
+
+    def pass_on(self, method: str, target: str, body: bytes, who: Who) -> dict[str, str]:
+        """The headers of a request that is passed on for somebody."""
+        said = base64.urlsafe_b64encode(json.dumps(asdict(who)).encode()).decode()
+        headers = {WHO: said, AT: f"{self.now():.0f}", BODY: digest(body)}
+        return headers | {SIGNATURE: self._sign(*self._request(method, target, headers))}
+
+    def read(self, method: str, target: str, headers: Mapping[str, str]) -> Who | None:
+        """Return for whom a request was passed on; None when nobody of the group signed it, or not just now."""
+        signature = headers.get(SIGNATURE, "")
+        if self.secret is None or not _equal(signature, self._sign(*self._request(method, target, headers))):
+            return None
+        try:
+            if abs(self.now() - float(headers.get(AT, ""))) > _GOOD_FOR_S:
+                return None
+            return _who(json.loads(base64.urlsafe_b64decode(headers.get(WHO, ""))))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def _request(self, method: str, target: str, headers: Mapping[str, str]) -> tuple[str, ...]:
+        return "request", self.group, method, target, *(headers.get(name, "") for name in (WHO, AT, BODY))
+
+    def _sign(self, *parts: str) -> str:
+        key = b"" if self.secret is None else self.secret.reveal().encode()
+        # The length of each part comes first, so that no two lists of parts read alike.
+        text = b"".join(b"%d:%s" % (len(part.encode()), part.encode()) for part in parts)
+        return hmac.new(key, text, hashlib.sha256).hexdigest()
+
+
+def digest(body: bytes) -> str:
+    """What a signature says about a body."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def _equal(shown: str, right: str) -> bool:
+    return hmac.compare_digest(shown.encode(), right.encode())
+
+
+def _who(found: dict[str, Any]) -> Who | None:
+    grants = tuple(
+        Grant(one["role"], None if one["links"] is None else Patterns(tuple(one["links"]["patterns"])))
+        for one in found.pop("grants")
+    )
+    who = Who(**found, grants=grants)
+    return who if all(grant.role in RANKS for grant in who.allowed) else None

@@ -1,0 +1,54 @@
+"""Why a connector cannot be made, in Connect's sentences: what is wrong with it by itself. Blocks: it reads files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from twinlog.config.security.masking import left_masked
+from twinlog.control.connector_set import Grounds, check_connector
+from twinlog.errors import ConnectorRefused
+from twinlog.model.connectors import Connector, kind_of
+
+
+def check_alone(one: Connector, grounds: Grounds) -> None:
+    """Refuse what could not run, whatever runs beside it. Raises ConnectorRefused."""
+    chosen = one.config.get("connector.class", "")
+    if kind_of(chosen) is None:
+        raise ConnectorRefused(one.name, unknown_class(chosen))
+    errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(one.config)]
+    errors += [
+        found.sentence if found.key is None else f"Invalid value for configuration {found.key}: {found.sentence}"
+        for found in check_connector(one, grounds)
+        if found.level == "error"
+    ]
+    if errors:
+        raise ConnectorRefused(one.name, invalid(errors))
+
+
+def invalid(errors: Sequence[str]) -> str:
+    """Connect's sentence about settings that are wrong."""
+    listed = "\n".join(errors)
+    return (
+        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n{listed}\n"
+        "You can also find the above list of errors at the endpoint "
+        "`/connector-plugins/{connectorType}/config/validate`"
+    )
+
+
+def send_again(kept: Mapping[str, str]) -> str:
+    """What is said about secrets that would go elsewhere with what changed."""
+    return invalid([
+        f"Invalid value for configuration {key}: send this secret again: {changed} changes, and a kept secret would go "
+        "elsewhere"
+        for key, changed in kept.items()
+    ])  # fmt: skip
+
+
+def unknown_class(name: str) -> str:
+    """What is said about a class that nobody has."""
+    if not name.strip():
+        return "Connector config contains no connector type: connector.class is missing"
+    return (
+        f"Failed to find any class that implements Connector and which name matches {name}; available are "
+        "MirrorSourceConnector, MirrorCheckpointConnector, MirrorHeartbeatConnector and ReplicatorSourceConnector"
+    )

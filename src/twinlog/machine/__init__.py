@@ -1,0 +1,1 @@
+"""What this computer offers: folders, a Java runtime, the token of the local user."""

@@ -1,0 +1,1 @@
+"""Rules about ACLs, SCRAM users and quotas."""

@@ -1,0 +1,1 @@
+"""Rules about drills: judging a shadow group, and reports as evidence."""

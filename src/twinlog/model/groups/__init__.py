@@ -1,0 +1,1 @@
+"""Rules about consumer groups: positions, resets, consistent cuts."""

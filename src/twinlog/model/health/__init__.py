@@ -1,0 +1,1 @@
+"""Rules about the health of a link: state, exposure, objectives, history, events."""

@@ -1,0 +1,192 @@
+"""What a link did lately: samples for charts, events for people. Pure.
+
+two looks at a link ──▶ events_between: what changed, each with its level and the way out
+one look            ──▶ sample_of: the numbers of that moment
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from twinlog.model.health.states import LinkState, LinkStatus
+from twinlog.model.ledger.records import ChoreNote, FaultEntry
+from twinlog.model.ledger.stage_times import Durations
+from twinlog.model.moments import clock
+
+Level: TypeAlias = Literal["good", "info", "warning", "bad"]
+Kind: TypeAlias = Literal["state", "fault", "engine", "chore", "source", "switch", "operation"]
+SAMPLES: Final = 1800
+"""How many samples are kept: an hour, when a look is taken every two seconds."""
+EVENTS: Final = 5000
+_BAD_STATES: Final = frozenset({"DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN", "UNKNOWN"})
+_CANARY: Final = "canary_ms"
+
+
+class Sample(NamedTuple):
+    """The numbers of one moment. None is unknown, never 0."""
+
+    at_ms: int
+    state: LinkState
+    lag_records: int | None
+    lag_seconds: float | None
+    rpo_seconds: float | None
+    rpo_records: int | None
+    records_per_second: float | None
+    bytes_per_second: float | None
+    latency_ms: int | None
+    faults: int
+    copied_p50_ms: float | None = None  # from the source's time to the target's acknowledgement
+    copied_p99_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that changed. `ended` marks the end of what an earlier event of the same thing began."""
+
+    at_ms: int
+    link: str
+    kind: Kind
+    level: Level
+    thing: str
+    says: str
+    remedy: str = ""
+    ended: bool = False
+
+
+class Band(NamedTuple):
+    """A stretch of time to be marked in a chart. `until_ms` None: it lasts."""
+
+    kind: Kind
+    thing: str
+    from_ms: int
+    until_ms: int | None
+
+
+@dataclass
+class Latencies:
+    """How long heartbeats took."""
+
+    durations: Durations = field(default_factory=Durations)
+    heard_ms: int = 0
+
+    def hear(self, chores: Iterable[ChoreNote]) -> None:
+        """Count the heartbeat of a note that was not seen before."""
+        for note in chores:
+            took_ms = note.counts.get(_CANARY)
+            if note.chore == "heartbeats" and took_ms is not None and note.at_ms > self.heard_ms:
+                self.heard_ms = note.at_ms
+                self.durations.observe(took_ms * 1000)
+
+
+def sample_of(status: LinkStatus) -> Sample:
+    """The numbers of one look."""
+    total = status.exposure.total if status.exposure is not None else None
+    copied = status.stages.get("copied")
+    return Sample(
+        at_ms=status.now_ms,
+        state=status.state,
+        lag_records=status.lag,
+        lag_seconds=status.lag_seconds,
+        rpo_seconds=total.seconds if total else None,
+        rpo_records=total.records if total else None,
+        records_per_second=status.records_per_second,
+        bytes_per_second=status.bytes_per_second,
+        latency_ms=latency_of(status.chores),
+        faults=len(status.faults),
+        copied_p50_ms=copied.quantile_ms(0.5) if copied else None,
+        copied_p99_ms=copied.quantile_ms(0.99) if copied else None,
+    )
+
+
+def latency_of(chores: Iterable[ChoreNote]) -> int | None:
+    """How long the last heartbeat of the source took (the canary); None where none is mirrored."""
+    return next((note.counts.get(_CANARY) for note in chores if note.chore == "heartbeats"), None)
+
+
+def events_between(before: LinkStatus | None, after: LinkStatus) -> Iterator[Event]:
+    """What became different from one look to the next; of a first look only what is wrong or has begun."""
+
+    def event(kind: Kind, level: Level, thing: str, says: str, remedy: str = "", *, ended: bool = False) -> Event:
+        return Event(after.now_ms, after.link, kind, level, thing, says, remedy, ended)
+
+    state = before.state if before is not None else None
+    if state != after.state:
+        bad = after.state in _BAD_STATES
+        was = f", was {state}" if state is not None else ""
+        yield event("state", "bad" if bad else "good", after.link, f"{after.state}{was}", ended=not bad)
+    generation = before.engine.generation if before is not None and before.engine else None
+    engine = after.engine
+    if engine is not None and before is not None and engine.generation != generation:
+        yield event("engine", "info", after.link, f"an engine on {engine.host} (process {engine.pid}) took over")
+    trouble = before.source_trouble if before is not None else None
+    source = after.link.partition("->")[0]
+    if after.source_trouble and not trouble:
+        heard = f"; the engine last heard it at {clock(after.source_seen_ms)}" if after.source_seen_ms else ""
+        yield event("source", "bad", after.link, f"{source} does not answer: {after.source_trouble}{heard}")
+    elif trouble and not after.source_trouble:
+        yield event("source", "good", after.link, f"{source} answers again", ended=True)
+    now, then = _faults(after), _faults(before) if before is not None else {}
+    for thing in sorted(now.keys() - then.keys()):
+        yield event("fault", "bad", thing[0], now[thing].says, now[thing].remedy)
+    for thing in sorted(then.keys() - now.keys()):
+        yield event("fault", "good", thing[0], f"{thing[1]} is over", ended=True)
+    yield from _chore_events(before, after)
+
+
+def _chore_events(before: LinkStatus | None, after: LinkStatus) -> Iterator[Event]:
+    then = {note.chore: note.trouble for note in before.chores} if before is not None else {}
+    for note in after.chores:
+        was = then.get(note.chore)
+        if note.trouble and not was:
+            yield Event(after.now_ms, after.link, "chore", "bad", note.chore, note.trouble)
+        elif was and not note.trouble:
+            says = "done again, without trouble"
+            yield Event(after.now_ms, after.link, "chore", "good", note.chore, says, ended=True)
+
+
+def _faults(status: LinkStatus) -> dict[tuple[str, str], FaultEntry]:
+    found = {(str(p.partition), p.fault.code): p.fault for p in status.partitions if p.fault is not None}
+    return found | {
+        (str(problem.facts.get("topic", status.link)), problem.code): problem for problem in status.problems
+    }
+
+
+def bands(events: Iterable[Event], kinds: Iterable[Kind] = ("fault", "source", "switch")) -> list[Band]:
+    """The stretches between the beginning and the end of things, oldest first."""
+    wanted = set(kinds)
+    open_: dict[tuple[Kind, str], Band] = {}
+    found: list[Band] = []
+    for event in events:
+        key = (event.kind, event.thing)
+        if event.kind not in wanted:
+            continue
+        if event.ended:
+            begun = open_.pop(key, None)
+            if begun is not None:
+                found.append(begun._replace(until_ms=event.at_ms))
+        else:
+            open_.setdefault(key, Band(event.kind, event.thing, event.at_ms, None))
+    return sorted([*found, *open_.values()], key=lambda band: band.from_ms)
+
+
+def thinned(samples: list[Sample], most: int) -> list[Sample]:
+    """At most so many samples, evenly chosen, always with the last one: a chart has fewer pixels than an hour."""
+    if most < 1 or len(samples) <= most:
+        return samples
+    step = -(-len(samples) // most)
+    return samples[::-1][::step][::-1]
+
+
+def summary(samples: Iterable[Sample]) -> Mapping[str, float | None]:
+    """The worst of the time that is kept: what an auditor asks for."""
+    kept = list(samples)
+    rpo = [sample.rpo_seconds for sample in kept if sample.rpo_seconds is not None]
+    lag = [sample.lag_records for sample in kept if sample.lag_records is not None]
+    latency = sorted(sample.latency_ms for sample in kept if sample.latency_ms is not None)
+    return {
+        "worst_rpo_seconds": max(rpo, default=None),
+        "worst_lag_records": max(lag, default=None),
+        "median_latency_ms": latency[len(latency) // 2] if latency else None,
+    }

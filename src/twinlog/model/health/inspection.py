@@ -1,0 +1,95 @@
+"""What can be learnt of a cluster by asking it, beyond its topics. Pure words, for the doctor and whoever gathers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+# Numbers of Kafka's requests whose versions tell the release of a broker.
+PRODUCE: Final = 0
+FETCH: Final = 1
+FIND_COORDINATOR: Final = 10
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """It could not be asked, or was not answered."""
+
+    why: str
+    denied: bool = False
+    """We have no right to know it."""
+
+
+Known: TypeAlias = T | Unknown
+
+
+class BrokerLook(NamedTuple):
+    """One broker."""
+
+    node: int
+    host: str
+    port: int
+    rack: str | None
+
+
+@dataclass(frozen=True)
+class ClusterLook:
+    """A cluster as a whole. `operations` are what we may do with it."""
+
+    cluster_id: str
+    brokers: tuple[BrokerLook, ...]
+    operations: frozenset[str]
+
+
+@dataclass(frozen=True)
+class TopicLook:
+    """A topic with its replicas. `operations` are what we may do with it."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    under_replicated: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
+    operations: frozenset[str] = frozenset()
+
+
+class ClockLook(NamedTuple):
+    """How far the cluster's clock is ahead of ours, and how exactly that is known (half the round trip)."""
+
+    ahead_ms: float
+    error_ms: float
+
+
+class QuotaLook(NamedTuple):
+    """One quota: whom it binds (`user`, `client-id`, `ip`; None for the default) and to what."""
+
+    entity: tuple[tuple[str, str | None], ...]
+    limits: tuple[tuple[str, float], ...]
+
+
+class DiskLook(NamedTuple):
+    """One log directory of a broker. Sizes are -1 when the broker is too old to tell."""
+
+    node: int
+    folder: str
+    total_bytes: int
+    usable_bytes: int
+    topic_bytes: int = 0  # of the topics that were asked about
+
+
+class CertificateLook(NamedTuple):
+    """A certificate and when it ends."""
+
+    where: str
+    subject: str
+    ends_ms: int
+
+
+class NameLook(NamedTuple):
+    """A bootstrap name and how long its address may be remembered; None for a plain address."""
+
+    name: str
+    addresses: tuple[str, ...]
+    ttl_s: int | None

@@ -1,0 +1,1 @@
+"""MirrorMaker 2 as data: its records, its offsets, and taking over from it."""

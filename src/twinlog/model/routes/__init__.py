@@ -1,0 +1,1 @@
+"""Where records come from and where they go: provenance and topologies."""

@@ -1,0 +1,1 @@
+"""The switch as data: its log, its plan, fences, redirects, torn transactions."""

@@ -1,0 +1,89 @@
+"""What a switch changed on a cluster to shut it: values that no other link may copy. Pure.
+
+A fence is noted in the switch log of the cluster that it shuts, before anything is changed there. Links from that
+cluster to third clusters read the note: for them the topics are as they were before. Another file may call the same
+cluster by another alias, or another cluster by the same one: the cluster's id decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from twinlog.model.access.acls import AclBinding
+from twinlog.model.switch.log import Fenced, SwitchEntry, merged_fence
+from twinlog.model.topics.configs import FENCE_CONFIG, ConfigOrigin, TopicConfig
+
+_ACL: Final = "acl"
+
+
+@dataclass
+class Fences:
+    """The fences of one cluster, of every pair it belongs to. The id is known once the cluster has answered."""
+
+    cluster: str
+    cluster_id: str = ""
+    _noted: list[Fenced] = field(default_factory=list)
+
+    def take(self, entry: SwitchEntry) -> None:
+        """Read one more entry of the cluster's switch log."""
+        if not isinstance(entry, Fenced):
+            return
+        before = next((one for one in self._noted if one.pair == entry.pair and _same_cluster(one, entry)), None)
+        if before is not None:
+            self._noted.remove(before)
+        if not entry.lifted:
+            facts = merged_fence(None if before is None else before.facts, entry.facts)
+            self._noted.append(entry.model_copy(update={"facts": dict(facts)}))
+
+    @property
+    def _standing(self) -> list[Mapping[str, Any]]:
+        """What is noted of this cluster."""
+        here = Fenced(pair="", cluster=self.cluster, cluster_id=self.cluster_id)
+        return [noted.facts for noted in self._noted if _same_cluster(noted, here)]
+
+    def configs_before(self, topic: str, configs: Iterable[TopicConfig]) -> tuple[TopicConfig, ...]:
+        """The configs of a topic without what fences changed.
+
+        A config that the topic itself did not set counts as one of the brokers' files: nobody wishes it.
+        """
+        before: dict[str, str | None] = {}
+        for facts in self._standing:
+            if topic in facts.get("former", {}):
+                before.setdefault(FENCE_CONFIG, facts["former"][topic])
+            for name, value in facts.get("kept", {}).get(topic, {}).items():
+                before.setdefault(name, value)
+        return tuple(
+            config
+            if config.name not in before
+            else replace(config, origin=ConfigOrigin.STATIC_BROKER)
+            if before[config.name] is None
+            else replace(config, value=before[config.name])
+            for config in configs
+        )
+
+    def acls_before(self, bindings: Collection[AclBinding]) -> frozenset[AclBinding]:
+        """The ACLs without the rules of fences."""
+        ours: set[AclBinding] = set()
+        for facts in self._standing:
+            if facts.get("means") != _ACL:
+                continue
+            earlier = {(topic, who) for topic, who in facts.get("denied", ())}
+            topics = set(facts.get("topics", ()))
+            ours |= {
+                one
+                for one in bindings
+                if (one.resource, one.pattern, one.host, one.operation, one.permission)
+                == ("topic", "literal", "*", "WRITE", "DENY")
+                and one.name in topics
+                and (one.name, one.principal) not in earlier
+            }
+        return frozenset(bindings) - ours
+
+
+def _same_cluster(one: Fenced, other: Fenced) -> bool:
+    """By id. Notes of earlier versions have none: their aliases must do."""
+    if one.cluster_id and other.cluster_id:
+        return one.cluster_id == other.cluster_id
+    return one.cluster == other.cluster

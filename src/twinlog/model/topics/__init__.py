@@ -1,0 +1,1 @@
+"""Rules about target topics: configs, findings, deleted topics, differences."""

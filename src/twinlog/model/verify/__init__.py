@@ -1,0 +1,1 @@
+"""Verification as data: what is compared, what differs, the report."""

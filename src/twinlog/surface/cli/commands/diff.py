@@ -1,0 +1,61 @@
+"""`twinlog diff`: what is not the same on both ends of a link, asked of the clusters themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.model.wanted import Wanted
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+
+if TYPE_CHECKING:
+    from twinlog.model.topics.link_diff import LinkDiff
+
+
+def diff(
+    link: LinkArgument,
+    config: ConfigFile,
+    topic: Annotated[
+        str | None, typer.Option("--topic", "-t", help="Only source topics whose whole name this expression matches.")
+    ] = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Show what differs between both ends, and why: topics, partitions, configs, ACLs, deletions.
+
+    Nothing is changed. A config that somebody changed by hand on the target is told from one that has not arrived yet.
+    Records are not compared; see `twinlog status` for those. Exit code 1 when something differs.
+    """
+    from twinlog.service import link_differences
+
+    wanted = Wanted("--topic", topic)
+    found = asyncio.run(link_differences(chosen_link(link, config), wanted))
+    if output.for_programs:
+        print_facts(dataclasses.asdict(found), output)
+    else:
+        _print(found, output)
+    if found.differences:
+        raise typer.Exit(1)
+
+
+def _print(found: LinkDiff, output: Output) -> None:
+    console = screen(output)
+    if found.differences:
+        table = Table()
+        for title in ("kind", "topic", "what", "source", "target", "why"):
+            table.add_column(title, overflow="fold")
+        for one in found.differences:
+            cells = (one.kind, one.thing, one.what, one.source, one.target, one.why)
+            table.add_row(*(Text(cell) for cell in cells))
+        console.print(table)
+    else:
+        count = f"{len(found.topics)} topic{'' if len(found.topics) == 1 else 's'} compared"
+        console.print(Text(f"{found.link}: both ends are the same ({count})"))
+    for remark in found.remarks:
+        console.print(Text(remark, "yellow"), soft_wrap=True)

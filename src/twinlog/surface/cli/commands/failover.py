@@ -1,0 +1,209 @@
+"""`twinlog failover`, `twinlog failback` and `twinlog switch`: the switch between the two sides of a link."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from twinlog.errors import SwitchRefused, SwitchRunning, UsageError
+from twinlog.surface.cli.effects import DryRun, Yes, would
+from twinlog.surface.cli.grammar import Commands
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
+from twinlog.surface.cli.output import Form, Output
+from twinlog.surface.cli.switch_view import print_plan, print_report, print_standing
+
+if TYPE_CHECKING:
+    from twinlog.model.switch.log import Command
+    from twinlog.recovery.report import Report
+    from twinlog.recovery.switching import Switching
+
+T = TypeVar("T")
+
+Folder = Annotated[Path, typer.Option(help="Where the local journal, exports and reports go.")]
+Master = Annotated[str | None, typer.Option(help="Spark master for copying back. Default: here.")]
+FOLDER = Path("twinlog-switch")
+
+app = Commands("How a switch stands; resume or give up an interrupted one.")
+
+
+def failover(
+    link: LinkArgument,
+    config: ConfigFile,
+    *,
+    planned: Annotated[bool, typer.Option("--planned", help="The source lives: drain it first, lose nothing.")] = False,
+    unplanned: Annotated[
+        bool, typer.Option("--unplanned", help="The source is lost: go with what was copied.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    folder: Folder = FOLDER,
+    output: Form = Output.TABLE,
+) -> None:
+    """Make the target of a link the active side.
+
+    Each step is written to a journal on the target (topic __twinlog-switch) and to a file. After a crash the
+    same command, or `twinlog switch resume`, goes on where it stopped.
+    """
+    if planned == unplanned:
+        raise UsageError("failover: say either --planned (the source lives) or --unplanned (it is lost)")
+    command: Command = "failover-planned" if planned else "failover-unplanned"
+    _switch(link, config, command, folder, output, dry_run=dry_run, yes=yes)
+
+
+def failback(
+    link: LinkArgument,
+    config: ConfigFile,
+    *,
+    delta: Annotated[bool, typer.Option("--delta", help="Its data survived: copy only what is new.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Its data is lost: delete the rest, copy everything.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    folder: Folder = FOLDER,
+    master: Master = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Make the source of a link the active side again, after a failover.
+
+    With --delta records that the old primary has and the other side never got are found, exported and, by
+    `switch.tail`, appended or left. With --full the mirrored topics of the source are deleted and copied anew.
+    """
+    if delta == full:
+        raise UsageError("failback: say either --delta (the data of the source survived) or --full (it is lost)")
+    command: Command = "failback-delta" if delta else "failback-full"
+    _switch(link, config, command, folder, output, dry_run=dry_run, yes=yes, master=master)
+
+
+@app.command()
+def status(link: LinkArgument, config: ConfigFile, output: Form = Output.TABLE) -> None:
+    """Show which side is active, what each link may do, and every switch there was. Exit code 1 while one is open."""
+    standing = _within(link, config, FOLDER, lambda one: one.standing())
+    print_standing(link, standing, output)
+    if standing.open is not None:
+        raise typer.Exit(1)
+
+
+@app.command()
+def resume(
+    link: LinkArgument,
+    config: ConfigFile,
+    *,
+    dry_run: DryRun = False,
+    folder: Folder = FOLDER,
+    master: Master = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Go on with an interrupted switch, at the step where it stopped."""
+    if dry_run:
+        _preview(link, config, folder, output, "would go on")
+        return
+    report = _within(link, config, folder, lambda one: _run(one, "resume", None, one.resume, output), master=master)
+    print_report(report, output, str(folder))
+
+
+@app.command()
+def abort(
+    link: LinkArgument,
+    config: ConfigFile,
+    *,
+    dry_run: DryRun = False,
+    folder: Folder = FOLDER,
+    output: Form = Output.TABLE,
+) -> None:
+    """Give an open switch up: producers are let in again and the link goes on. Not once a side was made active."""
+    if dry_run:
+        _preview(link, config, folder, output, "would be given up")
+        return
+    report = _within(link, config, folder, lambda one: _run(one, "abort", None, one.abort, output))
+    print_report(report, output, str(folder))
+
+
+def _switch(
+    link: str,
+    config: Path,
+    command: Command,
+    folder: Path,
+    output: Output,
+    *,
+    dry_run: bool,
+    yes: bool,
+    master: str | None = None,
+) -> None:
+    async def work(one: Switching) -> Report | None:
+        try:
+            facts, plan = await one.plan(command)
+        except SwitchRunning:
+            standing = await one.standing()
+            if dry_run or standing.open is None or standing.open.claim.command != command:
+                raise
+            return await _run(one, command, None, one.resume, output)
+        if dry_run or not (yes and output.for_programs):
+            print_plan(facts, plan, output)
+        if dry_run:
+            return None
+        if not yes:
+            _confirm(link, command.replace("-", " "))
+        return await _run(one, command, len(plan.steps), lambda: one.execute(plan), output)
+
+    report = _within(link, config, folder, work, master=master)
+    if report is not None:
+        print_report(report, output, str(folder))
+
+
+def _preview(link: str, config: Path, folder: Path, output: Output, what: str) -> None:
+    """Show the open switch, and what would become of it."""
+    standing = _within(link, config, folder, lambda one: one.standing())
+    if standing.open is None:
+        raise SwitchRefused(link, "no switch is open", f"`twinlog switch status {link}` shows the last one.")
+    steps = standing.open.claim.options.get("steps", ())
+    left = [step for step in steps if not standing.open.is_done(step)]
+    print_standing(link, standing, output)
+    would(
+        f"{link}: {standing.open.claim.command} {standing.open.id} {what}; steps not done: {', '.join(left) or 'none'}"
+    )
+
+
+def _confirm(link: str, action: str) -> None:
+    """Typed, not clicked: the name of the link is what makes a hand stop."""
+    said = typer.prompt(f"Type {link} to begin the {action}", default="", show_default=False, err=True)
+    if said.strip() != link:
+        raise UsageError(f"{link}: not confirmed, nothing was changed; type the name, or give --yes")
+
+
+async def _run(
+    one: Switching, title: str, steps: int | None, go: Callable[[], Awaitable[Report]], output: Output
+) -> Report:
+    """Tell of each step; at a terminal a bar shows how many there are."""
+    from twinlog.surface.cli.progress import bars
+
+    with bars() as progress:
+        task = progress.add_task(title, total=steps, detail="")
+        one.hook = lambda step, when: progress.update(task, detail=step, advance=int(when == "after"))
+        if not output.for_programs:
+            one.say = partial(progress.console.print, markup=False, soft_wrap=True)
+        return await go()
+
+
+def _within(
+    link: str,
+    config: Path,
+    folder: Path,
+    work: Callable[[Switching], Coroutine[Any, Any, T]],
+    *,
+    master: str | None = None,
+) -> T:
+    from twinlog.config.pair import load_pair
+    from twinlog.service import SparkPlace, scratch_folder, switching
+
+    pair = load_pair(config, link)
+    scratch = scratch_folder()
+    try:
+        with switching(pair, SparkPlace(master), folder.absolute(), scratch) as one:
+            return asyncio.run(work(one))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

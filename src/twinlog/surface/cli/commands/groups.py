@@ -1,0 +1,143 @@
+"""`twinlog groups`: where every consumer group stands on both sides of a link. Needs no running engine."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.errors import GroupUnknown
+from twinlog.model.wanted import Wanted
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.completion import complete_groups
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+
+if TYPE_CHECKING:
+    from twinlog.model.groups.positions import Standing
+    from twinlog.model.ledger.translation import Translation
+    from twinlog.sync.answers.group_report import GroupReport
+
+UNKNOWN: Final = "unknown"
+_NUMBERS: Final = ("source", "target", "committed", "re-read")
+
+
+def groups(
+    link: LinkArgument,
+    config: ConfigFile,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", "-g", help="Only groups that this expression matches.", autocompletion=complete_groups),
+    ] = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Show where each group would go on if it switched to the target now, and how many records it would read again.
+
+    SOURCE is what the group committed, TARGET the same place in the copy, COMMITTED what the group has on the target.
+    Exit code 1 when a position of a mirrored topic has no place on the target.
+    """
+    from twinlog.model.groups.positions import Remark
+    from twinlog.service import group_report
+
+    settings = chosen_link(link, config)
+    wanted = Wanted("--group", group)
+    report = asyncio.run(group_report(settings, wanted))
+    if group is not None:
+        wanted.among(report.known, f"the groups that {link} selects on {settings.source}")
+        if not report.standings and not report.findings:
+            raise GroupUnknown(group, settings.source)
+    if output.for_programs:
+        print_facts(_as_json(report), output)
+    else:
+        _print(report, output)
+    if any(standing.remark is Remark.UNTRANSLATED for standing in report.standings):
+        raise typer.Exit(1)
+
+
+def kind_of(translation: Translation) -> str:
+    """One word for what a translation is."""
+    from twinlog.model.ledger.translation import AtOrBefore, Exact, Untranslatable
+
+    match translation:
+        case Exact():
+            return "exact"
+        case AtOrBefore():
+            return "at-or-before"
+        case Untranslatable():
+            return "untranslatable"
+        case _:
+            assert_never(translation)
+
+
+def _as_json(report: GroupReport) -> dict[str, Any]:
+    return {
+        "positions": [_row(standing) for standing in report.standings],
+        "findings": list(report.findings),
+        "source_trouble": report.source_trouble,
+        "read_again_at_most": dict(report.read_again) if report.source_trouble else None,
+    }
+
+
+def _row(standing: Standing) -> dict[str, Any]:
+    return {
+        "group": standing.group,
+        "topic": standing.source.topic,
+        "partition": standing.source.partition,
+        "remote": standing.remote.topic if standing.remote else None,
+        "source_offset": standing.committed.offset,
+        "translation": kind_of(standing.translation),
+        "target_offset": standing.position,
+        "committed_on_target": standing.on_target,
+        "re_read": standing.re_read,
+        "active_on_target": standing.active,
+        "reason": standing.why or None,
+    }
+
+
+def _print(report: GroupReport, output: Output) -> None:
+    from twinlog.model.groups.positions import Remark
+
+    console, wide = screen(output), output is Output.WIDE
+    table = Table()
+    more = ("into", "translation", "active on target")
+    for title in ("group", "partition", *(more if wide else ()), *_NUMBERS, "remark"):
+        table.add_column(title, justify="right" if title in _NUMBERS else "left")
+    for standing in report.standings:
+        into = str(standing.remote) if standing.remote else "none"
+        beside = (Text(into), kind_of(standing.translation), "yes" if standing.active else "no")
+        table.add_row(
+            Text(standing.group),
+            Text(str(standing.source)),
+            *(beside if wide else ()),
+            str(standing.committed.offset),
+            _cell(standing.position, "none"),
+            _cell(standing.on_target, "none"),
+            _cell(standing.re_read, UNKNOWN),
+            Text(_remark(standing), "red" if standing.remark is Remark.UNTRANSLATED else "dim"),
+        )
+    if report.source_trouble is not None:
+        said = "Positions are those of the last checkpoints; a group may have read further before the source was lost."
+        console.print(Text(report.source_trouble, "red").append(f"\n{said}", ""), soft_wrap=True)
+    if report.standings:
+        console.print(table)
+    elif not report.findings:
+        console.print("no group has a position in a mirrored topic")
+    for group, records in sorted(report.read_again.items()):
+        console.print(f"{group}: reads at most {records:,} records again on the target", soft_wrap=True)
+    for finding in report.findings:
+        console.print(Text(finding, "yellow"), soft_wrap=True)
+
+
+def _cell(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
+
+
+def _remark(standing: Standing) -> str:
+    from twinlog.model.ledger.translation import AtOrBefore
+
+    if standing.why:
+        return standing.why
+    return "ahead of the copy" if isinstance(standing.translation, AtOrBefore) else ""

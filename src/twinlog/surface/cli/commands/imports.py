@@ -1,0 +1,87 @@
+"""`twinlog import`: what other mirrors left, and where Twinlog would go on. Needs no engine and changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.grammar import Commands
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+
+if TYPE_CHECKING:
+    from twinlog.sync.answers.takeover_preview import TakeoverRow
+
+app = Commands("Take links over from other mirrors.")
+_COLOURS = {"compared": "green", "mirrored": "dim", "begins": "", "not compared": "yellow"}
+
+
+@app.callback()
+def _noun() -> None:
+    """Keep `import` a noun while it knows a single mirror."""
+
+
+@app.command()
+def mm2(
+    *,
+    link: LinkArgument,
+    config: ConfigFile,
+    dry_run: Annotated[  # noqa: ARG001  the habit of operators; there is no other kind of run
+        bool, typer.Option("--dry-run", help="Only show; that is all this command ever does.")
+    ] = True,
+    offsets_topic: Annotated[
+        str | None, typer.Option(help="Where a Connect cluster keeps its source offsets, on the target.")
+    ] = None,
+    connector: Annotated[str | None, typer.Option(help="The name of the source connector there.")] = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Show where Twinlog goes on behind MirrorMaker 2, partition by partition.
+
+    compared: the end of the target's log was found in the source, so nothing is lost or copied twice. not compared:
+    there was nothing left to compare, MirrorMaker 2's note is taken. begins: by `start.from`. refused: note and data
+    disagree; the topic is not touched until that is settled.
+
+    Nothing is written. Stop MirrorMaker 2, look here, start `twinlog run` with the same file: it decides in the same
+    way when it starts. For a Connect cluster put the two options into the file as well: mm2.takeover.offsets.topic and
+    mm2.takeover.connector. Exit code 1 when a partition is refused or MirrorMaker 2 still runs.
+    """
+    from twinlog.service import takeover_preview
+
+    rows = asyncio.run(takeover_preview(chosen_link(link, config), offsets_topic=offsets_topic, connector=connector))
+    if output.for_programs:
+        print_facts([_as_json(row) for row in rows], output)
+    else:
+        _print(link, rows, output)
+    if any(row.how in {"refused", "postponed"} for row in rows):
+        raise typer.Exit(1)
+
+
+def _as_json(row: TakeoverRow) -> dict[str, object]:
+    return {
+        "topic": row.partition.topic,
+        "partition": row.partition.partition,
+        "remote": row.remote,
+        "mirrormaker_noted": row.noted,
+        "starts_at": row.starts_at,
+        "how": row.how,
+        "why": row.why,
+    }
+
+
+def _print(link: str, rows: list[TakeoverRow], output: Output) -> None:
+    console = screen(output)
+    table = Table(title=link, title_justify="left", title_style="bold")
+    for title in ("partition", "into", "noted", "starts at", "how", "why"):
+        table.add_column(title, justify="right" if title in {"noted", "starts at"} else "left", overflow="fold")
+    for row in rows:
+        noted = "-" if row.noted is None else str(row.noted)
+        starts = {"begins": "start.from"}.get(row.how, "-") if row.starts_at is None else str(row.starts_at)
+        how = Text(row.how, _COLOURS.get(row.how, "red"))
+        table.add_row(Text(str(row.partition)), Text(row.remote), noted, starts, how, Text(row.why))
+    console.print(table)
+    console.print("Nothing was written: `twinlog run` decides in the same way when it starts.", highlight=False)

@@ -1,0 +1,269 @@
+"""`twinlog status`: how every link stands, asked of the clusters themselves. Needs no running engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from twinlog.errors import ClusterError
+from twinlog.model.ledger.stage_times import figures
+from twinlog.model.moments import clock
+from twinlog.surface.cli.exposure_view import headline, topic_json
+from twinlog.surface.cli.options import Clusters, ConfigFile
+from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, screen
+from twinlog.surface.cli.words import duration, number
+
+if TYPE_CHECKING:
+    from twinlog.config.settings import LinkSettings
+    from twinlog.model.health.states import LinkStatus
+
+COLOURS = {"RUNNING": "green", "CATCHING_UP": "yellow"} | dict.fromkeys(
+    ("DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN"), "red"
+)
+BETWEEN_LOOKS_S = 1.2
+_WIDE: Final = 100
+"""Columns of a terminal that hold most columns of the table."""
+_UNBOUNDED: Final = 1000
+"""Whoever asks for `wide` gets all of them."""
+_NARROW: Final = 68
+"""A terminal below this would lose the names of the links to numbers."""
+_TITLES: Final = (
+    *("link", "state", "lag", "behind", "at risk", "records/s", "faults"),
+    *("MB/s", "topics", "parts", "records at risk", "engine"),
+)
+
+
+def status(
+    config: ConfigFile,
+    clusters: Clusters = None,
+    partitions: Annotated[bool, typer.Option("--partitions", "-p", help="Every partition, not only the sums.")] = False,
+    output: Form = Output.TABLE,
+) -> None:
+    """Show state, lag, throughput and faults of each link, and what would be lost if its source vanished now.
+
+    Exit code 1 when a link is not healthy or an objective of the settings is not kept.
+    """
+    from twinlog.config.resolve import load_file
+
+    show_status(load_file(config, chosen_clusters(clusters)).links, output, partitions=partitions)
+
+
+def show_status(links: tuple[LinkSettings, ...], output: Output, *, partitions: bool) -> None:
+    """Look at these links and tell; exit code 1 when one is not well."""
+    found = asyncio.run(look_at(links))
+    if output.for_programs:
+        print_facts([status_json(link, s) for link, s in found], output)
+    else:
+        _print(found, partitions, output)
+    healthy = {"RUNNING", "CATCHING_UP"}
+    if any(isinstance(s, ClusterError) or s.state not in healthy or _broken(s) for _, s in found):
+        raise typer.Exit(1)
+
+
+def _broken(status_: LinkStatus) -> bool:
+    return status_.exposure is not None and bool(status_.exposure.broken)
+
+
+async def look_at(links: tuple[LinkSettings, ...]) -> list[tuple[LinkSettings, LinkStatus | ClusterError]]:
+    """All links side by side; one that cannot be seen does not hide the others."""
+    return list(await asyncio.gather(*(_look_twice(link) for link in links)))
+
+
+async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | ClusterError]:
+    """Two looks, for the rates between them."""
+    from twinlog.service import observer
+
+    eyes = observer(link)
+    try:
+        first = await eyes.look()
+        if first.source_trouble is not None:
+            return link, first  # nothing has a rate, and the second look would wait for the source again
+        await asyncio.sleep(BETWEEN_LOOKS_S)
+        return link, await eyes.look()
+    except ClusterError as error:
+        return link, error
+
+
+def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, Any]:
+    """All that is known of a link, for programs."""
+    if isinstance(found, ClusterError):
+        return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.way_out()}
+    from twinlog.model.health.states import source_down_since
+
+    engine = found.engine
+    return {
+        "link": found.link,
+        "state": found.state,
+        "engine": engine.model_dump(exclude_none=True) if engine else None,
+        "trouble": found.source_trouble or (engine.trouble if engine else None),
+        "source_down_since_ms": source_down_since(found),
+        "loss": None if found.exposure is None else vars(found.exposure.loss),
+        "lag_records": found.lag,
+        "lag_seconds": found.lag_seconds,
+        "at_risk": None if found.exposure is None else topic_json(found.exposure.total),
+        "objectives_not_kept": [] if found.exposure is None else [topic.topic for topic in found.exposure.broken],
+        "records_per_second": found.records_per_second,
+        "bytes_per_second": found.bytes_per_second,
+        "stages": {stage: one._asdict() for stage, one in figures(found.stages).items()},
+        "topics": found.topics,
+        "faults": [fault.model_dump() for fault in found.faults],
+        "chores": [chore.model_dump(exclude_none=True) for chore in found.chores],
+        "partitions": [
+            {
+                "topic": p.partition.topic,
+                "partition": p.partition.partition,
+                "remote": p.remote,
+                "source_next": p.source_next,
+                "source_end": p.source_end,
+                "target_next": p.target_next,
+                "lag": p.lag,
+                "records": p.records,
+                "skipped": p.skipped,
+                "returned": p.returned,
+                "fault": p.fault.code if p.fault else None,
+                "held_back": p.held_back,
+            }
+            for p in found.partitions
+        ],
+    }
+
+
+def _at_risk(status_: LinkStatus) -> str:
+    """How old what is not copied is."""
+    exposure = status_.exposure
+    return duration(None if exposure is None else exposure.age_of(exposure.total))
+
+
+def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
+    """One row per link. A narrow terminal gets fewer columns, not shorter numbers."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    shown: tuple[str, ...] = _TITLES if width >= _UNBOUNDED else _TITLES[:10] if width >= _WIDE else _TITLES[:7]
+    if width < _NARROW:
+        shown = ("link", "state", "lag", "faults")
+    for title in shown:
+        left = title in {"link", "state", "engine"}
+        table.add_column(title, justify="left" if left else "right", no_wrap=title != "link")
+    for link, status_ in found:
+        if isinstance(status_, ClusterError):
+            table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * (len(table.columns) - 2))
+            continue
+        cells: tuple[str | Text, ...] = (
+            link.name,
+            Text(status_.state, COLOURS.get(status_.state, "dim")),
+            number(status_.lag),
+            number(status_.lag_seconds, " s"),
+            _at_risk(status_),
+            number(status_.records_per_second),
+            Text(str(len(status_.faults)), "red" if status_.faults else ""),
+            number(None if status_.bytes_per_second is None else status_.bytes_per_second / 1e6),
+            str(status_.topics),
+            str(len(status_.partitions)),
+            number(status_.exposure.total.records if status_.exposure else None),
+            f"{status_.engine.host}:{status_.engine.pid}" if status_.engine else "none",
+        )
+        table.add_row(*(cell for title, cell in zip(_TITLES, cells, strict=True) if title in shown))
+    return table
+
+
+def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool, output: Output) -> None:
+    console = screen(output)
+    console.print(summary(found, _UNBOUNDED if output is Output.WIDE else console.width))
+    for link, status_ in found:
+        _print_details(console, link, status_, partitions)
+        if output is Output.WIDE and not isinstance(status_, ClusterError):
+            _print_stages(console, status_)
+
+
+def _print_stages(console: Console, status_: LinkStatus) -> None:
+    """How long records took lately, in one line."""
+    stages = figures(status_.stages)
+    told = [f"{stage} {number(one.p50_ms)} / {number(one.p99_ms)}" for stage, one in stages.items()]
+    says = f"{', '.join(told)} ms (p50 / p99)" if told else "nothing was copied lately"
+    console.print(Text(f"{'latency':14}", "bold").append(says, "dim"))
+
+
+def _print_chores(console: Console, status_: LinkStatus) -> None:
+    """One line per chore; what it could not do below it."""
+    for chore in status_.chores:
+        counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items() if value)
+        ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
+        line = Text(f"{chore.chore:14}", "bold").append(f"{counts or 'nothing to do'}, {ago:.0f} s ago", "dim")
+        if chore.trouble is not None:
+            line = Text(f"{chore.chore:14}", "bold").append(chore.trouble, "red")
+        console.print(line, soft_wrap=True)
+        for finding in chore.findings:
+            console.print(Text(f"  {finding}", "yellow"), soft_wrap=True)
+        if chore.found > len(chore.findings):
+            console.print(Text(f"  and {chore.found - len(chore.findings):,} more", "yellow"))
+
+
+def _seen_now(link: LinkSettings, status_: LinkStatus) -> Iterator[str]:
+    """What this command met itself."""
+    from twinlog.model.health.states import silent_seconds, source_down_since
+
+    since = source_down_since(status_)
+    if since is not None:
+        heard = f"the engine last heard it at {clock(since)}" if since else "no engine has ever heard it"
+        yield f"SOURCE_DOWN: {link.source} does not answer; {heard}"
+    if status_.source_trouble:
+        yield f"seen now: {status_.source_trouble}"
+        if since is None and status_.source_seen_ms is not None:
+            yield f"only from here: the engine heard {link.source} at {clock(status_.source_seen_ms)}"
+    silent, engine = silent_seconds(status_), status_.engine
+    if engine is None:
+        yield "no engine has run this link yet. Start it with `twinlog run`."
+    elif silent is not None:
+        yield f"the engine on {engine.host} (pid {engine.pid}) is silent for {duration(silent)}."
+
+
+def _said_before(status_: LinkStatus) -> Iterator[str]:
+    """What its engine said, and when."""
+    engine = status_.engine
+    if engine is None:
+        return
+    if engine.took_from and status_.state != "SWITCHED":
+        ended = "; it has stopped since" if engine.phase == "stopped" else ""
+        here = f"the engine on {engine.host} (pid {engine.pid})"
+        yield f"{here} took this link from {engine.took_from} at {clock(engine.since_ms)}{ended}."
+    if engine.trouble:
+        yield f"the engine said at {clock(engine.at_ms)}: {engine.trouble}"
+
+
+def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | ClusterError, partitions: bool) -> None:
+    if isinstance(status_, ClusterError):
+        console.print(Text(link.name, "red").append(f" {status_}\n  try: {status_.way_out()}", ""), soft_wrap=True)
+        return
+    for line in _seen_now(link, status_):
+        console.print(Text(f"{link.name}: ").append(line, "red"), soft_wrap=True)
+    for line in _said_before(status_):
+        console.print(Text(f"{link.name}: ").append(line, "yellow"), soft_wrap=True)
+    for fault in status_.faults:
+        console.print(Text(f"{fault.code}  {fault.says}", "red"), soft_wrap=True)
+        console.print(Text(f"  try: {fault.remedy}"), soft_wrap=True)
+    if status_.exposure is not None and (not status_.exposure.live or status_.exposure.broken):
+        console.print(headline(status_.exposure), soft_wrap=True)
+        for topic in status_.exposure.broken:
+            seen = f"{duration(topic.seconds)} against {topic.rpo_seconds} s"
+            console.print(Text(f"{topic.topic}: objective {topic.objective} is not kept: {seen}", "red"))
+    _print_chores(console, status_)
+    for part in status_.partitions:
+        if part.held_back:
+            console.print(Text(f"{part.partition}: {part.held_back}", "yellow"))
+    if partitions:
+        table = Table()
+        counts = ("source next", "source end", "lag", "target next", "records", "skipped", "returned")
+        titles = ("partition", "into", *counts, "state")
+        for title in titles:
+            table.add_column(title, justify="left" if title in {"partition", "into", "state"} else "right")
+        for p in status_.partitions:
+            state = p.fault.code if p.fault else "ok"
+            cells = (p.source_next, p.source_end, p.lag, p.target_next, p.records, p.skipped, p.returned)
+            table.add_row(str(p.partition), p.remote, *(number(cell) for cell in cells), state)
+        console.print(table)

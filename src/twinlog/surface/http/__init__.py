@@ -1,0 +1,1 @@
+"""The HTTP server: listeners, logins, limits, the response cache, and the state that handlers share."""

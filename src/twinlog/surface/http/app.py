@@ -1,0 +1,109 @@
+"""The HTTP application: which routers there are, and what they share. Runs in the service's own loop.
+
+    gate (length, time, who, may they) ─▶ paths (one way to say it) ─▶ forward (to the active service)
+        ─▶ shelf (answers that are still true) ─▶ routers
+
+Routers find the running service as `request.app.state.service` and the steward of its connectors as
+`request.app.state.steward`. They decide nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Final
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from twinlog.config.service_settings import HttpSettings
+from twinlog.control.steward import Steward
+from twinlog.service.links import Service
+from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.forward import Forward
+from twinlog.surface.http.gate import Gate
+from twinlog.surface.http.local_login import TokenDoor
+from twinlog.surface.http.response_cache import Shelf
+from twinlog.surface.http.routers import add_faces
+from twinlog.surface.http.safe_headers import SafeHeaders, add_safe_headers
+from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
+from twinlog.surface.rest.connect.exchange import refusal
+from twinlog.surface.rest.connect.paths import Paths
+from twinlog.surface.rest.v1.route import problem
+
+log = logging.getLogger("twinlog.rest")
+
+_DESCRIBED: Final = "`/openapi.json` tells every path, and what it takes."
+
+
+def build_app(
+    service: Service | None,
+    steward: Steward,
+    settings: HttpSettings | None = None,
+    *,
+    bound_to: str = "127.0.0.1",
+    cluster_id: Callable[[], str] | None = None,
+    desk: Desk | None = None,
+    token: TokenDoor | None = None,
+) -> FastAPI:
+    """All of HTTP for one service, started or not. Without a desk there is Connect's part alone."""
+    http = settings or HttpSettings()
+    lifespan = None if desk is None else lambda _: desk.open()
+    app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.state.service = service
+    app.state.steward = steward
+    app.state.cluster_id = cluster_id
+    for router in (worker.router, connectors.router, offsets.router, plugins.router):
+        app.include_router(router)
+    if desk is not None:
+        desk.most_streams = http.streams_per_user
+        add_faces(app, desk)
+    app.add_exception_handler(HTTPException, _unknown)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(Exception, _mistake)
+    # The last one added is the first that is asked.
+    app.add_middleware(Shelf, turn=lambda: (steward.turn, desk.turn if desk is not None else None))
+    app.add_middleware(Forward, steward=steward, settings=http)
+    app.add_middleware(Paths)
+    app.add_middleware(
+        Gate,
+        settings=http,
+        audit=steward.audit,
+        bound_to=bound_to,
+        token=token,
+        link_of=steward.link_of,
+        trust=steward.trust,
+    )
+    app.add_middleware(SafeHeaders)
+    return app
+
+
+def _answer(request: Request, status: int, code: str, message: str, remedy: str = "") -> Response:
+    if request.url.path.startswith("/v1"):
+        return problem(status, code, message, remedy)
+    return refusal(status, message)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    said = error.detail if isinstance(error, HTTPException) else ""
+    answer = _answer(request, status, "HTTP", f"HTTP {status} {said}", _DESCRIBED if status in {404, 405} else "")
+    answer.headers.update(getattr(error, "headers", None) or {})
+    return answer
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    # Names and reasons only: what was sent may be a secret (R12).
+    told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+    return _answer(request, 422, "UNREADABLE", told or "The request cannot be read", _DESCRIBED)
+
+
+async def _mistake(request: Request, error: Exception) -> Response:
+    # A path may hold the end of a line, and with it a line of its own.
+    log.error("%s %s", request.method, ascii(request.scope["path"]), exc_info=error)
+    answer = _answer(request, 500, "MISTAKE", "Something went wrong in Twinlog itself; its log says what.")
+    add_safe_headers(answer.headers, request.scope["path"], request.scope.get("scheme", "http"))
+    return answer

@@ -1,0 +1,199 @@
+"""What all routers of the faces share: the rooms below, the lookout, the operations. One per application."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from twinlog.config.settings import LinkSettings
+from twinlog.control.audit import Audit, Who
+from twinlog.control.states import ConnectorStatus
+from twinlog.errors import LinkUnknown
+from twinlog.model.health.history import Event, Level
+from twinlog.surface.http.application import Rooms
+from twinlog.surface.http.operations import Keeper, Kind, Operation, Operations
+from twinlog.watch.monitor import Eyes, Lookout, Memory, Sight
+
+
+@dataclass
+class Desk:
+    """Where routers find everything."""
+
+    rooms: Rooms
+    lookout: Lookout
+    audit: Audit | None = None  # where actions are written down
+    keeper: Keeper | None = None  # where reports outlive the process
+    operations: Operations = field(init=False)
+    _looks: set[asyncio.Task[None]] = field(default_factory=set)
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    who: Who | None = None  # whose view this is; None: it shows all links
+    streams: Counter[str] = field(default_factory=Counter)  # live streams by who reads them
+    most_streams: int = 50  # of one reader
+    otel_failures: int | None = None  # in a row; None: nothing is told to a collector
+
+    def __post_init__(self) -> None:
+        self.operations = Operations(self._note, self.keeper)
+
+    @classmethod
+    def of(
+        cls,
+        rooms: Rooms,
+        audit: Audit | None = None,
+        *,
+        look_seconds: float = 2.0,
+        memory: Memory | None = None,
+        keeper: Keeper | None = None,
+    ) -> Desk:
+        """A desk over these rooms; without memory and keeper it knows only what happened in its own time."""
+        eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing, rooms.superseded)
+        return cls(rooms, Lookout(eyes, look_seconds=look_seconds, memory=memory), audit, keeper)
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Look at the links while the block lasts."""
+        await self.operations.recall()
+        watch = asyncio.create_task(self.lookout.run())
+        try:
+            yield
+        finally:
+            self._closing.set()
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+            await self.operations.close()
+
+    @property
+    def ended(self) -> bool:
+        """The server is about to stop: whoever reads a stream is let go."""
+        return self._closing.is_set()
+
+    def seen_by(self, who: Who | None) -> Desk:
+        """The same desk with nothing but the links that somebody may see."""
+        if who is None or who.may("viewer"):
+            return self
+        view = copy.copy(self)
+        view.who = who
+        return view
+
+    def _sees(self, link: str) -> bool:
+        return self.who is None or self.who.sees(link)
+
+    def links(self) -> list[LinkSettings]:
+        """The links that may be shown."""
+        return [link for link in self.rooms.links() if self._sees(link.name)]
+
+    def events(self) -> Sequence[Event]:
+        """What happened to them, oldest first."""
+        return self.lookout.events if self.who is None else [one for one in self.lookout.events if self._sees(one.link)]
+
+    def operations_of(self, kind: Kind | None = None, link: str | None = None) -> list[Operation]:
+        """Long actions with them, newest first."""
+        return [one for one in self.operations.all(kind, link) if self._sees(one.link)]
+
+    def operation(self, operation_id: str) -> Operation | None:
+        """One of these actions."""
+        found = self.operations.find(operation_id)
+        return found if found is not None and self._sees(found.link) else None
+
+    def connectors(self) -> Mapping[str, ConnectorStatus]:
+        """The connectors of links that may be shown."""
+        found = self.rooms.connectors()
+        if self.who is None:
+            return found
+        return {name: status for name, status in found.items() if self._sees(self.rooms.link_of(name) or "")}
+
+    def hang_up(self) -> None:
+        """End all streams: a server that stops waits for its answers."""
+        self._closing.set()
+        self.lookout.wake()
+
+    @property
+    def turn(self) -> object:
+        """Differs from what it was as soon as a link was looked at, something was told, or links came or went."""
+        last = self.lookout.events[-1] if self.lookout.events else None
+        return self.lookout.turn, last, [link.name for link in self.rooms.links()]
+
+    def link(self, name: str) -> LinkSettings:
+        """A link by its name. Raises LinkUnknown."""
+        links = {link.name: link for link in self.links()}
+        if name not in links:
+            raise LinkUnknown(name, "this service", ", ".join(links) or "none")
+        return links[name]
+
+    def sight(self, name: str) -> Sight:
+        """What is known about a link. Raises LinkUnknown."""
+        link = self.link(name)
+        return self.lookout.sights.get(name) or Sight(link, self.rooms.observer(link))
+
+    def sights(self) -> list[Sight]:
+        """All links, those not looked at yet too."""
+        return [self.sight(link.name) for link in self.links()]
+
+    def _note(self, operation: Operation) -> None:
+        level: Level
+        match operation.status:
+            case "running":
+                level, says = "info", f"{operation.kind} begun"
+            case "done":
+                found = _outcome(operation.result or {})
+                level, says = _level(operation.result or {}), f"{operation.kind} done" + (f": {found}" if found else "")
+            case "failed":
+                level, says = "bad", f"{operation.kind} failed: {(operation.error or {}).get('message', '')}"
+        remedy = (operation.error or {}).get("remedy", "")
+        now_ms = int(time.time() * 1000)
+        event = Event(
+            now_ms,
+            operation.link,
+            "operation",
+            level,
+            operation.kind,
+            says,
+            remedy,
+            ended=operation.status != "running",
+        )
+        self.lookout.tell([event])
+        sight = None if self.ended else self.lookout.sights.get(operation.link)
+        if sight is not None and operation.kind in {"switch", "resume", "abort"} and operation.status != "running":
+            # Who is active now is what everybody wants to see next.
+            look = asyncio.create_task(self.lookout.look_at_switches(sight))
+            self._looks.add(look)
+            look.add_done_callback(self._looks.discard)
+
+
+def _outcome(result: Mapping[str, Any]) -> str:
+    """What came of a check, in a few words that are still true when its report is gone."""
+    checks = result.get("checks")
+    if checks is None:
+        return str(result.get("verdict", ""))
+    return f"{sum(check['verdict'] == 'fail' for check in checks)} of {len(checks)} checks failed"
+
+
+def _level(result: Mapping[str, Any]) -> Level:
+    """How good the news is: a check that ran to its end may have found something bad."""
+    if "checks" in result:
+        return "bad" if any(check["verdict"] == "fail" for check in result["checks"]) else "good"
+    if "equal" in result:
+        return "good" if result["equal"] else "bad"
+    verdicts: Mapping[str, Level] = {"passed": "good", "failed": "bad"}
+    return verdicts.get(str(result.get("verdict")), "info")
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk of the application that answers, as whoever asks may see it."""
+    desk: Desk = request.app.state.desk
+    return desk.seen_by(request.scope.get("twinlog.who"))
+
+
+async def _given(request: Request) -> Desk:
+    """The same for routers. Not a plain function: FastAPI would send each request through a thread to call it."""
+    return desk_of(request)
+
+
+TheDesk = Annotated[Desk, Depends(_given)]

@@ -1,0 +1,355 @@
+"""/metrics: what the lookout saw, as Prometheus reads it. Asks no cluster; runs in the service's loop.
+
+How many series there are is chosen where Prometheus is told to scrape (`params:` of a job):
+
+    topics=false       no series per topic
+    partitions=true    MirrorMaker 2's names per partition instead of per topic
+    mirrormaker=false  without MirrorMaker 2's names
+
+A name that is not known is left out, never shown as 0: `absent()` and `unless` then say what they mean.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+from pydantic import BaseModel, Field
+
+from twinlog.model.health.movement import WORST_FIRST
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.stage_times import STAGES
+from twinlog.model.ledger.translation import AtOrBefore, Exact
+from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.response_cache import FOR_ALL
+from twinlog.surface.metrics.mirrormaker import OTHERS, mirrormaker_families
+from twinlog.surface.metrics.processes import process_families
+from twinlog.surface.rest.v1.answers import state_of, topics_of
+from twinlog.watch.monitor import Sight
+
+router = APIRouter(tags=["metrics"])
+
+STATES: Final = (
+    *("RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN"),
+    *("SWITCHED", "STOPPED", "UNKNOWN"),
+)
+MOST_TOPICS: Final = 2000
+"""Series per family and link; what is more goes into one named `(others)`."""
+
+
+class MetricsWish(BaseModel):
+    """How many series are wanted."""
+
+    topics: bool = Field(True, description="Series per topic.")
+    partitions: bool = Field(False, description="MirrorMaker 2's names per partition, not per topic.")
+    mirrormaker: bool = Field(True, description="MirrorMaker 2's names too.")
+
+
+@router.get(
+    "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, dependencies=[FOR_ALL]
+)
+def metrics(desk: TheDesk, wish: Annotated[MetricsWish, Query()]) -> Response:
+    """Everything, in Prometheus' text."""
+    return Response(render(desk, wish), media_type=CONTENT_TYPE_LATEST)
+
+
+def render(desk: Desk, wish: MetricsWish) -> bytes:
+    """The whole text."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families(desk, wish))
+    return generate_latest(registry)
+
+
+class _Families(Collector):
+    def __init__(self, desk: Desk, wish: MetricsWish) -> None:
+        self._desk = desk
+        self._wish = wish
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        return families(self._desk, self._wish)
+
+
+def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
+    """Everything, whoever it is told to."""
+    sights = desk.sights()
+    build = GaugeMetricFamily("twinlog_build_info", "The version that answers.", labels=["version"])
+    build.add_metric([version("twinlog")], 1)
+    yield build
+    if desk.otel_failures is not None:
+        failures = GaugeMetricFamily("twinlog_otel_failures", "Failures to tell a collector, in a row.")
+        failures.add_metric([], desk.otel_failures)
+        yield failures
+    if desk.audit is not None:
+        lost = CounterMetricFamily("twinlog_audit_failures", "Entries that the audit file or topic did not take.")
+        lost.add_metric([], desk.audit.failures)
+        yield lost
+    yield from link_families(sights)
+    yield from latency_families(sights)
+    yield from epoch_families(sights)
+    yield from partition_families(sights)
+    yield from chore_families(sights)
+    yield from group_families(sights)
+    yield from switch_families(sights)
+    if wish.topics:
+        yield from topic_families(sights)
+    if wish.mirrormaker:
+        yield from mirrormaker_families(
+            sights, desk.connectors(), by_partition=wish.partitions, most_topics=MOST_TOPICS
+        )
+    yield from process_families()
+
+
+Value = float | int | bool | None
+
+
+def gauge(name: str, text: str, sights: Iterable[Sight], value: Callable[[Sight], Value]) -> GaugeMetricFamily:
+    """One number per link; a link without that number has no series."""
+    family = GaugeMetricFamily(name, text, labels=["link"])
+    for sight in sights:
+        found = value(sight)
+        if found is not None:
+            family.add_metric([sight.link.name], float(found))
+    return family
+
+
+def _of_status(read: Callable[[LinkStatus], Value]) -> Callable[[Sight], Value]:
+    """A number of the last good look; nothing when the link cannot be looked at now."""
+    return lambda sight: None if sight.status is None or sight.trouble else read(sight.status)
+
+
+def _of_exposure(name: str) -> Callable[[Sight], Value]:
+    return _of_status(lambda status: getattr(status.exposure.total, name) if status.exposure else None)
+
+
+def link_families(sights: list[Sight]) -> Iterator[Metric]:
+    """Links: state, lag, RPO, what was copied."""
+    info = GaugeMetricFamily("twinlog_link_info", "The links of this service.", labels=["link", "source", "target"])
+    state = GaugeMetricFamily("twinlog_link_state", "1 for the state a link is in.", labels=["link", "state"])
+    for sight in sights:
+        info.add_metric([sight.link.name, sight.link.source, sight.link.target], 1)
+        now = state_of(sight)
+        for name in STATES:
+            state.add_metric([sight.link.name, name], float(name == now))
+    yield info
+    yield state
+    now_ms = time.time() * 1000
+    yield gauge(
+        "twinlog_look_age_seconds",
+        "Since the link was last looked at.",
+        sights,
+        lambda s: (now_ms - s.looked_ms) / 1000 if s.looked_ms else None,
+    )
+    yield gauge("twinlog_look_failures", "Looks that failed, in a row.", sights, lambda s: s.failures)
+    yield gauge("twinlog_look_seconds", "How long the last look took.", sights, lambda s: s.took_s)
+    yield gauge(
+        "twinlog_engine_heartbeat_age_seconds",
+        "Since the engine last spoke.",
+        sights,
+        _of_status(lambda s: max(0.0, (now_ms - s.engine.at_ms) / 1000) if s.engine else None),
+    )
+    yield gauge(
+        "twinlog_engine_generation",
+        "Rises with every engine that takes the link over.",
+        sights,
+        _of_status(lambda s: s.engine.generation if s.engine else None),
+    )
+    yield gauge("twinlog_replication_lag_records", "Offsets not copied yet.", sights, _of_status(lambda s: s.lag))
+    yield gauge("twinlog_replication_lag_seconds", "Age of the copy.", sights, _of_status(lambda s: s.lag_seconds))
+    yield gauge("twinlog_rpo_seconds", "Everything older is copied.", sights, _of_exposure("seconds"))
+    yield gauge("twinlog_rpo_records", "Records lost if the source vanished now.", sights, _of_exposure("records"))
+    yield gauge("twinlog_rpo_bytes", "Bytes lost if the source vanished now.", sights, _of_exposure("bytes"))
+    yield gauge(
+        "twinlog_time_to_loss_seconds",
+        "Until retention on the source may reach what is not copied.",
+        sights,
+        _of_exposure("time_to_loss_s"),
+    )
+    yield gauge(
+        "twinlog_objectives_broken",
+        "Topics whose RPO objective is not kept.",
+        sights,
+        _of_status(lambda s: len(s.exposure.broken) if s.exposure else None),
+    )
+    yield gauge("twinlog_records_per_second", "Copied now.", sights, _of_status(lambda s: s.records_per_second))
+    yield gauge("twinlog_bytes_per_second", "Copied now.", sights, _of_status(lambda s: s.bytes_per_second))
+    yield gauge("twinlog_topics", "Mirrored topics.", sights, _of_status(lambda s: s.topics))
+
+
+def latency_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """How long records took, stage by stage, and heartbeats."""
+    stages = HistogramMetricFamily(
+        "twinlog_stage_latency_seconds", "How long records took, by stage of their way.", labels=["link", "stage"]
+    )
+    canary = HistogramMetricFamily(
+        "twinlog_canary_latency_seconds", "How long heartbeats of the source took to the target.", labels=["link"]
+    )
+    for sight in sights:
+        for stage in STAGES:
+            durations = sight.status.stage_totals.get(stage) if sight.status else None
+            if durations is not None:
+                stages.add_metric([sight.link.name, stage], durations.buckets(), durations.total_us / 1e6)
+        if sight.latencies.heard_ms:
+            heard = sight.latencies.durations
+            canary.add_metric([sight.link.name], heard.buckets(), heard.total_us / 1e6)
+    yield from (stages, canary)
+
+
+def epoch_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """Epochs of the engine that runs a link; a new engine begins to count at 0."""
+    ended = CounterMetricFamily("twinlog_epochs", "Epochs that came to their end.", labels=["link"])
+    failed = CounterMetricFamily("twinlog_epochs_failed", "Epochs that failed and were begun anew.", labels=["link"])
+    for sight in sights:
+        engine = sight.status.engine if sight.status else None
+        if engine is not None:
+            ended.add_metric([sight.link.name], engine.epochs)
+            failed.add_metric([sight.link.name], engine.epochs_failed)
+    yield from (ended, failed)
+
+
+def partition_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """Partitions: how many are in which state, faults by code, and what all of them copied."""
+    count = GaugeMetricFamily("twinlog_partitions", "Partitions by how they get on.", labels=["link", "state"])
+    faults = GaugeMetricFamily("twinlog_faults", "What cannot be copied, by code.", labels=["link", "code"])
+    totals = {
+        name: CounterMetricFamily(f"twinlog_{metric}", text, labels=["link"])
+        for name, metric, text in (
+            ("records", "records", "Records copied."),
+            ("bytes", "bytes", "Bytes copied."),
+            ("skipped", "gap_offsets", "Offsets that were given up on purpose, with a note."),
+            ("returned", "returned_offsets", "Offsets left out because they came from the target."),
+        )
+    }
+    for sight in sights:
+        status = sight.status
+        if status is None:
+            continue
+        link = sight.link.name
+        if not sight.trouble:
+            found = Counter(
+                "FAULTED" if part.fault else sight.movements.get(part.partition, "OK") for part in status.partitions
+            )
+            for state in ("FAULTED", *WORST_FIRST):
+                count.add_metric([link, state], found[state])
+            for code, number in sorted(Counter(fault.code for fault in status.faults).items()):
+                faults.add_metric([link, code], number)
+        for name, family in totals.items():
+            family.add_metric([link], sum(getattr(part, name) for part in status.partitions))
+    yield count
+    yield faults
+    yield from totals.values()
+
+
+def chore_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """Chores: age, trouble, findings; and what the audit found."""
+    labels = ["link", "chore"]
+    age = GaugeMetricFamily("twinlog_chore_age_seconds", "Since it last told of itself.", labels=labels)
+    trouble = GaugeMetricFamily("twinlog_chore_trouble", "1 while it cannot be done.", labels=labels)
+    findings = GaugeMetricFamily("twinlog_chore_findings", "What it could not keep in step.", labels=labels)
+    mismatches = GaugeMetricFamily(
+        "twinlog_verify_mismatches", "Copied records that differ from their originals.", labels=["link"]
+    )
+    audited = CounterMetricFamily("twinlog_verified_records", "Records compared by the audit.", labels=["link"])
+    now_ms = time.time() * 1000
+    for sight in sights:
+        for note in sight.status.chores if sight.status else ():
+            where = [sight.link.name, note.chore]
+            age.add_metric(where, max(0.0, (now_ms - note.at_ms) / 1000))
+            trouble.add_metric(where, float(note.trouble is not None))
+            findings.add_metric(where, note.found)
+            if note.chore == "audit":
+                mismatches.add_metric([sight.link.name], note.counts.get("mismatches", 0))
+                audited.add_metric([sight.link.name], note.counts.get("records", 0))
+    yield from (age, trouble, findings, mismatches, audited)
+
+
+def group_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """Groups: how they get on, how they are translated, what a switch would make them read again."""
+    count = GaugeMetricFamily("twinlog_groups", "Groups by how they get on at the source.", labels=["link", "state"])
+    positions = GaugeMetricFamily(
+        "twinlog_group_positions", "Positions by how they translate.", labels=["link", "translation"]
+    )
+    again = GaugeMetricFamily(
+        "twinlog_translation_reread_records", "Records that groups would read again after a switch.", labels=["link"]
+    )
+    age = GaugeMetricFamily("twinlog_group_sync_age_seconds", "Since positions were last synced.", labels=["link"])
+    now_ms = time.time() * 1000
+    for sight in sights:
+        link = sight.link.name
+        note = next((one for one in (sight.status.chores if sight.status else ()) if one.chore == "groups"), None)
+        if note is not None:
+            age.add_metric([link], max(0.0, (now_ms - note.at_ms) / 1000))
+        if sight.groups is None or sight.groups_trouble:
+            continue
+        moves = Counter(sight.group_movements.values())
+        for state in WORST_FIRST:
+            count.add_metric([link, state], moves[state])
+        mirrored = [standing for standing in sight.groups.standings if standing.remote is not None]
+        kinds = Counter(
+            "exact" if isinstance(one.translation, Exact)
+            else "at-or-before" if isinstance(one.translation, AtOrBefore)
+            else "untranslatable"
+            for one in mirrored
+        )  # fmt: skip
+        for kind in ("exact", "at-or-before", "untranslatable"):
+            positions.add_metric([link, kind], kinds[kind])
+        again.add_metric([link], sum(one.re_read or 0 for one in mirrored))
+    yield from (count, positions, again, age)
+
+
+def switch_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """The switch: who is active, whether one runs, what is shut on its return."""
+    active = GaugeMetricFamily("twinlog_active", "1 for the active cluster of a pair.", labels=["link", "cluster"])
+    open_ = GaugeMetricFamily("twinlog_switch_open", "1 while a switch runs or was interrupted.", labels=["link"])
+    generation = GaugeMetricFamily("twinlog_switch_generation", "Rises with every decision.", labels=["link"])
+    fence = GaugeMetricFamily(
+        "twinlog_fence_pending", "1 for a cluster that is shut as soon as it returns.", labels=["link", "cluster"]
+    )
+    for sight in sights:
+        found = sight.switches
+        if found is None:
+            continue
+        link = sight.link
+        who = found.state.active if found.state else link.source
+        for cluster in (link.source, link.target):
+            active.add_metric([link.name, cluster], float(cluster == who))
+        open_.add_metric([link.name], float(found.open is not None))
+        generation.add_metric([link.name], found.state.generation if found.state else 0)
+        for cluster in found.state.fence_on_return if found.state else ():
+            fence.add_metric([link.name, cluster], 1)
+    yield from (active, open_, generation, fence)
+
+
+def topic_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+    """Topics: lag, RPO, records; at most so many, the rest together."""
+    labels = ["link", "topic"]
+    lag = GaugeMetricFamily("twinlog_topic_lag_records", "Offsets not copied yet.", labels=labels)
+    rpo = GaugeMetricFamily("twinlog_topic_rpo_seconds", "Everything older is copied.", labels=labels)
+    records = CounterMetricFamily("twinlog_topic_records", "Records copied.", labels=labels)
+    for sight in sights:
+        rows = topics_of(sight)
+        shown, others = rows[:MOST_TOPICS], rows[MOST_TOPICS:]
+        for row in shown:
+            where = [sight.link.name, row.topic]
+            if row.lag_records is not None and not sight.trouble:
+                lag.add_metric(where, row.lag_records)
+            if row.rpo_seconds is not None and not sight.trouble:
+                rpo.add_metric(where, row.rpo_seconds)
+            records.add_metric(where, row.records)
+        if others:
+            where = [sight.link.name, OTHERS]
+            lag.add_metric(where, sum(row.lag_records or 0 for row in others))
+            rpo.add_metric(where, max((row.rpo_seconds or 0 for row in others), default=0))
+            records.add_metric(where, sum(row.records for row in others))
+    yield from (lag, rpo, records)

@@ -1,0 +1,117 @@
+"""Verification of a link: plan, compare on Spark, settle what compaction took, report. Runs on the driver."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from pyspark.sql import SparkSession
+
+from twinlog.model.names import TopicPartition
+from twinlog.model.verify.plan import bundles
+from twinlog.model.verify.report import VerifyReport
+from twinlog.model.verify.verification import Chunk, ChunkResult
+from twinlog.verify.chunk_source import RESULT_SCHEMA, ChunkReader, RowsOf, chunk_format, result_rows
+from twinlog.verify.plan import Planner, VerifyPlan, VerifyWish
+from twinlog.verify.settlement import KEY_SCHEMA, key_rows, lost_keys
+
+OnProgress: TypeAlias = Callable[[str, int, int], None]
+"""What is being done, tasks finished, tasks in all."""
+_LOOK_EVERY_S: Final = 0.2
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One link, compared on one Spark session."""
+
+    session: SparkSession
+    planner: Planner
+    slots: int
+    on_progress: OnProgress = lambda _what, _done, _total: None
+
+    def run(self, wish: VerifyWish, plan: VerifyPlan) -> VerifyReport:
+        """Compare what is planned; returns when every chunk has answered."""
+        began = time.monotonic()
+        report = VerifyReport(self.planner.link.name, str(wish), int(time.time() * 1000), sample=wish.sample)
+        report.excluded = plan.excluded
+        report.partitions = len({chunk.partition for chunk in plan.chunks})
+        report.topics = len({chunk.partition.topic for chunk in plan.chunks})
+        results = self._compare(plan.chunks)
+        report.take(results)
+        self._settle(report, results)
+        report.took_s = time.monotonic() - began
+        return report
+
+    def _compare(self, chunks: Sequence[Chunk]) -> list[ChunkResult]:
+        if not chunks:
+            return []
+        rows = self._rows(chunks, RESULT_SCHEMA, result_rows)
+        return [ChunkResult.from_json(row.result) for row in self._watched("comparing", rows.collect)]
+
+    def _settle(self, report: VerifyReport, results: Sequence[ChunkResult]) -> None:
+        """Look up the keys of records that compaction took: each must have a later record."""
+        beginnings: dict[TopicPartition, int] = {}
+        for result in results:
+            if result.unsettled:
+                before = beginnings.get(result.partition, result.source_first)
+                beginnings[result.partition] = min(before, result.source_first)
+        # The ledger is read anew: what was copied since the first plan may be why a record was taken since.
+        plan = self.planner.plan_from(beginnings) if beginnings else VerifyPlan()
+        if not plan.chunks:
+            return
+        rows = self._rows(plan.chunks, KEY_SCHEMA, key_rows)
+        gone, lost, troubles = self._watched("settling what compaction took", lambda: lost_keys(rows))
+        report.troubles += troubles
+        report.totals["unsettled"] = 0
+        for (topic, partition), count in gone.items():
+            wrongly = [(source, target) for t, p, source, target in lost if (t, p) == (topic, partition)]
+            report.settle(TopicPartition(topic, partition), count - len(wrongly), wrongly)
+
+    def _rows(self, chunks: Sequence[Chunk], schema: str, rows_of: RowsOf) -> Any:
+        session, name = self.session, f"twinlog_verify_{rows_of.__name__}"
+        # The look-up of data sources uses the active session of the calling thread.
+        jvm: Any = session._jvm  # noqa: SLF001
+        jvm.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
+        session.conf.set("spark.sql.shuffle.partitions", str(self.slots))
+        reader = ChunkReader(self.planner.link, bundles(chunks, self.slots), rows_of)
+        session.dataSource.register(chunk_format(name, schema, reader))
+        return session.read.format(name).load()
+
+    def _watched(self, what: str, work: Callable[[], Any]) -> Any:
+        """Run a Spark action in a thread and tell how many of its tasks are done."""
+        answer: list[Any] = []
+        failure: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                answer.append(work())
+            except BaseException as error:  # noqa: BLE001  raised below, in the caller's thread
+                failure.append(error)
+
+        thread = threading.Thread(target=run, name="verify", daemon=True)
+        thread.start()
+        tracker: Any = self.session.sparkContext.statusTracker()
+        try:
+            while thread.is_alive():
+                thread.join(_LOOK_EVERY_S)
+                self.on_progress(what, *_tasks(tracker))
+        except BaseException:
+            self.session.sparkContext.cancelAllJobs()
+            raise
+        if failure:
+            raise failure[0]
+        return answer[0]
+
+
+def _tasks(tracker: Any) -> tuple[int, int]:
+    done = total = 0
+    for job in tracker.getActiveJobsIds():
+        info = tracker.getJobInfo(job)
+        for stage in info.stageIds if info is not None else ():
+            facts = tracker.getStageInfo(stage)
+            if facts is not None:
+                done, total = done + facts.numCompletedTasks, total + facts.numTasks
+    return done, total

@@ -1,0 +1,1 @@
+"""Watching links from outside: one observation, and the monitor that repeats it."""

@@ -1,0 +1,224 @@
+"""Looking at a link from outside: the ledger on the target, the ends of the source. Works wherever both are reachable.
+
+Runs in `twinlog status`, in the demo, in tests; needs no engine and disturbs none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable, SourceTopicMissing
+from twinlog.ledger.switch_log import SwitchTopic
+from twinlog.ledger.view import LedgerView
+from twinlog.model.health.exposure import link_exposure
+from twinlog.model.health.pulse import Pulse
+from twinlog.model.health.states import LinkStatus, PartitionStatus
+from twinlog.model.ledger.records import ENGINE_SILENT_MS, FaultEntry, RosterTopic, ledger_topic
+from twinlog.model.ledger.source_ends import CHORE, known_ends, seen_at
+from twinlog.model.ledger.stage_times import Durations, LinkTimes, Stage, StageTimes, since
+from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.switch.log import held_because, may_copy
+from twinlog.model.topics.deletion import ReportDeletion
+from twinlog.wire.connection import Cluster
+
+_LEDGER_WITHIN_S: Final = 30.0
+_LATELY_S: Final = 60.0
+_WATCH_S: Final = 11.0
+"""An engine speaks every 5 s: one that is watched for so long and says nothing is silent."""
+_WATCH_LOOK_S: Final = 0.5
+EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
+
+
+@dataclass
+class Observer:
+    """Follows one link's ledger look by look; rates come from the difference between two looks."""
+
+    link: LinkSettings
+    end_offsets: EndOffsets  # of the source, in the link's isolation: what may be copied now
+    high_watermarks: EndOffsets | None = None  # of the source, open transactions included
+    reach: Callable[[], object] | None = None  # asks the source anything; raises ClusterError
+    _view: LedgerView | None = None
+    _switch: SwitchTopic | None = None
+    _pulse: Pulse = field(default_factory=Pulse)
+    _before: tuple[float, int, int] | None = None
+    _times: deque[tuple[float, StageTimes]] = field(default_factory=deque)
+
+    async def look(self) -> LinkStatus:
+        """One look. Raises ClusterUnreachable when the target does not answer."""
+        target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|status")
+        try:
+            view = await self._read(target)
+            engine_age_s = await self._feel_pulse(target, view)
+            read_ms = int(time.time() * 1000)  # a source that is away takes long to say nothing: ages count from here
+            held = await self._held(target, view)
+        finally:
+            await target.close()
+        status = replace(await asyncio.to_thread(self._judge, view, read_ms), engine_age_s=engine_age_s)
+        if held is None or status.engine is None:
+            return status
+        return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
+
+    async def _feel_pulse(self, target: Cluster, view: LedgerView) -> float | None:
+        """How long ago the engine spoke. A record of a host whose clock is ahead of ours is watched for a while."""
+        deadline = time.monotonic() + _WATCH_S
+        while view.engine is not None:
+            spoken = (view.engine.generation, view.engine.at_ms, view.engine.phase)
+            self._pulse.hear(spoken, view.engine.at_ms, int(time.time() * 1000), time.monotonic())
+            age = self._pulse.age_s(time.monotonic())
+            if age is not None or view.engine.phase in {"stopped", "switched"}:
+                return age
+            if time.monotonic() > deadline:
+                self._pulse.give_up(ENGINE_SILENT_MS / 1000)
+            else:
+                await asyncio.sleep(_WATCH_LOOK_S)
+                await self._read(target)
+        return None
+
+    async def _held(self, target: Cluster, view: LedgerView) -> str | None:
+        """Why the switch holds the link by now: the engine told it last when it stopped, in the midst of a switch."""
+        if view.engine is None or view.engine.phase != "switched":
+            return None
+        if self._switch is None:
+            self._switch = SwitchTopic(target, LinkName(self.link.source, self.link.target))
+        self._switch.cluster = target
+        try:
+            state = (await self._switch.catch_up()).state
+        except AccessDenied:
+            return None  # the engine's own word is what we have
+        return held_because(state, self.link.name) if state and may_copy(state, self.link.name) != "copying" else None
+
+    @property
+    def view(self) -> LedgerView:
+        """The ledger as of the last look."""
+        return self._view or LedgerView({})
+
+    async def _read(self, target: Cluster) -> LedgerView:
+        topic = ledger_topic(self.link.source)
+        metadata = (await target.refresh([topic]))[topic]
+        if self._view is None:
+            self._view = LedgerView({})
+        for partition in metadata.leaders:
+            self._view.positions.setdefault(partition, 0)
+        if self._view.positions:
+            try:
+                async with asyncio.timeout(_LEDGER_WITHIN_S):
+                    await self._view.catch_up(target, self.link.source)
+            except TimeoutError:
+                problem = f"{topic} could not be read within {_LEDGER_WITHIN_S:.0f} s"
+                if lost := self._view.leaderless(target, self.link.source):
+                    problem += f": no leader for its partitions {', '.join(map(str, lost))}"
+                raise ClusterUnreachable(self.link.target, problem) from None
+        return self._view
+
+    def _judge(self, view: LedgerView, now_ms: int) -> LinkStatus:
+        wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
+        trouble, unreachable = None, False
+        ends: Mapping[TopicPartition, int | ClusterError] = {}
+        highs: Mapping[TopicPartition, int | ClusterError] = {}
+        try:
+            # In this order: records that arrive between the two questions must not look like an open transaction.
+            highs = self.high_watermarks(wanted) if self.high_watermarks and wanted else {}
+            ends = self.end_offsets(wanted) if wanted else {}
+            if self.reach is not None and all(isinstance(ends.get(place), ClusterError) for place in wanted):
+                # Nothing to ask about, or no answer: whether it lets us in. A client that knew the leaders before
+                # calls a cluster that is gone "no leader", partition by partition.
+                self.reach()
+        except ClusterError as error:
+            trouble, unreachable = str(error), isinstance(error, ClusterUnreachable)
+        else:
+            # librdkafka tells of a cluster that is gone once per partition; that is one cause, not hundreds.
+            silent = [end for end in ends.values() if isinstance(end, ClusterUnreachable)]
+            trouble = str(silent[0]) if silent and len(silent) == len(wanted) else None
+            unreachable = trouble is not None
+        parts = tuple(self._partition(view, p, ends.get(p), highs.get(p)) for p in wanted)
+        rates = self._rates(sum(p.records for p in parts), sum(p.bytes for p in parts))
+        behind = [p for p in parts if p.lag]
+        oldest = min((p.newest_ms for p in behind if p.newest_ms > 0), default=-1)
+        status = LinkStatus(
+            link=self.link.name,
+            engine=view.engine,
+            partitions=parts,
+            problems=tuple(t.problem for t in view.roster.values() if t.problem and self._counts(t.problem)),
+            source_trouble=trouble,
+            source_unreachable=unreachable,
+            source_seen_ms=seen_at(view.memos.get(CHORE, {})),
+            now_ms=now_ms,
+            records_per_second=rates[0],
+            bytes_per_second=rates[1],
+            lag_seconds=_age(now_ms, oldest) if behind else None if trouble else 0.0,
+            topics=len(view.roster),
+            chores=tuple(view.notes[chore] for chore in sorted(view.notes)),
+            stages=self._lately(view.times),
+            stage_totals=view.times.total,
+        )
+        nexts = {part.partition: part.source_next for part in parts}
+        ids = {name: topic.source_id for name, topic in view.roster.items()}
+        known = known_ends(view.memos.get(CHORE, {}), nexts, ids)
+        data = tuple(part for part in parts if not self.link.naming.is_heartbeats(part.partition.topic))
+        # Heartbeats are nobody's data: the report of a switch does not count them, so status does not either.
+        exposure = link_exposure(replace(status, partitions=data), known, self.link.objectives, live=trouble is None)
+        return replace(status, exposure=exposure, lag_seconds=None if status.untold else status.lag_seconds)
+
+    def _partition(
+        self,
+        view: LedgerView,
+        partition: TopicPartition,
+        end: int | ClusterError | None,
+        high: int | ClusterError | None,
+    ) -> PartitionStatus:
+        topic: RosterTopic = view.roster[partition.topic]
+        state = view.states.get(partition)
+        if state is not None and state.incarnation != topic.incarnation:
+            state = None
+        known_end = int(end) if isinstance(end, int) else None
+        held = None
+        if known_end is not None and isinstance(high, int) and high > known_end:
+            held = f"an open transaction at source offset {known_end} holds {high - known_end} offsets back"
+        return PartitionStatus(
+            partition=partition,
+            remote=topic.remote,
+            source_next=state.source_next if state else topic.origins[partition.partition],
+            source_end=known_end,
+            target_next=state.target_next if state else None,
+            records=state.records if state else 0,
+            bytes=state.bytes if state else 0,
+            skipped=state.skipped if state else 0,
+            returned=state.returned if state else 0,
+            newest_ms=state.newest_ms if state else -1,
+            at_ms=state.at_ms if state else 0,
+            fault=state.fault if state and state.phase == "faulted" and self._counts(state.fault) else None,
+            held_back=held,
+        )
+
+    def _counts(self, fault: FaultEntry | None) -> bool:
+        """A deleted source is no fault where the policy says what becomes of the copy: the chore tells of it."""
+        settled = not isinstance(self.link.topic_deletion, ReportDeletion)
+        return fault is not None and not (settled and fault.code == SourceTopicMissing.code)
+
+    def _rates(self, records: int, size: int) -> tuple[float | None, float | None]:
+        now = time.monotonic()
+        before, self._before = self._before, (now, records, size)
+        if before is None or now - before[0] < 0.2:
+            return None, None
+        elapsed = now - before[0]
+        return max(0.0, (records - before[1]) / elapsed), max(0.0, (size - before[2]) / elapsed)
+
+    def _lately(self, times: LinkTimes) -> dict[Stage, Durations]:
+        """How long records took in the last minute; of the running epoch where nobody looked a minute ago."""
+        now = time.monotonic()
+        while len(self._times) > 1 and self._times[1][0] <= now - _LATELY_S:
+            self._times.popleft()
+        self._times.append((now, times.total))
+        then, before = self._times[0]
+        return since(times.total, before) if then <= now - _LATELY_S else times.running()
+
+
+def _age(now_ms: int, then_ms: int) -> float | None:
+    """Seconds since then; None where nothing was copied yet, so that nobody knows how old what waits is."""
+    return max(0.0, (now_ms - then_ms) / 1000) if then_ms > 0 else None

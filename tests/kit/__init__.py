@@ -1,0 +1,1 @@
+"""Test helpers: clusters, links, loads with checkers, fakes that follow the real rules, waiting."""

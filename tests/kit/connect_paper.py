@@ -1,0 +1,221 @@
+"""A steward over paper: connectors, their store and their engines in memory, for tests of what is said over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+from tests.kit.waiting import wait_until
+
+from twinlog.config.changes import Change
+from twinlog.config.resolve import Resolved, resolve
+from twinlog.config.service_settings import HttpSettings
+from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.control.audit import Audit
+from twinlog.control.group_trust import GroupTrust
+from twinlog.control.states import EngineSight
+from twinlog.control.steward import Position, Record, Steward
+from twinlog.errors import NotActive, UsageError
+from twinlog.machine.local_token import LocalToken
+from twinlog.model.connectors import Leader, Shelf
+from twinlog.surface.http.app import build_app
+from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.local_login import TokenDoor
+from twinlog.surface.http.serve import address_of, bind, is_unix, server_of
+
+TOKEN = "the-token-of-a-paper-service"
+
+
+class PaperTopic:
+    """The links topic of one group, shared by the services of it. The first in line leads."""
+
+    def __init__(self, group: str = "g") -> None:
+        self.shelf = Shelf(group)
+        self.audited: list[bytes] = []
+        self.audit_trouble: str | None = None
+        self.leader: PaperStore | None = None
+        self.stores: list[PaperStore] = []
+
+    def write(self, by: PaperStore, records: Sequence[Record]) -> Shelf:
+        if self.leader is not by:
+            raise NotActive(self.shelf.group, "another service took the links over")
+        for key, value in records:
+            self.plant(key, value)
+        return self.shelf
+
+    def plant(self, key: bytes, value: bytes | None) -> None:
+        """A record, whoever wrote it."""
+        self.shelf = self.shelf.take(key, value)
+        for store in self.stores:
+            store.on_news(self.shelf)
+
+
+class PaperStore:
+    def __init__(self, topic: PaperTopic, on_news: Callable[[Shelf], None], on_turn: Callable[[], None]) -> None:
+        self.topic, self.on_news, self.on_turn = topic, on_news, on_turn
+
+    def open(self) -> Shelf:
+        self.topic.stores.append(self)
+        if len(self.topic.stores) == 1:
+            self.on_turn()
+        return self.topic.shelf
+
+    def lead(self, leader: Leader) -> Shelf:
+        self.topic.leader = self
+        return self.append([self.topic.shelf.leader_record(leader)])
+
+    def append(self, records: Sequence[Record]) -> Shelf:
+        return self.topic.write(self, records)
+
+    def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
+        if self.topic.audit_trouble is None:
+            self.topic.audited.append(entry)
+        done(self.topic.audit_trouble)
+
+    def close(self) -> None:
+        self.topic.stores.remove(self)
+        if self.topic.stores:
+            self.topic.stores[0].on_turn()
+
+
+class PaperRunner:
+    """Links that run at once and never move."""
+
+    def __init__(self) -> None:
+        self.links: dict[str, LinkSettings] = {}
+        self.heartbeats: tuple[HeartbeatPair, ...] = ()
+        self.phases: dict[str, tuple[str, str | None]] = {}
+        self.restarted: list[str] = []
+        self.forgotten: list[str] = []
+        self.there: list[Position] = [("orders", 0, 10), ("orders", 1, 0)]
+
+    async def become(self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
+        self.links, self.heartbeats = {link.name: link for link in links}, tuple(heartbeats)
+        return ()
+
+    async def restart(self, link: str) -> None:
+        self.restarted.append(link)
+
+    def sight(self, link: str) -> EngineSight | None:
+        if link not in self.links:
+            return None
+        return EngineSight(*self.phases.get(link, ("running", None)), self.links[link].tasks_max or 1)
+
+    def check(self, link: LinkSettings) -> None:
+        if link.source == "impossible":
+            raise UsageError("impossible: this machine cannot log in there")
+
+    async def positions(self, link: LinkSettings) -> list[Position]:
+        del link
+        return self.there
+
+    async def forget(self, link: LinkSettings, topic: str) -> None:
+        del link
+        if topic == "full":
+            raise UsageError("full: still exists")
+        self.forgotten.append(topic)
+
+
+class PaperService:
+    """One service: its steward in a loop of its own, and a client that asks it."""
+
+    def __init__(
+        self,
+        topic: PaperTopic,
+        *,
+        text: str = "",
+        http: HttpSettings | None = None,
+        instance: str = "one",
+        url: str | None = None,
+        audit: Path | None = None,
+        desk: Callable[[Audit], Desk] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
+        self.steward = Steward(
+            self.runner,
+            lambda on_news, on_turn: PaperStore(topic, on_news, on_turn),
+            topic.shelf.group,
+            instance,
+            url or f"http://{instance}:8083",
+            environment or {"SECRET": "hush-from-env"},
+            Audit(audit, required=self.http.audit_required),
+            GroupTrust(topic.shelf.group, self.http.group_secret, self.http.group_urls),
+        )
+        self.app = build_app(
+            None,
+            self.steward,
+            self.http,
+            token=TokenDoor(LocalToken(TOKEN), 8083),
+            cluster_id=lambda: "id-of-the-cluster",
+            desk=None if desk is None else desk(self.steward.audit),
+        )
+        self.file: Resolved | None = resolve(text.encode(), "links.properties", (), {}) if text else None
+
+
+@contextmanager
+def asked(service: PaperService, *, active: bool = True, anonymous: bool = False) -> Iterator[TestClient]:
+    """A client while the steward runs, in one loop: of the user who runs the service, or of anybody on the machine."""
+    client = TestClient(service.app, base_url="http://127.0.0.1:8083", raise_server_exceptions=False)
+    if not anonymous and not service.http.asks_who:
+        client.headers["authorization"] = f"Bearer {TOKEN}"
+    tasks: list[asyncio.Task[None]] = []
+
+    async def begin() -> None:
+        if service.file is not None:
+            await service.steward.use_file(service.file)
+        tasks.append(asyncio.create_task(service.steward.run()))
+
+    async def end() -> None:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    with client:
+        assert client.portal is not None
+        client.portal.call(begin)
+        try:
+            wait_until(
+                lambda: (service.steward.trouble, service.steward.active),
+                lambda seen: seen == (None, active),
+                within_s=60,
+                what="the steward",
+            )
+            yield client
+        finally:
+            client.portal.call(end)
+
+
+@contextmanager
+def served(service: PaperService, sock: socket.socket | None = None, *, active: bool = True) -> Iterator[str]:
+    """A real server over paper links, in a thread; yields its address."""
+    taken = sock or bind("127.0.0.1:0", service.http)
+    server = server_of(service.app, service.http, unix=is_unix(taken))
+
+    async def main() -> None:
+        if service.file is not None:
+            await service.steward.use_file(service.file)
+        keeping = asyncio.create_task(service.steward.run())
+        await server.serve(sockets=[taken])
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    thread.start()
+    try:
+        wait_until(
+            lambda: (service.steward.trouble, service.steward.active, server.started),
+            lambda seen: seen == (None, active, True),
+            within_s=60,
+            what="the server",
+        )
+        yield address_of(taken, service.http)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        taken.close()

@@ -1,1 +1,0 @@
-"""Load that checks itself, and the judge that reads both clusters and decides whether the promises were kept."""

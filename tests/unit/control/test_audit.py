@@ -1,0 +1,352 @@
+"""The audit: every route that changes something leaves who, what, before and after; done or refused; never a secret."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import pytest
+from tests.kit.connect_paper import PaperService, PaperTopic, asked
+from tests.kit.paper_rooms import PaperRooms
+from tests.kit.waiting import wait_until
+from typer.testing import CliRunner
+
+from twinlog.config.security.users import save_user, with_token
+from twinlog.config.service_settings import HttpSettings
+from twinlog.control.audit import Audit, Who
+from twinlog.model.drills.evidence import breaks
+from twinlog.surface.cli.main import app
+from twinlog.surface.http.app_state import Desk
+
+ANNA = Who("anna", "admin")
+SECRET = "hush-hush"
+CONFIG = {
+    "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+    "source.cluster.alias": "A",
+    "target.cluster.alias": "B",
+    "source.cluster.bootstrap.servers": "a:9092",
+    "target.cluster.bootstrap.servers": "b:9092",
+    "source.cluster.ssl.key.password": SECRET,
+}
+LINK = "/v1/links/east-%3Ewest"
+KEY = {"Idempotency-Key": "a-key-of-its-own"}
+
+
+def key(text: str) -> dict[str, str]:
+    return {"Idempotency-Key": text}
+
+
+Entry: TypeAlias = tuple[str, str, Any, Any, str]
+
+
+class Order(NamedTuple):
+    route: str
+    path: str
+    body: Any
+    status: int
+    told: Entry  # what, thing, before, after, outcome
+    headers: dict[str, str] | None = None
+
+
+MASKED = {**CONFIG, "source.cluster.ssl.key.password": "***"}
+NAMED = {**MASKED, "name": "c"}
+PATCHED = {**NAMED, "topics": "x"}
+ORDERS = [
+    Order("POST /connectors", "", {"name": "c", "config": CONFIG}, 201, ("create", "c", None, MASKED, "done")),
+    Order(
+        "POST /connectors",
+        "",
+        {"name": "c", "config": CONFIG},
+        409,
+        ("create", "c", None, MASKED, "refused: CONNECTOR_EXISTS"),
+    ),
+    Order("POST /connectors", "", {}, 400, ("POST", "/connectors", None, None, "refused: 400")),
+    Order("PUT /connectors/{name}/config", "/connectors/c/config", MASKED, 200, ("change", "c", NAMED, NAMED, "done")),
+    Order(
+        "PATCH /connectors/{name}/config",
+        "/connectors/c/config",
+        {"topics": "x"},
+        200,
+        ("change", "c", NAMED, PATCHED, "done"),
+    ),
+    Order(
+        "PUT /connectors/{name}/pause", "/connectors/c/pause", None, 202, ("paused", "c", "STARTED", "PAUSED", "done")
+    ),
+    Order(
+        "PUT /connectors/{name}/resume",
+        "/connectors/c/resume",
+        None,
+        202,
+        ("started", "c", "PAUSED", "STARTED", "done"),
+    ),
+    Order("POST /connectors/{name}/restart", "/connectors/c/restart", None, 204, ("restart", "c", None, None, "done")),
+    Order(
+        "POST /connectors/{name}/tasks/{task}/restart",
+        "/connectors/c/tasks/0/restart",
+        None,
+        204,
+        ("restart", "c", None, None, "done"),
+    ),
+    Order(
+        "DELETE /connectors/{name}/offsets",
+        "/connectors/c/offsets",
+        None,
+        400,
+        ("DELETE", "/connectors/c/offsets", None, None, "refused: 400"),
+    ),
+    Order(
+        "PUT /connectors/{name}/stop", "/connectors/c/stop", None, 204, ("stopped", "c", "STARTED", "STOPPED", "done")
+    ),
+    Order(
+        "PATCH /connectors/{name}/offsets",
+        "/connectors/c/offsets",
+        {"offsets": [{"partition": {"topic": "orders", "partition": n}, "offset": None} for n in (0, 1)]},
+        200,
+        ("forget positions", "c", None, ["orders"], "done"),
+    ),
+    Order(
+        "DELETE /connectors/{name}/offsets",
+        "/connectors/c/offsets",
+        None,
+        200,
+        ("forget positions", "c", None, None, "done"),
+    ),
+    Order(
+        "PUT /connectors/{name}/topics/reset",
+        "/connectors/c/topics/reset",
+        None,
+        403,
+        ("PUT", "/connectors/c/topics/reset", None, None, "refused: 403"),
+    ),
+    Order("DELETE /connectors/{name}", "/connectors/c", None, 204, ("delete", "c", PATCHED, None, "done")),
+    Order(
+        "DELETE /connectors/{name}", "/connectors/c", None, 404, ("DELETE", "/connectors/c", None, None, "refused: 404")
+    ),
+    Order(
+        "PUT /admin/loggers/{logger}",
+        "/admin/loggers/twinlog.x",
+        {"level": "ERROR"},
+        200,
+        ("set level", "twinlog.x", "WARN", "ERROR", "done"),
+    ),
+    Order(
+        "PUT /admin/loggers/{logger}",
+        "/admin/loggers/twinlog.x?scope=cluster",
+        {"level": "WARN"},
+        204,
+        ("set level everywhere", "twinlog.x", "ERROR", "WARN", "done"),
+    ),
+    Order(
+        "POST /v1/links/{link}/switches",
+        f"{LINK}/switches",
+        {"command": "failover-planned", "confirm": "no"},
+        400,
+        ("POST", "/v1/links/east->west/switches", None, None, "refused: 400"),
+        KEY,
+    ),
+    Order(
+        "POST /v1/links/{link}/switches/resume",
+        f"{LINK}/switches/resume",
+        {"confirm": "east->west"},
+        202,
+        ("end resume", "east->west", None, {"confirm": "east->west"}, "failed: SWITCH_REFUSED"),
+        key("resume-it"),
+    ),
+    Order(
+        "POST /v1/links/{link}/switches/abort",
+        f"{LINK}/switches/abort",
+        {"confirm": "east->west"},
+        202,
+        ("end abort", "east->west", None, {"confirm": "east->west"}, "failed: SWITCH_REFUSED"),
+        key("abort-it"),
+    ),
+    Order(
+        "POST /v1/links/{link}/verifications",
+        f"{LINK}/verifications",
+        {"sample": 0.5},
+        202,
+        ("end verification", "east->west", None, {"topics": None, "sample": 0.5}, "done"),
+        key("verify-it"),
+    ),
+    Order(
+        "POST /v1/links/{link}/examinations",
+        f"{LINK}/examinations",
+        None,
+        202,
+        ("end examination", "east->west", None, {}, "done"),
+        key("examine-it"),
+    ),
+    Order(
+        "POST /v1/links/{link}/drills",
+        f"{LINK}/drills",
+        {"kind": "paper"},
+        202,
+        ("end drill", "east->west", None, {"kind": "paper"}, "done"),
+        key("drill-it"),
+    ),
+    Order(
+        "POST /v1/links/{link}/switches",
+        f"{LINK}/switches",
+        {"command": "failover-planned", "confirm": "east->west"},
+        202,
+        ("end switch", "east->west", None, {"command": "failover-planned", "confirm": "east->west"}, "done"),
+        key("switch-it"),
+    ),
+]
+CHANGE_NOTHING = {"PUT /connector-plugins/{plugin}/config/validate", "POST /v1/links/{link}/switches/plan"}
+
+
+def contains(wanted: Entry, found: list[Entry]) -> bool:
+    return wanted in found
+
+
+@pytest.mark.proves("R12")
+def test_every_route_that_changes_something_is_audited(tmp_path: Path):
+    user, token = with_token("anna", "admin")
+    save_user(tmp_path / "users", user)
+    topic, file = PaperTopic(), tmp_path / "audit.log"
+    service = PaperService(
+        topic,
+        http=HttpSettings(users_file=tmp_path / "users"),
+        audit=file,
+        desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit),
+    )
+
+    def entries() -> list[Entry]:
+        found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        assert {(entry["name"], entry["role"]) for entry in found} <= {("anna", "admin")}
+        return [(one["what"], one["thing"], one["before"], one["after"], one["outcome"]) for one in found]
+
+    def fresh_entries(before: int) -> list[Entry]:
+        return entries()[before:]
+
+    with asked(service) as client:
+        client.headers["authorization"] = f"Bearer {token}"
+        assert client.get("/connectors").status_code == 200  # the login is an entry of its own
+        for order in ORDERS:
+            method = order.route.partition(" ")[0]
+            before = len(entries())
+            sent: dict[str, Any] = {} if order.body is None else {"json": order.body}
+            if order.route == "DELETE /connectors/{name}/offsets" and order.status == 200:
+                # The engine has come to its end by then.
+                wait_until(lambda: service.runner.links, lambda links: not links, within_s=20, what="its end")
+            answer = client.request(method, order.path or "/connectors", headers=order.headers, **sent)
+            assert answer.status_code == order.status, (order.route, answer.text)
+            told = partial(contains, order.told)
+            fresh = wait_until(partial(fresh_entries, before), told, within_s=20, what=f"{order.route}: {order.told}")
+            begun = [entry for entry in fresh if entry[0].startswith("begin ")]
+            assert len(fresh) - len(begun) == 1, "each order once"
+    described = service.app.openapi()["paths"].items()
+    routes = {f"{way.upper()} {path}" for path, ways in described for way in ways if way not in {"get", "head"}}
+    assert routes - CHANGE_NOTHING == {order.route for order in ORDERS}, "a route that nobody looked at"
+    assert [json.loads(entry) for entry in topic.audited] == [
+        json.loads(line) for line in file.read_text().splitlines()
+    ]
+    assert SECRET not in file.read_text() + b"".join(topic.audited).decode()
+
+
+def test_the_same_key_again_is_no_second_order(tmp_path: Path):
+    file = tmp_path / "audit.log"
+    service = PaperService(PaperTopic(), audit=file, desk=lambda audit: Desk.of(PaperRooms(), audit))
+    with asked(service) as client:
+        ids = {client.post(f"{LINK}/examinations", headers=KEY).json()["id"] for _ in range(3)}
+        assert len(ids) == 1
+        assert client.post(f"{LINK}/drills", headers=KEY, json={"kind": "paper"}).json()["code"] == "KEY_REUSED"
+        wait_until(file.read_text, lambda text: '"end examination"' in text, within_s=20, what="its end")
+    assert file.read_text().count('"begin examination"') == 1
+
+
+def test_entries_are_chained_over_restarts_and_rotated_files(tmp_path: Path):
+    file, old = tmp_path / "audit.log", tmp_path / "audit.log.1"
+    audit = Audit(file)
+    audit.note(ANNA, "pause", "c")
+    audit.note(ANNA, "resume", "c", after="ü\ud800")
+    Audit(file).note(ANNA, "delete", "c")
+    assert breaks(file.read_text().splitlines()) == []
+    file.rename(old)
+    audit.note(ANNA, "create", "c")
+    lines = file.read_text().splitlines()
+    assert breaks(lines, part=True) == [], "the chain goes on in the new file"
+    assert breaks(lines) != [], "which is no whole chain"
+    assert file.stat().st_mode & 0o077 == 0
+    changed = old.read_text().replace('"resume"', '"refuse"').splitlines()
+    assert [one.line for one in breaks(changed)] == [2]
+    assert [one.line for one in breaks([changed[0], changed[2]])] == [2, 2]
+
+
+def test_an_entry_behind_half_a_line_is_whole(tmp_path: Path):
+    file = tmp_path / "audit.log"
+    audit = Audit(file)
+    audit.note(ANNA, "pause", "c")
+    with file.open("a") as torn:
+        torn.write('{"at_ms": 17')
+    audit.note(ANNA, "resume", "c")
+    lines = file.read_text().splitlines()
+    assert json.loads(lines[2])["previous"] == json.loads(lines[0])["hash"]
+    assert next(one.problem for one in breaks(lines)) == "it is no report"
+
+
+def test_an_entry_that_the_topic_did_not_take_is_told(caplog: pytest.LogCaptureFixture):
+    topic = PaperTopic()
+    topic.audit_trouble = "Broker: Topic authorization failed"
+    service = PaperService(topic)
+    with asked(service) as client:
+        assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 201
+    assert "the audit topic takes no entry: Broker: Topic authorization failed" in caplog.text
+    assert service.steward.audit.failures == 1
+
+
+def test_no_order_is_carried_out_that_a_required_audit_cannot_keep(tmp_path: Path):
+    topic = PaperTopic()
+    without_file = PaperService(topic, http=HttpSettings(audit_required=True))
+    with asked(without_file) as client:
+        topic.audit_trouble = "no"
+        answer = client.post("/connectors", json={"name": "c", "config": CONFIG})
+        assert (answer.status_code, client.get("/connectors").json()) == (503, [])
+        assert "http.audit.required" in answer.json()["message"]
+        topic.audit_trouble = None
+        assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 201
+    told = [(one["what"], one["thing"], one["outcome"]) for one in map(json.loads, topic.audited)]
+    assert told == [("POST", "/connectors", "asked"), ("create", "c", "done")]
+    with_file = PaperService(PaperTopic(), http=HttpSettings(audit_required=True), audit=tmp_path / "no" / "folder")
+    with asked(with_file) as client:
+        assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 503
+        assert client.get("/connectors").json() == []
+
+
+def test_checking_settings_is_audited(tmp_path: Path):
+    file = tmp_path / "audit.log"
+    with asked(PaperService(PaperTopic(), audit=file)) as client:
+        path = "/connector-plugins/MirrorSourceConnector/config/validate"
+        assert client.put(path, json={"name": "c", **CONFIG}).status_code == 200
+    entry = json.loads(file.read_text())
+    assert (entry["what"], entry["thing"], entry["after"]) == ("validate", "c", sorted(NAMED))
+
+
+def test_an_audit_that_takes_nothing_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    service = PaperService(PaperTopic(), audit=tmp_path / "no" / "folder")
+    with asked(service) as client:
+        assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 201
+    assert "the audit file takes no entry" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_the_command_tells_whether_entries_were_touched(tmp_path: Path):
+    file = tmp_path / "audit.log"
+    for what in ("pause", "resume", "delete"):
+        Audit(file).note(ANNA, what, "c")
+    good = CliRunner().invoke(app, ["audit", "verify", str(file)])
+    assert (good.exit_code, good.stdout.splitlines()[0]) == (
+        0,
+        "3 entries from the first one on: none was changed, moved or removed",
+    )
+    last = good.stdout.split()[-1]
+    text = file.read_text()
+    file.write_text("".join(text.splitlines(keepends=True)[:2]))
+    assert CliRunner().invoke(app, ["audit", "verify", str(file)]).exit_code == 0, "its end alone cannot be missed"
+    assert CliRunner().invoke(app, ["audit", "verify", str(file), "--last", last]).exit_code == 1
+    file.write_text(text.replace('"resume"', '"refuse"'))
+    broken = CliRunner().invoke(app, ["audit", "verify", str(file)])
+    assert (broken.exit_code, broken.stdout.strip()) == (1, "line 2: it was changed after it was written")

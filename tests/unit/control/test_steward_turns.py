@@ -1,0 +1,31 @@
+"""Whose turn it is to run the links: a turn that comes early is not lost."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kit.connect_paper import PaperService, PaperTopic, asked
+from tests.kit.waiting import wait_until
+
+from twinlog.model.connectors import Leader, Shelf
+
+
+@pytest.mark.proves("R9", "R10")
+def test_a_turn_that_is_told_before_the_other_leader_is_heard_of_counts() -> None:
+    topic = PaperTopic()
+    first, second = PaperService(topic, instance="one"), PaperService(topic, instance="two")
+    with asked(first), asked(second, active=False):
+        mine, other = topic.stores
+        late: list[Shelf] = []
+        tell, mine.on_news = mine.on_news, late.append
+        other.lead(Leader("two", "http://two:8083"))  # it had the turn and leads …
+        mine.on_turn()  # … and left again: it is our turn before we heard of it
+        wait_until(lambda: topic.leader is mine, bool, within_s=10, what="the first service to lead again")
+        mine.on_news = tell
+        for shelf in late:
+            tell(shelf)
+        wait_until(
+            lambda: (first.steward.active, topic.shelf.leader and topic.shelf.leader.instance),
+            lambda seen: seen == (True, "one"),
+            within_s=10,
+            what="one leader",
+        )

@@ -1,0 +1,433 @@
+"""Every check of the doctor: in order on a healthy link, and seen to find what it is there to find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from tests.unit.config.test_settings_file import link as read_link
+
+from twinlog.doctor.answers import Answer, CannotTell, Check, Diagnosis, diagnose
+from twinlog.doctor.facts import EndFacts, Facts
+from twinlog.doctor.registry import CHECKS, examine
+from twinlog.errors import AccessDenied, BrokerRefused, TopicUnknown
+from twinlog.model.groups.observed import ListedGroup
+from twinlog.model.health.exposure import link_exposure
+from twinlog.model.health.inspection import (
+    BrokerLook,
+    CertificateLook,
+    ClockLook,
+    ClusterLook,
+    DiskLook,
+    NameLook,
+    QuotaLook,
+    TopicLook,
+    Unknown,
+)
+from twinlog.model.health.states import LinkStatus, PartitionStatus
+from twinlog.model.ledger.records import ChoreNote, Engine, FaultEntry, Memo, RosterTopic
+from twinlog.model.ledger.source_ends import KnownEnd
+from twinlog.model.names import TopicPartition
+
+NOW: Final = 1_700_000_000_000
+LEDGER: Final = "__twinlog-ledger.A"
+TOPIC_RIGHTS = frozenset({"DESCRIBE", "READ", "WRITE", "ALTER", "ALTER_CONFIGS", "DESCRIBE_CONFIGS", "DELETE"})
+CLUSTER_RIGHTS = frozenset({"CREATE", "DESCRIBE", "ALTER", "CLUSTER_ACTION"})
+SETTINGS = "rpo.seconds = 60\nrto.seconds = 900\nsync.topic.acls.mode = full\n"
+CONFIGS = {
+    "max.message.bytes": "1048588",
+    "retention.ms": "604800000",
+    "retention.bytes": "-1",
+    "cleanup.policy": "delete",
+    "delete.retention.ms": "86400000",
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.before.max.ms": str(2**63 - 1),
+    "message.timestamp.after.max.ms": "3600000",
+    "min.insync.replicas": "2",
+    "unclean.leader.election.enable": "false",
+}
+
+
+def look(name: str, **facts: Any) -> TopicLook:
+    return replace(TopicLook(name, 3, 3, (), (), TOPIC_RIGHTS), **facts)
+
+
+def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:
+    brokers = tuple(BrokerLook(n, f"{alias}{n}", 9092, None) for n in range(3))
+    healthy = EndFacts(
+        alias=alias,
+        servers=(f"{alias}0:9092", f"{alias}1:9092"),
+        client_ids=("twinlog",),
+        user="mirror",
+        encrypted=True,
+        cluster=ClusterLook(f"id-{alias}", brokers, CLUSTER_RIGHTS),
+        topics={name: look(name) for name in topics},
+        configs={name: dict(CONFIGS) for name in topics},
+        broker_configs={0: {"auto.create.topics.enable": "false", "offsets.retention.minutes": "10080"}},
+        groups={"billing": ListedGroup("billing", "classic", "Empty")},
+        group_rights={"billing": frozenset({"DESCRIBE", "READ"})},
+        clock=ClockLook(20.0, 3.0),
+        quotas=(),
+        scram_users={"anna": frozenset({"SCRAM-SHA-512"})},
+        disks=(DiskLook(0, "/data", 1000, 500, 10),),
+        versions={0: 13, 1: 18, 10: 6},
+        certificates=(CertificateLook(f"{alias}0:9092", "CN=broker", NOW + 400 * 86_400_000),),
+        names=(NameLook(f"{alias}0", ("10.0.0.1",), 30),),
+    )
+    return replace(healthy, **facts)
+
+
+def status(
+    *, lag: int = 0, newest_ms: int = NOW - 500, covered_ago_s: int = 5, keeps: tuple[int, int] = (-1, -1), **facts: Any
+) -> LinkStatus:
+    place = TopicPartition("orders", 0)
+    part = PartitionStatus(place, "A.orders", 100, 100 + lag, 100, records=100, bytes=5000, newest_ms=newest_ms)
+    engine = Engine(engine_id="e", generation=1, host="h", pid=1, phase="running", at_ms=NOW - 2000)
+    found = replace(LinkStatus("A->B", engine, (part,), now_ms=NOW), **facts)
+    known = {part.partition: KnownEnd(100 + lag, NOW, NOW - covered_ago_s * 1000, 1.0, *keeps)}
+    return replace(found, exposure=link_exposure(found, known, read_link(SETTINGS).objectives, live=True))
+
+
+def note(chore: str, **facts: Any) -> ChoreNote:
+    return ChoreNote(chore=chore, at_ms=NOW - 3000).model_copy(update=facts)
+
+
+def notes(**changed: ChoreNote | None) -> dict[str, ChoreNote]:
+    usual = {name: note(name) for name in ("configs", "acls", "groups", "heartbeats")}
+    usual["acls"] = note("acls", counts={"held_back": 4})
+    usual["heartbeats"] = note("heartbeats", counts={"sent": 1, "canary_ms": 40})
+    return {name: found for name, found in {**usual, **changed}.items() if found is not None}
+
+
+def drill(**body: Any) -> Memo:
+    usual = {"at_ms": NOW - 86_400_000, "kind": "shadow", "verdict": "passed", "rto_seconds": 30.0}
+    return Memo(chore="drills", name="last", body={**usual, **body})
+
+
+def healthy(**facts: Any) -> Facts:
+    internal = ["heartbeats", "A.checkpoints.internal", "__consumer_offsets", "__transaction_state"]
+    target = end("B", ["A.orders", LEDGER, *internal])
+    facts = {"target_topics": ("A.orders", "orders"), "back_enabled": True, **facts}
+    configs: Any = target.configs
+    target = replace(target, configs={**configs, LEDGER: {**CONFIGS, "cleanup.policy": "compact"}})
+    entry = RosterTopic(topic="orders", source_id="1", remote="A.orders", target_id="2", origins=[0, 0, 0])
+    found = Facts(
+        link=read_link(SETTINGS),
+        source=end("A", ["orders"]),
+        target=target,
+        now_ms=NOW,
+        status=status(),
+        roster={"orders": entry},
+        notes=notes(),
+        drill=drill(),
+        source_topics=("__consumer_offsets", "orders"),
+        selected=("orders",),
+        ledger=LEDGER,
+        coordinator=1,
+        own_certificates=(CertificateLook("A", "CN=mirror", NOW + 400 * 86_400_000),),
+    )
+    return replace(found, **facts)
+
+
+Change = Callable[[Facts], Facts]
+
+
+def at(side: str, **facts: Any) -> Change:
+    return lambda found: replace(found, **{side: replace(getattr(found, side), **facts)})
+
+
+def set_(**facts: Any) -> Change:
+    return lambda found: replace(found, **facts)
+
+
+def config(side: str, topic: str, **values: str) -> Change:
+    def change(found: Facts) -> Facts:
+        here: Any = getattr(found, side).configs
+        configs = {**here, topic: {**here[topic], **{k.replace("_", "."): v for k, v in values.items()}}}
+        return at(side, configs=configs)(found)
+
+    return change
+
+
+def topic(side: str, name: str, **facts: Any) -> Change:
+    def change(found: Facts) -> Facts:
+        here: Any = getattr(found, side).topics
+        return at(side, topics={**here, name: look(name, **facts)})(found)
+
+    return change
+
+
+def settings(text: str) -> Change:
+    return set_(link=read_link(SETTINGS + text))
+
+
+def brokers(side: str, count: int, **facts: Any) -> Change:
+    some = tuple(BrokerLook(n, f"{side}{n}", 9092, None) for n in range(count))
+    return at(side, cluster=ClusterLook(f"id-{side}", some, facts.get("operations", CLUSTER_RIGHTS)))
+
+
+def both(*changes: Change) -> Change:
+    def change(found: Facts) -> Facts:
+        for one in changes:
+            found = one(found)
+        return found
+
+    return change
+
+
+GONE = Unknown("A: no broker answers: connection refused")
+SAME = ClusterLook("id-A", (BrokerLook(9, "b9", 9092, None),), CLUSTER_RIGHTS)
+CLASHING = ClusterLook("id-B", (BrokerLook(9, "A0", 9092, None),), CLUSTER_RIGHTS)
+FAULT = FaultEntry(code="RECORD_TOO_LARGE", says="orders-0: too large", remedy="raise it")
+SOON = (CertificateLook("B0:9092", "CN=b", NOW + 5 * 86_400_000),)
+OVER = (CertificateLook("B0:9092", "CN=b", NOW - 86_400_000),)
+BUSY = {"billing": ListedGroup("billing", "classic", "Stable")}
+SHARED = {"sharing": ListedGroup("sharing", "share", "Stable")}
+QUOTA = (QuotaLook((("client-id", "twinlog"),), (("producer_byte_rate", 1000.0),)),)
+
+PLANTED: list[tuple[str, Change, str, str]] = [
+    ("source-answers", at("source", cluster=GONE), "fail", "connection refused"),
+    ("target-answers", at("target", cluster=GONE), "fail", "connection refused"),
+    ("two-clusters", at("target", cluster=SAME), "fail", "the same cluster"),
+    ("two-clusters", at("target", cluster=CLASHING), "fail", "both clusters advertise A0:9092"),
+    ("source-bootstrap", at("source", servers=("A0:9092",)), "warn", "one bootstrap server"),
+    ("target-bootstrap", at("target", servers=("B0:9092",)), "warn", "one bootstrap server"),
+    ("source-names", at("source", names=(NameLook("a", ("1.1.1.1",), 86400),)), "warn", "86400 s"),
+    ("target-names", at("target", names=(NameLook("b", (), None),)), "fail", "no address for b"),
+    ("source-version", at("source", versions={0: 9, 1: 12, 10: 3}), "fail", "groups cannot be asked"),
+    ("target-version", at("target", versions={0: 9, 1: 12, 10: 4}), "warn", "created anew"),
+    ("source-certificates", at("source", certificates=SOON), "warn", "ends in 5 days"),
+    ("target-certificates", at("target", certificates=OVER), "fail", "ended 1 days ago"),
+    ("own-certificates", set_(own_certificates=OVER), "fail", "ended"),
+    ("transaction-coordinator", set_(coordinator=Unknown("denied (53)", denied=True)), "fail", "denied"),
+    ("source-topic-rights", topic("source", "orders", operations=frozenset({"DESCRIBE"})), "fail", "Read is missing"),
+    (
+        "source-topic-rights",
+        at("source", topics={"orders": AccessDenied("A", "no")}),
+        "fail",
+        "Describe, Read is missing on orders",
+    ),
+    ("source-config-rights", topic("source", "orders", operations=frozenset({"READ"})), "fail", "DescribeConfigs"),
+    ("target-topic-rights", topic("target", "A.orders", operations=frozenset({"DESCRIBE"})), "fail", "Write"),
+    ("target-config-rights", topic("target", "A.orders", operations=frozenset({"WRITE"})), "fail", "AlterConfigs"),
+    ("target-create-right", brokers("target", 3, operations=frozenset()), "warn", "Create on the cluster is missing"),
+    (
+        "target-create-right",
+        both(brokers("target", 3, operations=frozenset()), set_(selected=("orders", "new"))),
+        "fail",
+        "new have no copy yet",
+    ),
+    ("source-group-rights", at("source", group_rights={"billing": frozenset()}), "fail", "Describe is missing"),
+    ("source-group-rights", at("source", groups=Unknown("refused", denied=True)), "fail", "groups cannot be listed"),
+    ("target-group-rights", at("target", group_rights={"g": frozenset({"DESCRIBE"})}), "fail", "Read is missing on g"),
+    ("acl-rights", brokers("source", 3, operations=frozenset()), "warn", "Describe on the source"),
+    ("acl-rights", brokers("target", 3, operations=frozenset({"DESCRIBE"})), "warn", "Alter on the target"),
+    (
+        "fence-rights",
+        brokers("source", 3, operations=frozenset({"DESCRIBE"})),
+        "warn",
+        "Alter on the cluster is missing",
+    ),
+    (
+        "fence-rights",
+        both(
+            brokers("source", 3, operations=frozenset({"DESCRIBE"})),
+            topic("source", "orders", operations=frozenset({"READ"})),
+        ),
+        "fail",
+        "AlterConfigs is missing",
+    ),
+    ("fence-rights", settings("switch.fence = none"), "warn", "shuts nobody out"),
+    (
+        "fence-rights",
+        both(settings("switch.fence = acl"), brokers("target", 3, operations=frozenset())),
+        "fail",
+        "cannot shut producers out",
+    ),
+    ("ledger-rights", topic("target", LEDGER, operations=frozenset({"DESCRIBE", "READ"})), "fail", "Write"),
+    ("message-size", config("source", "orders", max_message_bytes="9000000"), "fail", "A.orders 1,048,588 < 9,000,000"),
+    ("request-size", config("source", "orders", max_message_bytes="90000000"), "warn", "orders allows 90,000,000"),
+    ("time-limits", config("target", "A.orders", message_timestamp_after_max_ms="1000"), "fail", "after.max.ms"),
+    ("old-records", config("target", "A.orders", message_timestamp_before_max_ms="86400000"), "warn", "1 days"),
+    ("time-type", config("target", "A.orders", message_timestamp_type="LogAppendTime"), "fail", "A.orders"),
+    ("source-quotas", at("source", quotas=QUOTA), "warn", "producer_byte_rate 1,000"),
+    (
+        "target-quotas",
+        at("target", quotas=(QuotaLook((("user", None),), (("request_percentage", 5.0),)),)),
+        "warn",
+        "user by default",
+    ),
+    ("scram-users", at("target", scram_users={}), "warn", "anna (SCRAM-SHA-512)"),
+    ("equal-quotas", at("source", quotas=QUOTA), "warn", 'client-id="twinlog" producer_byte_rate 1000'),
+    ("retention", config("target", "A.orders", retention_ms="1000"), "fail", "retention.ms 1000 < 604800000"),
+    ("retention", config("source", "orders", retention_ms="-1"), "fail", "< -1"),
+    ("time-to-loss", set_(status=status(lag=5, newest_ms=NOW - 9_000_000, keeps=(1, -1))), "fail", "at any moment"),
+    ("time-to-loss", set_(status=status(lag=5, newest_ms=NOW, keeps=(600_000, -1))), "warn", "in 10 min"),
+    ("cleanup-policy", config("target", "A.orders", cleanup_policy="compact"), "fail", "compact, not delete"),
+    (
+        "tombstones",
+        both(
+            config("source", "orders", cleanup_policy="compact"),
+            config("target", "A.orders", delete_retention_ms="5", cleanup_policy="compact"),
+        ),
+        "warn",
+        "forgotten sooner on A.orders",
+    ),
+    ("config-differences", set_(notes=notes(configs=note("configs", findings=["a b"], found=1))), "warn", "a b"),
+    ("config-differences", settings("sync.topic.configs.enabled = false"), "warn", "not synced"),
+    ("offsets-retention", at("target", broker_configs={0: {"offsets.retention.minutes": "60"}}), "warn", "60 minutes"),
+    ("replication-factor", topic("target", "A.orders", replication_factor=1), "fail", "one replica only: A.orders"),
+    ("replication-factor", topic("target", "A.orders", replication_factor=2), "warn", "A.orders 2"),
+    ("replication-factor", brokers("target", 1), "warn", "one broker"),
+    ("min-insync", config("target", "A.orders", min_insync_replicas="3"), "fail", "every replica of A.orders"),
+    ("min-insync", config("target", "A.orders", min_insync_replicas="1"), "warn", "one disk only"),
+    ("source-replicas", topic("source", "orders", under_replicated=(2,)), "warn", "orders-2"),
+    ("target-replicas", topic("target", LEDGER, offline=(1,)), "fail", f"{LEDGER}-1"),
+    ("unclean-election", config("target", "A.orders", unclean_leader_election_enable="true"), "warn", "B: A.orders"),
+    ("source-disk", at("source", disks=(DiskLook(4, "/d", 1000, 150),)), "warn", "broker 4 has 15%"),
+    ("target-disk", at("target", disks=(DiskLook(4, "/d", 1000, 50),)), "fail", "5%"),
+    ("ledger", config("target", LEDGER, cleanup_policy="delete"), "fail", "not compacted"),
+    ("ledger", topic("target", LEDGER, replication_factor=1), "warn", "1 replicas"),
+    ("ledger", config("target", LEDGER, min_insync_replicas="1"), "warn", "min.insync.replicas is 1"),
+    ("ledger-size", at("target", disks=(DiskLook(0, "/d", 10**12, 10**11, 6 * 10**9),)), "warn", "6.0 GB"),
+    ("internal-topics", topic("target", "__consumer_offsets", replication_factor=1), "warn", "__consumer_offsets"),
+    ("auto-create", at("target", broker_configs={0: {"auto.create.topics.enable": "true"}}), "warn", "any topic"),
+    ("source-clock", at("source", clock=ClockLook(-90_000.0, 5.0)), "fail", "90,000 ms behind"),
+    ("target-clock", at("target", clock=ClockLook(3_000.0, 5.0)), "warn", "3,000 ms ahead"),
+    ("record-times", set_(status=status(newest_ms=NOW + 3_600_000)), "warn", "orders-0 by 3,600 s"),
+    ("group-sync", settings("sync.group.offsets.enabled = false"), "fail", "not written"),
+    ("group-sync-fresh", set_(notes=notes(groups=None)), "fail", "never translated"),
+    ("group-sync-fresh", set_(notes=notes(groups=note("groups", trouble="denied"))), "fail", "denied"),
+    ("group-sync-fresh", set_(notes=notes(groups=note("groups", at_ms=NOW - 900_000))), "fail", "900 s ago"),
+    ("group-positions", set_(notes=notes(groups=note("groups", found=1, findings=["g: x"]))), "warn", "g: x"),
+    ("target-groups-idle", at("target", groups=BUSY), "warn", "billing"),
+    ("share-groups", at("source", groups=SHARED), "warn", "sharing"),
+    ("checkpoints", at("target", topics={}), "warn", "A.checkpoints.internal does not exist"),
+    ("checkpoints", settings("emit.checkpoints.enabled = false"), "warn", "switched off"),
+    ("heartbeats", set_(notes=notes(heartbeats=note("heartbeats", counts={"canary_ms": 40_000}))), "warn", "40,000"),
+    ("heartbeats", settings("emit.heartbeats.enabled = false"), "warn", "switched off"),
+    ("names-collide", set_(selected=("orders", "or.ders", "or_ders")), "fail", "or_ders as A.or_ders"),
+    ("names-fit", set_(selected=("x" * 249,)), "fail", "longer than 249"),
+    ("partitions", topic("target", "A.orders", partitions=2), "fail", "fewer partitions than the source: A.orders"),
+    ("partitions", topic("target", "A.orders", partitions=4), "warn", "more partitions"),
+    ("schemas", set_(source_topics=("_schemas", "orders")), "warn", "_schemas is not mirrored"),
+    (
+        "schemas",
+        set_(source_topics=("_schemas",), selected=("_schemas",)),
+        "warn",
+        "becomes A._schemas",
+    ),
+    ("all-mirrored", set_(selected=("orders", "new")), "fail", "selected and not mirrored: new"),
+    ("selection", set_(source_topics=("orders", "other")), "warn", "not selected: other"),
+    ("selection", set_(selected=()), "fail", "no topic at all"),
+    ("writers-topics", set_(target_topics=("A.orders",)), "warn", "will not find on B: orders"),
+    ("way-back", set_(back_enabled=False), "warn", "B->A is not enabled"),
+    ("engine", set_(status=replace(status(), engine=None)), "fail", "ever run"),
+    ("engine", set_(status=replace(status(), now_ms=NOW + 60_000)), "fail", "silent for 62 s"),
+    (
+        "engine-trouble",
+        set_(status=replace(status(), engine=Engine(engine_id="e", trouble="epochs fail: boom", at_ms=NOW))),
+        "fail",
+        "boom",
+    ),
+    ("faults", set_(status=replace(status(), problems=(FAULT,))), "fail", "orders-0: too large"),
+    ("chores", set_(notes=notes(acls=note("acls", trouble="denied"))), "fail", "acls: denied"),
+    ("writers-rights", settings("sync.topic.acls.mode = mm2"), "warn", "not copied"),
+    ("writers-rights", set_(notes=notes(acls=note("acls", findings=["x"], found=1))), "warn", "x"),
+    ("rpo", set_(status=status(lag=9, covered_ago_s=100)), "fail", "orders 100 s > 60 s"),
+    ("rpo", set_(link=read_link("sync.topic.acls.mode = full")), "warn", "no objective"),
+    ("rto", set_(drill=drill(rto_seconds=1000.0)), "fail", "1,000 s of 900 s"),
+    ("rto", set_(drill=None), "warn", "no drill"),
+    ("drilled", set_(drill=None), "warn", "never rehearsed"),
+    ("drilled", set_(drill=drill(verdict="failed")), "fail", "failed"),
+    ("drilled", set_(drill=drill(at_ms=NOW - 200 * 86_400_000)), "warn", "200 days ago"),
+]
+
+
+def answers(facts: Facts) -> dict[str, Diagnosis]:
+    return {one.name: one for one in examine(facts)}
+
+
+def test_a_healthy_link_is_in_order_in_every_respect() -> None:
+    assert {name: one.seen for name, one in answers(healthy()).items() if one.verdict != "ok"} == {}
+    assert len(CHECKS) >= 25
+
+
+@pytest.mark.parametrize(("name", "change", "verdict", "words"), PLANTED)
+def test_a_planted_fault_is_found_and_comes_with_its_remedy(
+    name: str, change: Change, verdict: str, words: str
+) -> None:
+    found = answers(change(healthy()))[name]
+    assert found.verdict == verdict, found
+    assert words in found.seen
+    assert found.why
+    assert found.mend
+
+
+def test_no_check_was_never_seen_to_find_something() -> None:
+    assert {check.name for check in CHECKS} == {name for name, *_ in PLANTED}
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+
+
+@pytest.mark.proves("R14")
+def test_what_could_not_be_asked_is_unknown_with_the_reason_and_never_in_order() -> None:
+    nothing = Facts(read_link(SETTINGS), EndFacts("A"), EndFacts("B"), NOW)
+    found = answers(nothing)
+    # What the settings alone decide needs no cluster, and an empty selection collides with nothing.
+    assert {name for name, one in found.items() if one.verdict == "ok"} <= {
+        "group-sync",
+        "names-collide",
+        "names-fit",
+        "source-certificates",
+        "target-certificates",
+    }
+    assert {one.seen for one in found.values() if one.verdict == "unknown"} >= {"it was not asked"}
+
+
+def test_a_cluster_that_is_gone_takes_nothing_else_with_it() -> None:
+    found = answers(replace(healthy(), source=EndFacts("A", cluster=GONE, topics=GONE, configs=GONE, clock=GONE)))
+    assert found["source-answers"].verdict == "fail"
+    assert (found["source-clock"].verdict, found["source-clock"].seen) == ("unknown", GONE.why)
+    assert (found["target-clock"].verdict, found["engine"].verdict) == ("ok", "ok")
+
+
+@pytest.mark.proves("R14")
+def test_a_long_wait_for_the_source_does_not_make_the_engine_silent() -> None:
+    found = answers(replace(healthy(), now_ms=NOW + 60_000))["engine"]
+    assert (found.verdict, found.seen) == ("ok", "generation 1 on h, heard 2 s ago")
+
+
+def test_a_check_that_breaks_says_so_and_the_others_go_on() -> None:
+    def broken(_: Facts) -> Answer:
+        raise ZeroDivisionError("oops")
+
+    def silent(_: Facts) -> Answer:
+        raise CannotTell("nobody asked")
+
+    fine = Check("fine", "t", "why", lambda _: Answer("ok", "yes"))
+    found = diagnose([Check("broken", "t", "why", broken), Check("silent", "t", "why", silent), fine], healthy())
+    assert [one.verdict for one in found] == ["unknown", "unknown", "ok"]
+    assert "ZeroDivisionError" in found[0].seen
+    assert "oops" not in found[0].seen, "its words may quote a secret"
+
+
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize(
+    ("check", "change", "verdict"),
+    [
+        ("target-topic-rights", at("target", topics={"A.orders": TopicUnknown("B", "A.orders")}), "ok"),
+        (
+            "target-topic-rights",
+            at("target", topics={"A.orders": BrokerRefused("B", "LEADER_NOT_AVAILABLE")}),
+            "unknown",
+        ),
+        ("target-group-rights", at("target", group_rights={"g": BrokerRefused("B", "NOT_COORDINATOR")}), "unknown"),
+        ("source-group-rights", at("source", groups=Unknown("no answer")), "unknown"),
+    ],
+)
+def test_what_is_not_there_or_not_answered_is_no_missing_right(check: str, change: Change, verdict: str) -> None:
+    found = answers(change(healthy()))[check]
+    assert found.verdict == verdict
+    assert "missing" not in found.seen

@@ -1,0 +1,153 @@
+"""The writer without a target: partitions that begin twice, leaders that nobody names, partitions that are stuck."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any, cast
+from unittest import mock
+
+import pytest
+from tests.kit.batches import at, make_batch, payload
+from tests.unit.flow.test_outbox_faults import make_box, one, parcel
+
+from twinlog.errors import AccessDenied
+from twinlog.flow.budget import Budget
+from twinlog.flow.lanes import Answer, Lanes
+from twinlog.flow.outbox import Outbox
+from twinlog.flow.parcel import FLUSH, Parcel
+from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, UNANSWERED_S, Pressure, why_given_up
+from twinlog.flow.takeover import Opened, ShardOwner, fresh_state
+from twinlog.flow.write import Writer
+from twinlog.model.ledger.records import RosterTopic
+from twinlog.model.names import TopicPartition
+from twinlog.wire.connection import Leader, TopicMetadata
+from twinlog.wire.fence import Producer
+
+WHERE = TopicPartition("orders", 0)
+ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="t", origins=[0])
+UNTOUCHED = cast("Any", None)
+
+
+@dataclass
+class Target:
+    """Metadata that is refused a few times; brokers that never take a connection."""
+
+    refusals: int = 0
+    alias: str = "T"
+    timeout_s: float = 1.0
+    topics: dict[str, TopicMetadata] = field(default_factory=dict)
+
+    def leader(self, topic: str, partition: int) -> Leader | None:
+        found = self.topics.get(topic)
+        return found.leaders.get(partition) if found else None
+
+    async def refresh(self, names: set[str]) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise AccessDenied("T", "the password is wrong")
+        self.topics |= {name: TopicMetadata(name, "t", 0, {0: Leader(1, 1)}) for name in names}
+
+    async def connection(self, node: int, lane: str) -> None:
+        raise ConnectionRefusedError(node, lane)
+
+
+@pytest.mark.proves("R1", "R9")
+def test_a_login_that_is_refused_while_a_leader_is_sought_forgets_no_batch() -> None:
+    answers: list[tuple[Outbox, Answer]] = []
+
+    async def seek() -> None:
+        heard = asyncio.Event()
+        target = Target(refusals=2)
+
+        def on_answer(box: Outbox, answer: Answer) -> None:
+            answers.append((box, answer))
+            heard.set()
+
+        lanes = Lanes(cast("Any", target), 1 << 20, on_answer, lambda _: None, lambda error: pytest.fail(repr(error)))
+        box = make_box()
+        box.parcels.append(parcel(one(0)))
+        lanes.ready(box)
+        async with asyncio.timeout(10):
+            await heard.wait()  # a lane has it, and tells that the broker cannot be reached
+        lanes.stop()
+        assert target.refusals == 0
+
+    asyncio.run(seek())
+    assert answers[0][1].message is not None
+    assert "broker 1" in answers[0][1].message
+
+
+def begin_parcel(generation: int) -> Parcel:
+    note = {
+        "roster": ROSTER.model_dump(exclude_none=True),
+        "state": None,
+        "ledger_at": 0,
+        "roster_at": 0,
+        "generation": generation,
+        "shard": 0,
+    }
+    return Parcel(WHERE, 0, 0, "begin", json.dumps(note).encode())
+
+
+@pytest.mark.proves("R11")
+def test_a_partition_that_begins_twice_while_it_is_opened_keeps_no_bytes_of_the_first_time() -> None:
+    async def begin_twice() -> None:
+        may_open = asyncio.Event()
+        opened: list[int] = []
+
+        class Owner(ShardOwner):
+            async def open(self, begins: Any) -> list[Opened]:
+                await may_open.wait()
+                opened.extend(begin.generation for begin in begins)
+                return [Opened(begin, fresh_state(begin, 0), fenced=True) for begin in begins]
+
+        owner = Owner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, Producer("id", 1, 1), UNTOUCHED, UNTOUCHED)
+        link = mock.Mock(max_request_bytes=1 << 20, merge_target_bytes=0)
+        link.provenance.mode = "off"
+        budget = Budget(1 << 20)
+        writer = Writer(link, UNTOUCHED, cast("Any", Target(refusals=10**6)), budget, owners={0: owner})
+        data = Parcel(WHERE, 0, 2, "data", payload([make_batch([at(0), at(1)])]))
+        for generation in (1, 2):
+            budget.take(len(data.payload))
+            writer.take([begin_parcel(generation), FLUSH, data])
+            await asyncio.sleep(0)
+        assert budget.used == len(data.payload)
+        may_open.set()
+        async with asyncio.timeout(10):
+            await asyncio.gather(*writer._tasks)
+        assert writer.boxes[WHERE].opened.begin.generation == 2
+        assert len(writer.boxes[WHERE].parcels) == 1
+        writer.lanes.stop()
+
+    asyncio.run(begin_twice())
+
+
+def stuck_box(now: float) -> Outbox:
+    box = make_box()
+    box.clock = lambda: now
+    box.parcels += [parcel(one(0)), parcel(one(1))]
+    return box
+
+
+@pytest.mark.proves("R8", "R9")
+def test_a_partition_is_given_up_sooner_while_others_wait_and_never_while_nobody_answers() -> None:
+    now = time.monotonic()
+    box = stuck_box(now)
+    box.hinder("it has no leader")
+
+    def after(seconds: float, *, pressed: bool, heard: float = 0.0) -> str | None:
+        return why_given_up(box, Pressure(now + seconds, now + seconds - heard, pressed))
+
+    assert after(PRESSED_S, pressed=False) is None
+    assert after(PRESSED_S, pressed=True) == "it has no leader"
+    assert after(PATIENCE_S, pressed=False) == "it has no leader"
+    assert after(PATIENCE_S, pressed=True, heard=60) is None  # the whole cluster is away
+    box.hindered_since = None
+    box.next_to_send()
+    assert after(UNANSWERED_S, pressed=False) is None  # slow, and nobody waits for it
+    assert "no answer" in (after(UNANSWERED_S, pressed=True) or "")
+    box.drop()
+    assert after(UNANSWERED_S, pressed=True) is None

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from twinlog.model.health.history import (
+    Event,
+    Latencies,
+    Sample,
+    bands,
+    events_between,
+    latency_of,
+    sample_of,
+    summary,
+    thinned,
+)
+from twinlog.model.health.states import LinkStatus, PartitionStatus
+from twinlog.model.ledger.records import ChoreNote, Engine, FaultEntry
+from twinlog.model.names import TopicPartition
+
+GAP = FaultEntry(code="OFFSET_GAP", says="orders-1: offsets 5..9 were deleted", remedy="raise retention")
+
+
+def status(at_ms: int = 1000, *, fault: FaultEntry | None = None, trouble: str | None = None) -> LinkStatus:
+    parts = tuple(
+        PartitionStatus(
+            TopicPartition("orders", n), "A.orders", 5, 9, 5, records=5, fault=fault if n == 1 else None, at_ms=at_ms
+        )
+        for n in range(2)
+    )
+    engine = Engine(engine_id="e", generation=3, host="h", pid=1, phase="running", at_ms=at_ms)
+    note = ChoreNote(chore="acls", at_ms=at_ms, trouble=trouble)
+    return LinkStatus("A->B", engine, parts, now_ms=at_ms, records_per_second=2.0, chores=(note,))
+
+
+def told(before: LinkStatus | None, after: LinkStatus) -> list[tuple[str, str, bool]]:
+    return [(event.kind, event.thing, event.ended) for event in events_between(before, after)]
+
+
+def test_nothing_new_is_no_event():
+    assert told(status(), status(2000)) == []
+
+
+def test_a_fault_begins_and_ends_once():
+    well, ill = status(), status(2000, fault=GAP)
+    begun = list(events_between(well, ill))
+    assert ("fault", "orders-1", False) in [(e.kind, e.thing, e.ended) for e in begun]
+    assert [e.remedy for e in begun if e.kind == "fault"] == ["raise retention"]
+    assert told(ill, status(3000, fault=GAP)) == []
+    assert ("fault", "orders-1", True) in told(ill, status(3000))
+
+
+def test_a_chore_in_trouble_and_a_new_engine_are_told():
+    assert ("chore", "acls", False) in told(status(), status(2000, trouble="refused"))
+    assert ("chore", "acls", True) in told(status(trouble="refused"), status(2000))
+    later = status(2000)
+    assert later.engine is not None
+    taken = replace(later, engine=later.engine.model_copy(update={"generation": 9}))
+    assert told(status(), taken) == [("engine", "A->B", False)]
+
+
+def test_a_first_look_tells_what_is_wrong_and_nothing_about_take_overs():
+    assert told(None, status(fault=GAP)) == [("state", "A->B", False), ("fault", "orders-1", False)]
+
+
+def test_a_silent_source_begins_and_ends():
+    away = replace(status(2000), source_trouble="A: no broker answers")
+    assert ("source", "A->B", False) in told(status(), away)
+    assert ("source", "A->B", True) in told(away, status(3000))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=30))
+def test_bands_are_what_lies_between_beginning_and_end(steps: list[tuple[str, bool]]):
+    events = [Event(n, "A->B", "fault", "bad", thing, "", ended=ended) for n, (thing, ended) in enumerate(steps)]
+    inside: dict[str, bool] = {}
+    for moment, (thing, ended) in enumerate(steps):
+        inside[thing] = not ended
+        covered = {
+            b.thing for b in bands(events) if b.from_ms <= moment and (b.until_ms is None or moment < b.until_ms)
+        }
+        assert covered == {name for name, on in inside.items() if on}
+
+
+def sample(at_ms: int) -> Sample:
+    return Sample(at_ms, "RUNNING", 1, 0.0, 0.5, 1, 10.0, 100.0, 7, 0)
+
+
+@given(st.integers(0, 300), st.integers(1, 60))
+def test_thinned_samples_are_few_in_order_and_end_with_the_last(count: int, most: int):
+    samples = [sample(n) for n in range(count)]
+    chosen = thinned(samples, most)
+    assert len(chosen) <= most
+    assert chosen == sorted(chosen)
+    assert chosen[-1:] == samples[-1:]
+
+
+def test_a_sample_says_unknown_and_never_zero():
+    blind = replace(status(), partitions=tuple(replace(p, source_end=None) for p in status().partitions))
+    assert sample_of(blind).lag_records is None
+    assert sample_of(blind).latency_ms is None
+    assert latency_of([ChoreNote(chore="heartbeats", at_ms=1, counts={"canary_ms": 12})]) == 12
+    assert summary([sample(1)._replace(rpo_seconds=None)])["worst_rpo_seconds"] is None
+
+
+@given(st.lists(st.integers(0, 100_000), max_size=20))
+def test_every_heartbeat_is_counted_once(took: list[int]):
+    latencies = Latencies()
+    for at_ms, one in enumerate(took, start=1):
+        note = ChoreNote(chore="heartbeats", at_ms=at_ms, counts={"canary_ms": one})
+        latencies.hear([note])
+        latencies.hear([note])
+    for bound, count in latencies.durations.buckets():
+        assert count == sum(one / 1000 <= float(bound) for one in took)

@@ -1,0 +1,151 @@
+"""The arithmetic of the benchmark: a figure that is computed wrongly is worse than none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from bench.census import Census
+from bench.copying import CopyRun
+from bench.cost import Meter
+from bench.datasets import SETS, DataSet, Flavour, encoded
+from bench.goals import CopyFigures, copy_goals, interface_goals, latency_goals
+from bench.latency.percentiles import percentiles
+from bench.report import amount, table
+from tests.kit.waiting import wait_until
+
+from twinlog.wire.codec import open_batch
+
+_MILLISECOND = 1_000_000
+
+
+def _figures(rate: float, cpu: float = 1.0, memory: float = 1.0) -> CopyFigures:
+    return CopyFigures(rate, cpu, memory)
+
+
+def test_a_percentile_is_a_value_that_was_seen():
+    figures = percentiles(value * _MILLISECOND for value in range(1000, 0, -1))
+    assert figures == {"p50": 500.0, "p90": 900.0, "p99": 990.0, "p99.9": 999.0, "max": 1000.0}
+
+
+def test_one_value_is_every_percentile():
+    assert set(percentiles([7 * _MILLISECOND]).values()) == {7.0}
+
+
+def test_no_values_have_no_percentiles():
+    with pytest.raises(ValueError, match="nothing"):
+        percentiles([])
+
+
+def test_a_goal_is_reached_at_its_bound_and_missed_below():
+    others = {"mm2-tuned": _figures(100, cpu=3), "mm2-default": _figures(50), "raw": _figures(400)}
+    reached = list(copy_goals("x", "small-lz4", tiny=False, figures={**others, "twinlog": _figures(300)}))
+    assert [goal.reached for goal in reached] == [True] * 5
+    slower = list(
+        copy_goals("x", "small-lz4", tiny=False, figures={**others, "twinlog": _figures(249, cpu=1.1, memory=2)})
+    )
+    assert [goal.reached for goal in slower] == [False, False, False, False, False]
+
+
+def test_goals_beside_mirrors_that_did_not_run_are_left_out():
+    assert list(copy_goals("x", "small-lz4", tiny=False, figures={"twinlog": _figures(1)})) == []
+    assert list(copy_goals("x", "small-lz4", tiny=False, figures={"raw": _figures(1)})) == []
+
+
+def test_readers_may_cost_a_fifth_and_must_be_answered():
+    def reached(asked_ms, answered):
+        return [goal.reached for goal in interface_goals(10.0, asked_ms, answered)]
+
+    assert [reached(asked, 1.0)[0] for asked in (9.0, 12.0, 12.1)] == [True, True, False]
+    assert [reached(9.0, answered)[1] for answered in (0.94, 0.95)] == [False, True]
+
+
+def test_tiny_batches_are_not_held_to_the_raw_ceiling():
+    figures = {"raw": _figures(1000), "twinlog": _figures(1)}
+    assert list(copy_goals("x", "tiny", tiny=True, figures=figures)) == []
+
+
+def test_latency_is_held_to_a_bound_of_its_own_only_at_the_quiet_rate():
+    ours = {"p50": 8.0, "p90": 20.0, "p99": 61.0}
+    theirs = {"p50": 8.0, "p90": 14.0, "p99": 18.0}
+    quiet = list(latency_goals(1000, {"twinlog": ours, "mm2-default": theirs}))
+    assert [goal.reached for goal in quiet] == [True, False, False]
+    assert len(list(latency_goals(20_000, {"twinlog": ours, "mm2-default": theirs}))) == 2
+
+
+def test_rates_and_costs_follow_from_what_was_seen():
+    run = CopyRun("x", 1.0, 4.0, 1.0, 2_000_000, 0.2, 9.0, 3.0, None, 1, Census(0, 0))
+    assert run.rate == 500_000
+    assert run.warm_rate == 1_000_000
+    assert run.cpu_per_million == 1.5
+    assert run.cpu_per_gigabyte == pytest.approx(15.0)
+
+
+@pytest.mark.parametrize(
+    ("census", "verdict"),
+    [
+        (Census(0, 0), "all once"),
+        (Census(3, 0), "LOST 3"),
+        (Census(0, 2), "DOUBLED 2"),
+        (Census(1, 2), "LOST 1, DOUBLED 2"),
+    ],
+)
+def test_lost_and_doubled_records_are_named(census, verdict):
+    assert census.verdict == verdict
+
+
+@pytest.mark.parametrize("data", SETS, ids=lambda data: data.name)
+def test_a_set_holds_about_what_it_says_whatever_its_size(data):
+    for scale in (1.0, 0.1):
+        scaled = data.scaled(scale)
+        assert scaled.total == pytest.approx(data.records * scale, rel=0.03)
+
+
+def test_encoded_batches_hold_the_records_of_their_flavour():
+    flavour = Flavour(100, "lz4", 50)
+    for batch in encoded(flavour):
+        records = open_batch(batch.data)
+        assert len(records) == batch.header.record_count == 50
+        assert {len(record.value or b"") for record in records} == {100}
+
+
+def test_partitions_take_flavours_in_turn():
+    data = DataSet("x", "x", 100, (Flavour(10, "none", 1), Flavour(20, "none", 5)), partitions=4)
+    assert [data.flavour(p).record_bytes for p in range(4)] == [10, 20, 10, 20]
+    assert [data.held(p) for p in range(4)] == [25, 25, 25, 25]
+
+
+def test_amounts_keep_three_digits():
+    assert [amount(value) for value in (1_350_000, 216_000, 7_300, 137, 7.34)] == [
+        "1.35 M",
+        "216 k",
+        "7.30 k",
+        "137",
+        "7.3",
+    ]
+
+
+def test_a_table_has_one_line_per_row_and_two_for_its_head():
+    assert table(["a", "b"], [["x", "1"]]).splitlines() == ["| a | b |", "| --- | --: |", "| x | 1 |"]
+
+
+def test_cpu_of_a_child_that_ended_is_still_counted():
+    busy = "import time\nwhile time.process_time() < 0.35: pass\n"
+    start_child = f"subprocess.run([sys.executable, '-c', {busy + 'input()'!r}])"
+    parent = f"import subprocess, sys; {start_child}; print('over', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with Meter(process.pid) as meter:
+            wait_until(meter.cpu_seconds, lambda used: used >= 0.3, within_s=60, what="CPU of the child")
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "over\n"
+            meter.look_around()
+            assert meter.cpu_seconds() >= 0.3
+            assert meter.peak_bytes > os.sysconf("SC_PAGE_SIZE")
+        process.stdin.write("\n")

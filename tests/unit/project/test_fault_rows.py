@@ -1,0 +1,81 @@
+"""The page of faults: a goal that was missed is red, and a run that was stopped goes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.faults.page import Page, page
+from tests.faults.row import Cost, Row, missed_goals
+from tests.faults.scenario import all_scenarios
+from tests.kit.verdict import Difference, Kind, Verdict
+
+WELL = Cost(records=100, stood_still_s=2.0, beside_still_s=1.0, goes_on_s=1.5)
+ROW = Row(
+    "a-fault", "brokers", [5], "a fault", "something is done", WELL, None, "RUNNING", None, [], "abc", "12:00", 9.0
+)
+
+
+def missed(
+    cost: Cost = WELL, *, named_s: float | None = None, always: bool = False, end: str | None = None
+) -> list[str]:
+    return missed_goals(cost, named_s=named_s, wants_name=True, always_named=always, end_state=end)
+
+
+def test_a_fault_that_nobody_notices_needs_no_name() -> None:
+    assert missed() == []
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [replace(WELL, lost=1), replace(WELL, doubled=1), replace(WELL, reordered=1), replace(WELL, changed=1)],
+    ids=["lost", "doubled", "reordered", "changed"],
+)
+def test_one_record_is_enough_to_miss_a_goal(cost: Cost) -> None:
+    assert len(missed(cost)) == 1
+
+
+def test_records_that_stand_still_must_be_explained_in_time() -> None:
+    still = replace(WELL, stood_still_s=10.5)
+    assert missed(still) == ["the true cause was not named"]
+    assert missed(still, named_s=10.0) == []
+    assert len(missed(still, named_s=10.1)) == 1
+    assert len(missed(WELL, always=True)) == 1
+
+
+def test_a_link_that_stays_still_or_keeps_complaining_misses_its_goal() -> None:
+    assert missed(replace(WELL, goes_on_s=None)) == ["did not go on by itself"]
+    assert missed(end="STALLED") == ["afterwards status still says: STALLED"]
+
+
+def test_every_kind_of_difference_counts() -> None:
+    verdict = Verdict(7, 7)
+    for kind in Kind:
+        verdict.add(Difference(kind, "orders-0", 1, 1, "test"))
+    cost = Cost.of(verdict)
+    assert (cost.records, cost.lost, cost.doubled, cost.reordered, cost.changed) == (7, 1, 1, 1, 3)
+
+
+def test_the_newest_row_of_a_fault_counts_and_survives_the_process(tmp_path: Path) -> None:
+    for row in (ROW, replace(ROW, key="other"), replace(ROW, missed=["1 lost"], twinlog=replace(WELL, lost=1))):
+        Page(tmp_path, "2026-01-01").add(row, ["other", "a-fault"])
+    with (tmp_path / "2026-01-01-faults.jsonl").open("a") as file:
+        file.write('{"key": "half of a row')
+    rows = Page(tmp_path, "2026-01-01").rows()
+    assert [(row.key, row.green) for row in rows] == [("a-fault", False), ("other", True)]
+    text = (tmp_path / "2026-01-01-faults.md").read_text()
+    assert "1 of 2 faults reached every goal" in text
+    assert text.index("| ok |") < text.index("| **MISSED** |")
+
+
+def test_words_cannot_break_the_table() -> None:
+    text = page("2026-01-01", [replace(ROW, said="a|b\nc", peer=WELL)])
+    assert "a/b c" in text
+    assert all(line.count("|") == 13 for line in text.splitlines() if line.startswith("| ok"))
+
+
+def test_every_fault_says_what_is_done_and_has_a_name_of_its_own() -> None:
+    found = all_scenarios()
+    assert all(one.done and one.title for one in found)
+    assert len({one.key for one in found}) == len(found)

@@ -1,0 +1,292 @@
+"""What Prometheus reads: names, numbers, bounded labels; and that dashboards and alerts use nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from tests.kit.paper_rooms import PaperRooms
+
+from twinlog.control.states import ConnectorStatus
+from twinlog.model.ledger.stage_times import STAGES
+from twinlog.surface.http.app_state import Desk
+from twinlog.surface.metrics import prometheus as metrics
+from twinlog.surface.metrics.prometheus import MetricsWish, render
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+RULES = DEPLOY / "prometheus" / "twinlog-alerts.yml"
+TESTS = DEPLOY / "prometheus" / "twinlog-alerts.test.yml"
+ALWAYS = {"up", "ALERTS"}
+NAME = re.compile(r"\b(?:twinlog|process|kafka|up|ALERTS)\w*\b(?=[{\[\s)=<>]|$)")
+
+
+def desk_of(rooms: PaperRooms) -> Desk:
+    desk = Desk.of(rooms)
+
+    async def look() -> None:
+        desk.lookout._meet(rooms.links())
+        for name in list(desk.lookout._tasks):  # before they begin: this test looks exactly once
+            for task in desk.lookout._tasks.pop(name):
+                task.cancel()
+        for sight in desk.lookout.sights.values():
+            sight.take(await sight.looks.look())
+            await desk.lookout.look_at_groups(sight)
+            await desk.lookout.look_at_switches(sight)
+
+    asyncio.run(look())
+    return desk
+
+
+def samples(desk: Desk, **wish: bool) -> dict[str, list[tuple[dict[str, str], float]]]:
+    found: dict[str, list[tuple[dict[str, str], float]]] = {}
+    for family in text_string_to_metric_families(render(desk, MetricsWish(**wish)).decode()):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return found
+
+
+def series(desk: Desk, **wish: bool) -> int:
+    return sum(not line.startswith(b"#") for line in render(desk, MetricsWish(**wish)).splitlines())
+
+
+@pytest.fixture(scope="module")
+def desk() -> Desk:
+    return desk_of(PaperRooms())
+
+
+def value(found: dict[str, list[tuple[dict[str, str], float]]], name: str, **labels: str) -> float:
+    (one,) = [number for have, number in found[name] if labels.items() <= have.items()]
+    return one
+
+
+def test_numbers_are_those_of_the_link(desk: Desk) -> None:
+    found = samples(desk)
+    status = desk.sight("east->west").status
+    assert status is not None
+    link = {"link": "east->west"}
+    assert value(found, "twinlog_link_state", state="DEGRADED", **link) == 1
+    assert value(found, "twinlog_link_state", state="RUNNING", **link) == 0
+    assert value(found, "twinlog_replication_lag_records", **link) == status.lag
+    assert value(found, "twinlog_records_total", **link) == sum(part.records for part in status.partitions)
+    assert value(found, "twinlog_faults", code="OFFSET_GAP", **link) == 1
+    assert value(found, "twinlog_partitions", state="FAULTED", **link) == 1
+    assert value(found, "twinlog_rpo_seconds", **link) == pytest.approx(0.8, abs=0.3)
+    assert value(found, "twinlog_group_positions", translation="untranslatable", **link) == 1
+    assert value(found, "twinlog_translation_reread_records", **link) == 6 * 7
+    assert value(found, "twinlog_canary_latency_seconds_count", **link) == 1
+    assert value(found, "twinlog_active", cluster="east", **link) == 1
+    assert found["process_resident_memory_bytes"]
+
+
+def test_what_nobody_knows_has_no_series() -> None:
+    desk = desk_of(PaperRooms())
+    desk.lookout.sights["east->west"].trouble = "west: no broker answers"
+    found = samples(desk)
+    assert value(found, "twinlog_link_state", link="east->west", state="UNKNOWN") == 1
+    for name in ("twinlog_replication_lag_records", "twinlog_rpo_seconds"):
+        assert [labels["link"] for labels, _ in found[name]] == ["east->archive", "west->east"]
+    for name in ("twinlog_partitions", "twinlog_faults"):
+        assert "east->west" not in {labels["link"] for labels, _ in found.get(name, [])}
+    for name in ("record_rate", "replication_latency_ms"):
+        rates = found[f"kafka_connect_mirror_mirrorsourceconnector_{name}"]
+        assert {(have["source"], have["target"]) for have, _ in rates} == {("east", "archive"), ("west", "east")}
+    assert value(found, "twinlog_records_total", link="east->west") > 0  # what was copied stays copied
+
+
+def test_mirrormakers_names_have_its_labels(desk: Desk) -> None:
+    prefix = "kafka_connect_mirror_mirrorsourceconnector"
+    found = samples(desk)
+    for name in (
+        "record_count",
+        "record_rate",
+        "byte_count",
+        "byte_rate",
+        "record_age_ms_max",
+        "replication_latency_ms",
+    ):
+        labels = [have for have, _ in found[f"{prefix}_{name}"]]
+        assert {frozenset(have) for have in labels} == {frozenset({"source", "target", "topic", "partition"})}
+    by_partition = samples(desk, partitions=True)
+    where = {"source": "east", "target": "west", "topic": "east.payments", "partition": "3"}
+    assert value(by_partition, f"{prefix}_record_count", **where) > 0
+    lag = "kafka_consumer_fetch_manager_records_lag"
+    client = '"east->west|east->west.MirrorSourceConnector-0|replication-consumer"'
+    assert value(by_partition, lag, clientid=client, topic="payments", partition="3") == 151
+    assert not any(name.startswith("kafka_") for name in samples(desk, mirrormaker=False))
+
+
+OF_STRIMZI = {
+    "by JMX": [
+        "kafka_connect_worker_connector_count",
+        "kafka_connect_worker_task_count",
+        "kafka_connect_worker_rebalance_rebalancing",
+        "kafka_connect_coordinator_assigned_connectors",
+        "kafka_connect_coordinator_assigned_tasks",
+        ("kafka_consumer_fetch_manager_records_lag", "clientid", r'.*replication-consumer"'),
+        "kafka_consumer_incoming_byte_total",
+        "kafka_producer_outgoing_byte_total",
+        ("kafka_connect_connector_status", "connector", r'".*SourceConnector"'),
+        "kafka_connect_worker_connector_failed_task_count",
+    ],
+    "by its reporter": [
+        "kafka_connect_connect_worker_metrics_connector_count",
+        "kafka_connect_connect_worker_metrics_task_count",
+        "kafka_connect_connect_worker_rebalance_metrics_rebalancing",
+        "kafka_connect_connect_coordinator_metrics_assigned_connectors",
+        "kafka_connect_connect_coordinator_metrics_assigned_tasks",
+        ("kafka_consumer_consumer_fetch_manager_metrics_records_lag", "client_id", r".*replication-consumer"),
+        "kafka_consumer_consumer_metrics_incoming_byte",
+        "kafka_producer_producer_metrics_outgoing_byte",
+    ],
+}
+"""What the expressions of its dashboards and alerts choose, apart from the JVM, Java's buffers and offset commits."""
+
+
+@pytest.mark.parametrize("dialect", OF_STRIMZI)
+def test_the_dashboards_of_strimzi_find_all_that_has_a_meaning_here(desk: Desk, dialect: str) -> None:
+    found = samples(desk)
+    for wanted in OF_STRIMZI[dialect]:
+        name, label, pattern = (wanted, "", "") if isinstance(wanted, str) else wanted
+        chosen = [have for have, _ in found[name] if not label or re.fullmatch(pattern, have[label])]
+        assert chosen, (name, found[name])
+    for prefix in ("record_age_ms", "replication_latency_ms"):
+        for part in ("", "_avg", "_min", "_max"):
+            assert found[f"kafka_connect_mirror_mirrorsourceconnector_{prefix}{part}"]
+
+
+def test_mirrormakers_numbers_are_ours(desk: Desk) -> None:
+    found = samples(desk)
+    for part in ("", "_avg", "_min", "_max"):
+        name = f"kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms{part}"
+        assert value(found, name, source="east", target="west") == 120  # a round is counted once, not once a group
+    copied = value(found, "twinlog_bytes_total", link="east->west")
+    client = "east->west|east->west.MirrorSourceConnector-0|replication-"
+    for end, byte in (("consumer", "incoming"), ("producer", "outgoing")):
+        assert value(found, f"kafka_{end}_{byte}_byte_total", clientid=f'"{client}{end}"') == copied
+        assert value(found, f"kafka_{end}_{end}_metrics_{byte}_byte", client_id=f"{client}{end}") == copied
+
+
+def test_connectors_are_counted_as_they_are_listed() -> None:
+    rooms = PaperRooms()
+    rooms.connectors = lambda: {  # type: ignore[method-assign]
+        "east->west.MirrorSourceConnector": ConnectorStatus("RUNNING", None, 2, "RUNNING"),
+        "plain": ConnectorStatus("PAUSED", None, 1, "PAUSED"),
+        "stopped": ConnectorStatus("STOPPED"),
+        "broken": ConnectorStatus("FAILED", "no such file", 0),
+    }
+    found = samples(desk_of(rooms))
+    assert value(found, "kafka_connect_worker_connector_count") == 4
+    assert value(found, "kafka_connect_coordinator_assigned_tasks") == 4
+    states = {(have["connector"], have["task"], have["status"]) for have, _ in found["kafka_connect_connector_status"]}
+    assert states == {
+        ('"east->west.MirrorSourceConnector"', "0", "running"),
+        ('"east->west.MirrorSourceConnector"', "1", "running"),
+        ("plain", "0", "paused"),
+        ("broken", "0", "failed"),
+    }
+    failed = "kafka_connect_worker_connector_failed_task_count"
+    assert {have["connector"]: number for have, number in found[failed] if number} == {"broken": 1}
+
+
+def test_ten_thousand_partitions_have_no_more_series_than_their_topics() -> None:
+    few, many = (desk_of(PaperRooms(topics=100, partitions=number)) for number in (1, 100))
+    faults = 1  # payments-3, which is not there with one partition each
+    assert series(many) - series(few) == faults
+
+
+def test_series_per_partition_are_there_when_asked_for(desk: Desk) -> None:
+    partitions = 8 * 6 * 3
+    grown = series(desk, partitions=True) - series(desk)
+    assert grown == 14 * (partitions - 8 * 3)  # records, bytes, rates, ages, latencies and lag, less those per topic
+
+
+def test_stages_are_histograms_of_records(desk: Desk) -> None:
+    found = samples(desk)
+    for stage in STAGES:
+        where = {"link": "east->west", "stage": stage}
+        assert value(found, "twinlog_stage_latency_seconds_count", **where) == 200
+        assert value(found, "twinlog_stage_latency_seconds_bucket", le="+Inf", **where) == 200
+    where = {"link": "east->west", "stage": "copied"}
+    assert value(found, "twinlog_stage_latency_seconds_bucket", le="0.01", **where) == 196
+    assert value(found, "twinlog_stage_latency_seconds_sum", **where) == pytest.approx(196 * 0.009 + 4 * 0.036)
+    assert value(found, "twinlog_epochs_total", link="east->west") == 12
+
+
+def test_series_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST_TOPICS", 20)
+    desk = desk_of(PaperRooms(topics=25, partitions=1))
+    found = samples(desk, mirrormaker=False)
+    per_link = len(found["twinlog_topic_lag_records"]) / 3
+    mirrored = render(desk, MetricsWish(topics=False)).count(b"\nkafka_connect_mirror_mirrorsourceconnector_byte_rate{")
+    assert mirrored / 3 == 20 + 1
+    assert per_link == 20 + 1
+    assert value(found, "twinlog_topic_records_total", link="east->west", topic="(others)") > 0
+    assert "twinlog_topic_lag_records" not in samples(desk, topics=False, mirrormaker=False)
+
+
+def names_in(expression: str) -> set[str]:
+    return set(NAME.findall(re.sub(r'"[^"]*"', '""', expression))) - ALWAYS
+
+
+def known_names(desk: Desk) -> set[str]:
+    # Of a cluster that returns, and of a collector; the paper has neither.
+    return {*samples(desk), "twinlog_fence_pending", "twinlog_otel_failures"}
+
+
+def test_alerts_and_dashboard_use_only_what_is_exported(desk: Desk) -> None:
+    known = known_names(desk)
+    for rule in rules():
+        assert names_in(rule["expr"]) - known == set(), rule["alert"]
+    panels = json.loads((DEPLOY / "grafana" / "twinlog.json").read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for panel in panels:
+        for target in panel.get("targets", ()):
+            assert names_in(target["expr"]), target
+            assert names_in(target["expr"]) - known == set(), panel["title"]
+
+
+def rules() -> Iterator[dict[str, Any]]:
+    for group in yaml.safe_load(RULES.read_text())["groups"]:
+        yield from group["rules"]
+
+
+def test_every_rule_has_a_test_in_which_it_fires() -> None:
+    fired = {
+        case["alertname"]
+        for test in yaml.safe_load(TESTS.read_text())["tests"]
+        for case in test["alert_rule_test"]
+        if case["exp_alerts"]
+    }
+    assert fired == {rule["alert"] for rule in rules()}
+    assert all(rule["labels"]["severity"] in {"critical", "warning"} for rule in rules())
+
+
+def promtool() -> str | None:
+    unpacked = DEPLOY.parent / ".state" / "promtool" / "promtool"
+    return os.environ.get("PROMTOOL") or shutil.which("promtool") or (str(unpacked) if unpacked.exists() else None)
+
+
+@pytest.mark.skipif(promtool() is None, reason="no promtool; `make promtool` unpacks Debian's")
+def test_every_rule_fires_in_prometheus_own_judgement() -> None:
+    tool = promtool() or ""
+    done = subprocess.run(
+        [tool, "test", "rules", TESTS.name], cwd=TESTS.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(promtool() is None, reason="no promtool; `make promtool` unpacks Debian's")
+def test_prometheus_finds_nothing_wrong_with_our_own_names(desk: Desk) -> None:
+    text = render(desk, MetricsWish(mirrormaker=False))
+    done = subprocess.run([promtool() or "", "check", "metrics"], input=text, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from twinlog.surface.cli.commands.validate import validate
+
+app = typer.Typer()
+app.command()(validate)
+
+FILE = """\
+clusters = A, B, C
+bootstrap.servers = k:9092
+A->B.enabled = true
+A->C.enabled = true
+topics = [a-z]+
+on.gpa = skip
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "links.properties"
+    path.write_text(FILE)
+    return path
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "160"})
+    return result.exit_code, result.output
+
+
+def test_a_good_file_shows_each_link_with_the_lines_and_its_remarks(file: Path):
+    code, output = run("-c", str(file))
+    assert code == 0
+    assert f"{file}:6: on.gpa: unknown and ignored; did you mean on.gap?" in output
+    (topics,) = {line.replace(" ", "") for line in output.splitlines() if line.startswith("│ topics ")}
+    assert topics == "│topics│[a-z]+│line5:topics│"
+    assert "A->B" in output
+    assert "A->C" in output
+    assert "B->A is not mirrored; a heartbeat is written to A every 1 s" in output
+
+
+@pytest.mark.parametrize("arguments", [("--clusters", "C"), ("--clusters", "C,C"), ("--clusters", " C ,")])
+def test_clusters_choose_the_targets(file: Path, arguments: tuple[str, ...]):
+    code, output = run("-c", str(file), "-o", "json", *arguments)
+    assert code == 0
+    assert [link["link"] for link in json.loads(output)["links"]] == ["A->C"]
+
+
+def test_json_tells_the_same(file: Path):
+    code, output = run("-c", str(file), "--output", "json")
+    answer = json.loads(output)
+    assert code == 0
+    assert answer["valid"] is True
+    assert [(one["level"], one["line"], one["key"]) for one in answer["findings"]] == [("warning", 6, "on.gpa")]
+    chosen = [one for one in answer["links"][0]["settings"] if one["setting"] == "topics"]
+    assert answer["heartbeats_only"] == ["B->A", "B->C", "C->A", "C->B"]
+    assert chosen == [{"setting": "topics", "value": "[a-z]+", "key": "topics", "line": 5}]
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_wrong_file_ends_with_code_2_and_all_errors(file: Path, output: str):
+    file.write_text(FILE + "tasks.max = many\non.gap = maybe\n")
+    code, told = run("-c", str(file), "-o", output)
+    assert code == 2
+    if output == "json":
+        answer = json.loads(told)
+        assert answer["valid"] is False
+        assert [one["line"] for one in answer["findings"] if one["level"] == "error"] == [7, 8]
+    else:
+        assert f"{file}:7: tasks.max: many is not valid" in told
+        assert f"{file}:8: on.gap: maybe is not valid" in told
+
+
+def test_a_missing_file_ends_with_code_2(tmp_path: Path):
+    code, output = run("-c", str(tmp_path / "none"))
+    assert code == 2
+    assert "cannot be read" in output

@@ -1,0 +1,97 @@
+"""A source that does not answer is a state of its own, with the same word everywhere; what is seen now comes first."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+from rich.console import Console
+from tests.kit.paper_rooms import PaperRooms
+
+from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
+from twinlog.ledger.view import LedgerView
+from twinlog.model.health.history import events_between
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.records import Engine
+from twinlog.model.names import TopicPartition
+from twinlog.surface.cli.commands.status import _print_details
+from twinlog.surface.metrics.prometheus import STATES
+from twinlog.watch.observe import Observer
+
+NOW = 1_700_000_000_000
+LINK = PaperRooms().links()[0]
+AWAY = "east: no broker answers: 127.0.0.1:1: connection refused"
+
+
+def status(**facts: object) -> LinkStatus:
+    engine = Engine(engine_id="e", host="vm", pid=7, phase="running", at_ms=NOW - 2000)
+    found = LinkStatus(LINK.name, engine, (), now_ms=NOW, source_seen_ms=NOW - 30_000)
+    return dataclasses.replace(found, **facts)  # type: ignore[arg-type]
+
+
+def shown(found: LinkStatus) -> list[str]:
+    console = Console(width=500, no_color=True, force_terminal=False)
+    with console.capture() as said:
+        _print_details(console, LINK, found, partitions=False)
+    return said.get().splitlines()
+
+
+@pytest.mark.proves("R14")
+def test_a_source_that_neither_we_nor_the_engine_reach_is_down() -> None:
+    down = status(source_trouble=AWAY, source_unreachable=True)
+    assert down.state == "SOURCE_DOWN"
+    assert down.state in STATES
+    heard_just_now = dataclasses.replace(down, source_seen_ms=NOW - 2000)
+    assert heard_just_now.state != "SOURCE_DOWN"  # it is only cut off from here
+    assert any("only from here: the engine heard east" in line for line in shown(heard_just_now))
+    refused = status(source_trouble="east: access denied", source_unreachable=False)
+    assert refused.state == "STALLED"
+
+
+@pytest.mark.proves("R14")
+def test_a_chore_or_a_fault_does_not_hide_that_the_source_is_down() -> None:
+    engine = Engine(engine_id="e", host="vm", pid=7, phase="running", at_ms=NOW - 2000, trouble="reading the topics")
+    assert status(source_trouble=AWAY, source_unreachable=True, engine=engine).state == "SOURCE_DOWN"
+
+
+def test_the_event_names_the_source_and_when_it_was_last_heard() -> None:
+    events = list(events_between(status(), status(source_trouble=AWAY, source_unreachable=True)))
+    says = {event.kind: (event.level, event.says) for event in events}
+    assert says["state"] == ("bad", "SOURCE_DOWN, was RUNNING")
+    assert says["source"][1].startswith("east does not answer: ")
+    assert "the engine last heard it at" in says["source"][1]
+
+
+@pytest.mark.proves("R14")
+def test_status_says_first_what_it_sees_and_then_what_the_engine_said_and_when() -> None:
+    engine = Engine(engine_id="e", host="vm", pid=7, phase="starting", at_ms=NOW - 2000, trouble="SASL: wrong password")
+    lines = shown(status(source_trouble="east: certificate unknown", engine=engine))
+    assert lines[0] == f"{LINK.name}: seen now: east: certificate unknown"
+    assert "the engine said at" in lines[2]
+    assert lines[2].endswith("SASL: wrong password")
+
+
+@pytest.mark.proves("R14")
+def test_a_link_that_never_ran_tells_its_own_trouble_before_that_no_engine_ran() -> None:
+    def ends(_: list[TopicPartition]) -> Mapping[TopicPartition, int | ClusterError]:
+        return {}
+
+    def reach() -> None:
+        raise AccessDenied("east", "wrong password")
+
+    found = Observer(LINK, ends, None, reach)._judge(LedgerView({}), NOW)
+    lines = shown(found)
+    assert "wrong password" in lines[0]
+    assert lines[1] == f"{LINK.name}: no engine has run this link yet. Start it with `twinlog run`."
+
+
+def test_ages_count_from_the_moment_the_ledger_was_read() -> None:
+    def away(_: list[TopicPartition]) -> Mapping[TopicPartition, int | ClusterError]:
+        raise ClusterUnreachable("east", "no broker answers")
+
+    view = LedgerView({})
+    view.engine = Engine(engine_id="e", host="vm", pid=7, phase="running", at_ms=NOW - 2000)
+    found = Observer(LINK, away, away, lambda: away([]))._judge(view, NOW)
+    assert found.now_ms == NOW
+    assert found.state == "SOURCE_DOWN"  # not STALLED: the engine is well
