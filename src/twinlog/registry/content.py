@@ -1,0 +1,170 @@
+"""What one schema id stands for: text, references, metadata and rules. Equal contents are kept once."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from twinlog.registry.schemas.identity import md5
+from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
+
+VERSION_PROPERTY: Final = "confluent:version"
+"""A property in which a client that was given a version keeps it."""
+
+
+class Content:
+    """Immutable. `digest` is its identity; the kind is not part of that."""
+
+    __slots__ = ("digest", "kind", "metadata", "references", "rule_set", "text")
+
+    def __init__(
+        self,
+        kind: str,
+        text: str,
+        references: Sequence[Reference] = (),
+        metadata: Metadata | None = None,
+        rule_set: RuleSet | None = None,
+    ) -> None:
+        self.kind = kind
+        self.text = text
+        self.references = tuple(references)
+        self.metadata = metadata
+        self.rule_set = rule_set
+        self.digest = md5(text, self.references, metadata, rule_set)
+
+    @property
+    def guid(self) -> str:
+        return guid_of(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Content) and other.digest == self.digest and other.kind == self.kind
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Content({self.kind}, {self.text[:60]!r})"
+
+
+@lru_cache(maxsize=4096)
+def guid_of(digest: bytes) -> str:
+    """The identity printed as a UUID."""
+    digits = digest.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def digest_of(guid: str) -> bytes | None:
+    """The identity that a GUID prints; None for a text that is no GUID."""
+    parts = guid.split("-")
+    try:
+        return bytes.fromhex("".join(parts)) if [len(part) for part in parts] == [8, 4, 4, 4, 12] else None
+    except ValueError:
+        return None
+
+
+# --- metadata and rules as JSON ------------------------------------------------------------------------------------
+
+
+def metadata_of(found: Mapping[str, Any] | None) -> Metadata | None:
+    """Metadata as a request or record has it; names in order, each once."""
+    if found is None:
+        return None
+    tags, properties, sensitive = found.get("tags"), found.get("properties"), found.get("sensitive")
+    return Metadata(
+        None if tags is None else {key: tuple(sorted(set(tags[key] or ()))) for key in sorted(tags)},
+        None if properties is None else {key: properties[key] for key in sorted(properties)},
+        None if sensitive is None else tuple(sorted(set(sensitive))),
+    )
+
+
+def metadata_json(metadata: Metadata) -> dict[str, Any]:
+    """As Confluent writes it: parts that are absent or empty are left out."""
+    found: dict[str, Any] = {}
+    if metadata.tags:
+        found["tags"] = {key: list(tags) for key, tags in metadata.tags.items()}
+    if metadata.properties:
+        found["properties"] = dict(metadata.properties)
+    if metadata.sensitive:
+        found["sensitive"] = list(metadata.sensitive)
+    return found
+
+
+def merged_metadata(old: Metadata | None, new: Metadata | None) -> Metadata | None:
+    """Both; where both have a name, the new one counts."""
+    if old is None or new is None:
+        return new if old is None else old
+    return metadata_of(
+        {
+            "tags": None if old.tags is None and new.tags is None else {**(old.tags or {}), **(new.tags or {})},
+            "properties": (
+                None
+                if old.properties is None and new.properties is None
+                else {**(old.properties or {}), **(new.properties or {})}
+            ),
+            "sensitive": (
+                None
+                if old.sensitive is None and new.sensitive is None
+                else [*(old.sensitive or ()), *(new.sensitive or ())]
+            ),
+        }
+    )
+
+
+def with_version(metadata: Metadata | None, version: int) -> Metadata:
+    """The metadata with a version in its properties."""
+    properties = {**((metadata.properties if metadata else None) or {}), VERSION_PROPERTY: str(version)}
+    found = metadata_of({"properties": properties})
+    return Metadata(
+        metadata.tags if metadata else None,
+        found.properties if found else None,
+        metadata.sensitive if metadata else None,
+    )
+
+
+def without_version(metadata: Metadata | None) -> Metadata | None:
+    """The metadata without the version in its properties."""
+    if metadata is None or not metadata.properties or VERSION_PROPERTY not in metadata.properties:
+        return metadata
+    properties = {key: value for key, value in metadata.properties.items() if key != VERSION_PROPERTY}
+    return Metadata(metadata.tags, properties, metadata.sensitive)
+
+
+_RULES: Final = (
+    ("migrationRules", "migration_rules"),
+    ("domainRules", "domain_rules"),
+    ("encodingRules", "encoding_rules"),
+)
+
+
+def rule_set_of(found: Mapping[str, Any] | None) -> RuleSet | None:
+    """Rules as a request or record has them."""
+    if found is None:
+        return None
+    migration, domain, encoding = (None if found.get(name) is None else tuple(found[name]) for name, _ in _RULES)
+    return RuleSet(migration, domain, encoding, found.get("enableAt"))
+
+
+def rule_set_json(rule_set: RuleSet) -> dict[str, Any]:
+    """As Confluent writes them: lists that are absent or empty are left out."""
+    found: dict[str, Any] = {}
+    for name, attribute in _RULES:
+        if getattr(rule_set, attribute):
+            found[name] = list(getattr(rule_set, attribute))
+    if rule_set.enable_at is not None:
+        found["enableAt"] = rule_set.enable_at
+    return found
+
+
+def merged_rules(old: RuleSet | None, new: RuleSet | None) -> RuleSet | None:
+    """Rules of both by name; where both have a name, the new one counts and stands last."""
+    if old is None or new is None:
+        return new if old is None else old
+    parts = []
+    for _, attribute in _RULES:
+        before, after = getattr(old, attribute), getattr(new, attribute)
+        if before is None or after is None:
+            parts.append(after if before is None else before)
+            continue
+        names = {rule.get("name") for rule in after}
+        parts.append((*(rule for rule in before if rule.get("name") not in names), *after))
+    migration, domain, encoding = parts
+    return RuleSet(migration, domain, encoding, new.enable_at or old.enable_at)

@@ -1,0 +1,231 @@
+"""The records of the topic `_schemas`, byte for byte as Confluent's registry writes them. Pure.
+
+Kafka compacts by the bytes of a key, the registry thinks by its meaning: old topics hold the same key in other bytes
+(`{"subject":…,"version":1,"magic":0,"keytype":"SCHEMA"}`). `LogicalKey` is the meaning, `encode_key` its bytes today.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from twinlog.registry.content import Content, metadata_json, metadata_of, rule_set_json, rule_set_of
+from twinlog.registry.json_out import encode
+from twinlog.registry.schemas.schema import Reference
+
+SCHEMA: Final = "SCHEMA"
+CONFIG: Final = "CONFIG"
+MODE: Final = "MODE"
+NOOP: Final = "NOOP"
+DELETE_SUBJECT: Final = "DELETE_SUBJECT"
+CLEAR_SUBJECT: Final = "CLEAR_SUBJECT"
+CONTEXT: Final = "CONTEXT"
+TENANT: Final = "default"
+
+CONFIG_FIELDS: Final = (
+    "alias",
+    "normalize",
+    "validateFields",
+    "validateNames",
+    "validateNewSchemas",
+    "validateRules",
+    "compatibilityLevel",
+    "compatibilityPolicy",
+    "compatibilityGroup",
+    "defaultMetadata",
+    "overrideMetadata",
+    "defaultRuleSet",
+    "overrideRuleSet",
+)
+"""In the order in which they are written."""
+
+_OF_SUBJECTS: Final = frozenset({CONFIG, MODE, DELETE_SUBJECT, CLEAR_SUBJECT})
+
+
+class BadRecord(Exception):
+    """A record that cannot be understood; the text says why."""
+
+
+class LogicalKey(NamedTuple):
+    """What a key means. `subject` is the context's name for CONTEXT."""
+
+    kind: str
+    subject: str | None = None
+    version: int = 0
+
+
+class Record(NamedTuple):
+    """One record to be written."""
+
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaValue:
+    """The value of a SCHEMA record."""
+
+    subject: str
+    version: int
+    id: int
+    content: Content
+    deleted: bool
+
+
+# --- keys ----------------------------------------------------------------------------------------------------------
+
+
+def encode_key(key: LogicalKey) -> bytes:
+    """The bytes that Confluent 7.0 and later write."""
+    found: dict[str, Any] = {"keytype": key.kind}
+    if key.kind == SCHEMA:
+        found |= {"subject": key.subject, "version": key.version, "magic": 1}
+    elif key.kind == CONTEXT:
+        found |= {"tenant": TENANT, "context": key.subject, "magic": 0}
+    else:
+        if key.kind in _OF_SUBJECTS and key.subject:
+            found["subject"] = key.subject
+        found["magic"] = 0
+    return encode(found)
+
+
+def decode_key(data: bytes | None) -> LogicalKey:
+    """The meaning of a key, in whatever order its fields are. Raises BadRecord."""
+    found = _object(data, "key")
+    kind = found.get("keytype")
+    if kind == SCHEMA:
+        return LogicalKey(SCHEMA, _text(found, "subject"), _number(found, "version"))
+    if kind == CONTEXT:
+        return LogicalKey(CONTEXT, _text(found, "context"))
+    if kind in _OF_SUBJECTS:
+        subject = found.get("subject")
+        if subject is not None and not isinstance(subject, str):
+            raise BadRecord("the subject of the key is no text")
+        return LogicalKey(kind, subject or None)
+    if kind == NOOP:
+        return LogicalKey(NOOP)
+    raise BadRecord(f"unknown keytype {kind!r}")
+
+
+# --- values --------------------------------------------------------------------------------------------------------
+
+
+def schema_record(value: SchemaValue) -> Record:
+    """A version, live or soft-deleted."""
+    content = value.content
+    found: dict[str, Any] = {
+        "subject": value.subject,
+        "version": value.version,
+        "id": value.id,
+        "schemaType": content.kind,
+    }
+    if content.references:
+        found["references"] = [reference_json(reference) for reference in content.references]
+    if content.metadata is not None:
+        found["metadata"] = metadata_json(content.metadata)
+    if content.rule_set is not None:
+        found["ruleSet"] = rule_set_json(content.rule_set)
+    found |= {"schema": content.text, "deleted": value.deleted}
+    return Record(encode_key(LogicalKey(SCHEMA, value.subject, value.version)), encode(found))
+
+
+def config_record(subject: str | None, config: Mapping[str, Any]) -> Record:
+    """Settings of a subject or context."""
+    found: dict[str, Any] = {} if subject is None else {"subject": subject}
+    found |= {name: config[name] for name in CONFIG_FIELDS if config.get(name) is not None}
+    return Record(encode_key(LogicalKey(CONFIG, subject)), encode(found))
+
+
+def mode_record(subject: str | None, mode: str) -> Record:
+    """The mode of a subject or context."""
+    found: dict[str, Any] = {} if subject is None else {"subject": subject}
+    return Record(encode_key(LogicalKey(MODE, subject)), encode(found | {"mode": mode}))
+
+
+def delete_subject_record(subject: str, version: int) -> Record:
+    """The soft delete of all versions up to one."""
+    value = encode({"subject": subject, "version": version})
+    return Record(encode_key(LogicalKey(DELETE_SUBJECT, subject)), value)
+
+
+def clear_subject_record(subject: str | None) -> Record:
+    """The end of deleted versions before an import."""
+    value = encode({} if subject is None else {"subject": subject})
+    return Record(encode_key(LogicalKey(CLEAR_SUBJECT, subject)), value)
+
+
+def context_record(context: str) -> Record:
+    """The existence of a context."""
+    value = encode({"tenant": TENANT, "context": context})
+    return Record(encode_key(LogicalKey(CONTEXT, context)), value)
+
+
+NOOP_RECORD: Final = Record(b'{"keytype":"NOOP","magic":0}', None)
+
+
+def decode_schema(data: bytes) -> SchemaValue:
+    """A version. Raises BadRecord."""
+    found = _object(data, "value")
+    references = found.get("references") or ()
+    try:
+        content = Content(
+            found.get("schemaType") or "AVRO",
+            _text(found, "schema"),
+            [Reference(given["name"], given["subject"], given["version"]) for given in references],
+            metadata_of(found.get("metadata")),
+            rule_set_of(found.get("ruleSet")),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
+        raise BadRecord(f"references, metadata or rules are malformed ({wrong})") from None
+    subject, version, number = _text(found, "subject"), _number(found, "version"), _number(found, "id")
+    return SchemaValue(subject, version, number, content, bool(found.get("deleted", False)))
+
+
+def decode_config(data: bytes) -> dict[str, Any]:
+    """Settings; fields that are not known are left out."""
+    found = _object(data, "value")
+    return {name: found[name] for name in CONFIG_FIELDS if found.get(name) is not None}
+
+
+def decode_mode(data: bytes) -> str:
+    """A mode."""
+    return _text(_object(data, "value"), "mode")
+
+
+def decode_delete(data: bytes) -> int:
+    """Up to which version the subject was deleted."""
+    return _number(_object(data, "value"), "version")
+
+
+def reference_json(reference: Reference) -> dict[str, Any]:
+    """A reference as it is written."""
+    return {"name": reference.name, "subject": reference.subject, "version": reference.version}
+
+
+# --- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def _object(data: bytes | None, part: str) -> dict[str, Any]:
+    if data is None:
+        raise BadRecord(f"it has no {part}")
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as wrong:
+        raise BadRecord(f"the {part} is not JSON ({wrong})") from None
+    if not isinstance(found, dict):
+        raise BadRecord(f"the {part} is no JSON object")
+    return found
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name)
+    if not isinstance(value, str):
+        raise BadRecord(f"{name} is missing or no text")
+    return value
+
+
+def _number(found: Mapping[str, Any], name: str) -> int:
+    value = found.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRecord(f"{name} is missing or no number")
+    return value

@@ -1,0 +1,66 @@
+"""What a client asks for when it sends a schema, and how Confluent prints such a request in its messages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRequest:
+    """A schema as it came. `version` 0 and `id` -1 mean that none was given; version -1 means the latest."""
+
+    subject: str
+    text: str | None
+    kind: str | None = None
+    references: tuple[Reference, ...] = ()
+    metadata: Metadata | None = None
+    rule_set: RuleSet | None = None
+    version: int = 0
+    id: int = -1
+
+    @property
+    def is_blank(self) -> bool:
+        return self.text is None or not self.text.strip()
+
+    def with_parts(self, metadata: Metadata | None, rule_set: RuleSet | None) -> "SchemaRequest":
+        return replace(self, metadata=metadata, rule_set=rule_set)
+
+    def printed(self, *, bare: bool) -> str:
+        """As Java prints it; `bare` leaves out version and id."""
+        version, number = ("null", "null") if bare else (str(self.version), str(self.id))
+        return (
+            f"{{subject={self.subject},version={version},id={number},schemaType={self.kind or 'AVRO'},"
+            f"references={printed_references(self.references)},metadata={_printed_metadata(self.metadata)},"
+            f"ruleSet={'null' if self.rule_set is None else 'RuleSet'},schema={self.text},schemaTags=null,ts=null,"
+            "deleted=null}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a schema is to be treated, beside what it is."""
+
+    normalize: bool = False
+    form: str = ""
+    deleted: bool = False
+    pairs: tuple[tuple[str, str], ...] = field(default=())
+
+
+def printed_references(references: Sequence[Reference]) -> str:
+    """References as Java prints them."""
+    parts = (f"{{name='{r.name}', subject='{r.subject}', version={r.version}}}" for r in references)
+    return f"[{', '.join(parts)}]"
+
+
+def _printed_metadata(metadata: Metadata | None) -> str:
+    if metadata is None:
+        return "null"
+    tags = _printed_map({key: f"[{', '.join(tags)}]" for key, tags in (metadata.tags or {}).items()}, metadata.tags)
+    properties = _printed_map(dict(metadata.properties or {}), metadata.properties)
+    sensitive = "null" if metadata.sensitive is None else f"[{', '.join(metadata.sensitive)}]"
+    return f"Metadata{{tags={tags}, properties={properties}, sensitive={sensitive}}}"
+
+
+def _printed_map(found: dict[str, str], given: object) -> str:
+    return "null" if given is None else f"{{{', '.join(f'{key}={value}' for key, value in found.items())}}}"

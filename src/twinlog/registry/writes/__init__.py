@@ -1,0 +1,1 @@
+"""What the leader does with an order to write: from the state and the order to records and an answer. Pure."""

@@ -1,0 +1,1 @@
+"""The schema registry over HTTP: Confluent's paths, codes and conventions."""

@@ -1,0 +1,215 @@
+"""Bodies of requests: from JSON to values, with the messages of Confluent's server for what does not fit."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from twinlog.registry import refusals
+from twinlog.registry.content import metadata_of, rule_set_of
+from twinlog.registry.records import CONFIG_FIELDS
+from twinlog.registry.refusals import Refusal
+from twinlog.registry.requests import SchemaRequest
+from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
+from twinlog.registry.scopes import LEVELS, MODES
+
+_WHERE: Final = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {}, column: {}]"
+_RULE_NAME: Final = re.compile(r"[^\W\d][\w-]*\Z")
+_TRUTHS: Final = ("normalize", "validateFields", "validateNames", "validateNewSchemas", "validateRules")
+_TOKENS: Final[dict[type, tuple[str, str]]] = {dict: ("Object", "START_OBJECT"), list: ("Array", "START_ARRAY")}
+
+
+def read_object(body: bytes, kind: str, argument: str) -> dict[str, Any]:
+    """The JSON object of a body. Raises Refusal 400 or 422."""
+    text = body.decode("utf-8", "replace")
+    if not text.strip():
+        raise Refusal(422, f"{argument} must not be null (was null)")
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as wrong:
+        raise Refusal(400, _syntax(text, wrong)) from None
+    if found is None:
+        raise Refusal(422, f"{argument} must not be null (was null)")
+    if isinstance(found, list):
+        raise Refusal(
+            400, f"Cannot deserialize value of type `{kind}` from Array value (token `JsonToken.START_ARRAY`)"
+        )
+    if not isinstance(found, dict):
+        creator = "(although at least one Creator exists): no"
+        named, shown = _scalar(found)
+        said = f"{creator} {named}-argument constructor/factory method to deserialize from {named} value ({shown})"
+        raise Refusal(400, f"Cannot construct instance of `{kind}` {said}")
+    return found
+
+
+def read_schema(body: bytes, subject: str, argument: str) -> SchemaRequest:
+    """The body of a registration, a lookup or a compatibility check."""
+    found = read_object(body, "RegisterSchemaRequest", argument)
+    version, number = _integer(found.get("version")), _integer(found.get("id"))
+    kind = _text(found.get("schemaType"))
+    return SchemaRequest(
+        subject,
+        _text(found.get("schema")),
+        kind or None,
+        _references(found.get("references")),
+        read_metadata(found.get("metadata")),
+        read_rules(found.get("ruleSet")),
+        version or 0,
+        -1 if number is None else number,
+    )
+
+
+def read_config(body: bytes, argument: str) -> dict[str, Any]:
+    """Changes of settings; None removes a field. Raises Refusal 42203 or 42210."""
+    found = read_object(body, "ConfigUpdateRequest", argument)
+    changes: dict[str, Any] = {}
+    for name in CONFIG_FIELDS:
+        sent = "compatibility" if name == "compatibilityLevel" else name
+        if sent not in found and name not in found:
+            continue
+        value = found.get(sent, found.get(name))
+        changes[name] = None if value is None else _setting(name, value)
+    return changes
+
+
+def _setting(name: str, value: Any) -> Any:
+    if name in _TRUTHS:
+        return value if isinstance(value, bool) else str(value).lower() == "true"
+    if name.endswith("Metadata"):
+        read_metadata(value)
+        return value
+    if name.endswith("RuleSet"):
+        read_rules(value)
+        return value
+    text = _text(value) or ""
+    if name == "compatibilityLevel":
+        if text.upper() not in LEVELS:
+            raise refusals.invalid_level()
+        return text.upper()
+    return text.upper() if name == "compatibilityPolicy" else text
+
+
+def read_mode(body: bytes, argument: str) -> tuple[bool, str | None, str | None]:
+    """Whether a mode was sent, the mode, and the text as it was sent. Raises Refusal 42204."""
+    found = read_object(body, "ModeUpdateRequest", argument)
+    sent = _text(found.get("mode"))
+    if sent is None:
+        return "mode" in found, None, None
+    if sent.upper() not in MODES:
+        raise refusals.invalid_mode()
+    return True, sent.upper(), sent
+
+
+def read_metadata(found: Any) -> Metadata | None:
+    """Metadata of a body. Raises Refusal 400."""
+    if found is None:
+        return None
+    try:
+        if not isinstance(found, Mapping):
+            raise TypeError  # noqa: TRY301
+        properties = found.get("properties")
+        if properties is not None:
+            found = {**found, "properties": {key: _text(value) for key, value in properties.items()}}
+        return metadata_of(found)
+    except (AttributeError, TypeError):
+        raise Refusal(400, "Cannot deserialize value of type `Metadata`: tags, properties or sensitive") from None
+
+
+def read_rules(found: Any) -> RuleSet | None:
+    """Rules of a body. Raises Refusal 400 or 42210."""
+    if found is None:
+        return None
+    try:
+        rules = rule_set_of(found)
+        for part in (rules.migration_rules, rules.domain_rules, rules.encoding_rules) if rules else ():
+            for rule in part or ():
+                _check_rule(rule)
+    except (AttributeError, TypeError):
+        raise Refusal(400, "Cannot deserialize value of type `RuleSet`: lists of rules are expected") from None
+    return rules
+
+
+def _check_rule(rule: Mapping[str, Any]) -> None:
+    name = rule.get("name")
+    if name is None:
+        raise refusals.invalid_rules("Missing rule name")
+    if not name:
+        raise refusals.invalid_rules("Empty rule name")
+    if len(name) > 64:
+        raise refusals.invalid_rules("Rule name too long")
+    if not _RULE_NAME.match(name):
+        first = "initial character" if not (name[0].isalpha() or name[0] == "_") else "character"
+        raise refusals.invalid_rules(f"Illegal {first} in rule name: {name}")
+    if rule.get("type") is None:
+        raise refusals.invalid_rules("Missing rule type")
+    for when in ("onSuccess", "onFailure"):
+        if rule.get("mode") not in {None, "WRITEREAD", "UPDOWN"} and "," in (rule.get(when) or ""):
+            raise refusals.invalid_rules("Multiple actions only valid with WRITEREAD and UPDOWN")
+
+
+def _references(found: Any) -> tuple[Reference, ...]:
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise Refusal(400, "Cannot deserialize value of type `java.util.ArrayList` of references")
+    references = []
+    for given in found:
+        if not isinstance(given, dict):
+            raise Refusal(400, "Cannot construct instance of `SchemaReference`")
+        name, subject, version = _text(given.get("name")), _text(given.get("subject")), _integer(given.get("version"))
+        if name is None or subject is None or version is None:
+            shown = f"{{name='{name or 'null'}', subject='{subject or 'null'}', version={version or 'null'}}}"
+            raise refusals.invalid_schema(f"Invalid reference: {shown}")
+        references.append(Reference(name, subject, version))
+    return tuple(references)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    shape, token = _TOKENS[type(value)]
+    raise Refusal(400, f"Cannot deserialize value of type `String` from {shape} value (token `JsonToken.{token}`)")
+
+
+def _integer(value: Any) -> int | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, (dict, list)):
+        shape, token = _TOKENS[type(value)]
+        raise Refusal(400, f"Cannot deserialize value of type `Integer` from {shape} value (token `JsonToken.{token}`)")
+    try:
+        number = int(value)
+    except ValueError:
+        said = f'from String "{value}": not a valid `java.lang.Integer` value'
+        raise Refusal(400, f"Cannot deserialize value of type `Integer` {said}") from None
+    if not -(2**31) <= number < 2**31:
+        raise Refusal(400, f"Numeric value ({number}) out of range of int (-2147483648 - 2147483647)")
+    return number
+
+
+def _scalar(value: Any) -> tuple[str, str]:
+    if isinstance(value, str):
+        return "String", f"'{value}'"
+    if isinstance(value, bool):
+        return "boolean", str(value).lower()
+    return ("int/Int" if isinstance(value, int) else "double/Double"), str(value)
+
+
+def _syntax(text: str, wrong: Exception) -> str:
+    stripped = text.strip()
+    start = text.index(stripped[0])
+    line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+    if stripped[0] in "{[" and isinstance(wrong, json.JSONDecodeError) and wrong.pos >= len(text.rstrip()):
+        shape = "Object" if stripped[0] == "{" else "Array"
+        marker = f"(start marker at {_WHERE.format(line, column)})"
+        return f"Unexpected end-of-input: expected close marker for {shape} {marker}"
+    if stripped[0] not in '{["':
+        word = re.match(r"[^\s\[\]{},:\"]*", stripped)
+        token = word[0] if word else stripped[:1]
+        expected = "was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
+        return f"Unrecognized token '{token}': {expected}"
+    return f"The request is not JSON: {wrong}"

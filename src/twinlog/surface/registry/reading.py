@@ -1,0 +1,314 @@
+"""Handlers of requests that read."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from twinlog.registry import reads, refusals
+from twinlog.registry.bodies import bare_version, full_version
+from twinlog.registry.checking import in_worker
+from twinlog.registry.compatibility_check import Version, problems
+from twinlog.registry.lookup import look_up
+from twinlog.registry.parsing import KINDS, how_to_read
+from twinlog.registry.refusals import Refusal
+from twinlog.registry.requests import SchemaRequest
+from twinlog.registry.scopes import config_in_scope, mode_in_scope, own_config, own_mode
+from twinlog.registry.state import Entry
+from twinlog.registry.subject_names import WILDCARD, is_default_scope, normalized
+from twinlog.surface.registry.bodies import read_schema
+from twinlog.surface.registry.desk import Desk
+from twinlog.surface.registry.exchange import Answer, NoSuchPath, Request, json_answer
+
+_LARGEST: Final = 2**31 - 1
+
+
+def wanted_version(text: str) -> int | None:
+    """A version of a path: a number, or None for the latest. Raises Refusal 42202."""
+    if text.lower() == "latest" or text == "-1":
+        return None
+    try:
+        found = int(text)
+    except ValueError:
+        raise refusals.invalid_version(text) from None
+    if not 1 <= found <= _LARGEST:
+        raise refusals.invalid_version(text)
+    return found
+
+
+def wanted_id(text: str) -> int:
+    """An id of a path. Raises NoSuchPath for what is no number."""
+    try:
+        found = int(text)
+    except ValueError:
+        raise NoSuchPath from None
+    if not -_LARGEST - 1 <= found <= _LARGEST:
+        raise NoSuchPath
+    return found
+
+
+# --- schemas ---------------------------------------------------------------------------------------------------------
+
+
+async def root(_desk: Desk, _request: Request) -> Answer:
+    """Asked by load balancers."""
+    return json_answer({})
+
+
+async def types(_desk: Desk, _request: Request) -> Answer:
+    """Kinds of schemas."""
+    return json_answer(list(KINDS))
+
+
+async def schemas(desk: Desk, request: Request) -> Answer:
+    """Versions of all subjects."""
+    start, end = request.page(desk.rules.most_listed)
+    found = reads.schemas(
+        desk.state,
+        request.text("subjectPrefix"),
+        deleted=request.flag("deleted"),
+        latest_only=request.flag("latestOnly"),
+        aliases=request.flag("aliases"),
+        rule_type=request.text("ruleType") or None,
+    )
+    return json_answer(found[start:end])
+
+
+async def schema_by_id(desk: Desk, request: Request) -> Answer:
+    """`GET /schemas/ids/{id}`."""
+    found = reads.schema_by_id(
+        desk.state,
+        desk.parser,
+        wanted_id(request.segments[2]),
+        normalized(request.text("subject")),
+        form=request.text("format"),
+        qualified=request.text("referenceFormat") == "qualified",
+        with_max=request.flag("fetchMaxId"),
+    )
+    return json_answer(found)
+
+
+async def text_by_id(desk: Desk, request: Request) -> Answer:
+    """`GET /schemas/ids/{id}/schema`."""
+    subject, form = normalized(request.text("subject")), request.text("format")
+    text = reads.text_by_id(desk.state, desk.parser, wanted_id(request.segments[2]), subject, form)
+    return Answer(200, text.encode("utf-8", "replace"))
+
+
+async def subjects_of_id(desk: Desk, request: Request) -> Answer:
+    """`GET /schemas/ids/{id}/subjects`."""
+    versions = _versions_of_id(desk, request)
+    start, end = request.page()
+    return json_answer([version["subject"] for version in versions][start:end])
+
+
+async def versions_of_id(desk: Desk, request: Request) -> Answer:
+    """`GET /schemas/ids/{id}/versions`."""
+    start, end = request.page()
+    return json_answer(_versions_of_id(desk, request)[start:end])
+
+
+def _versions_of_id(desk: Desk, request: Request) -> list[dict[str, Any]]:
+    schema_id, subject = wanted_id(request.segments[2]), normalized(request.text("subject"))
+    return reads.versions_of_id(desk.state, schema_id, subject, deleted=request.flag("deleted"))
+
+
+async def schema_by_guid(desk: Desk, request: Request) -> Answer:
+    """`GET /schemas/guids/{guid}`."""
+    return json_answer(reads.schema_by_guid(desk.state, desk.parser, request.segments[2], request.text("format")))
+
+
+async def ids_of_guid(desk: Desk, request: Request) -> Answer:
+    """`GET /schemas/guids/{guid}/ids`."""
+    return json_answer(reads.ids_of_guid(desk.state, request.segments[2]))
+
+
+# --- subjects --------------------------------------------------------------------------------------------------------
+
+
+async def subjects(desk: Desk, request: Request) -> Answer:
+    """`GET /subjects`."""
+    found = reads.subject_names(
+        desk.state,
+        request.text("subjectPrefix", WILDCARD),
+        deleted=request.flag("deleted"),
+        deleted_only=request.flag("deletedOnly"),
+    )
+    start, end = request.page()
+    return json_answer(found[start:end])
+
+
+async def versions(desk: Desk, request: Request) -> Answer:
+    """`GET /subjects/{subject}/versions`."""
+    found = reads.version_numbers(
+        desk.state,
+        normalized(request.segments[1]),
+        deleted=request.flag("deleted"),
+        deleted_only=request.flag("deletedOnly"),
+        negative=request.flag("deletedAsNegative"),
+    )
+    start, end = request.page()
+    return json_answer(found[start:end])
+
+
+def _entry(desk: Desk, request: Request, *, deleted: bool) -> Entry:
+    subject, version = normalized(request.segments[1]), wanted_version(request.segments[3])
+    return reads.version_of(desk.state, subject, version, deleted=deleted)
+
+
+async def version(desk: Desk, request: Request) -> Answer:
+    """`GET /subjects/{subject}/versions/{version}`."""
+    entry = _entry(desk, request, deleted=request.flag("deleted"))
+    qualified = request.text("referenceFormat") == "qualified"
+    form = request.text("format")
+    return json_answer(reads.version_object(desk.state, desk.parser, entry, form=form, qualified=qualified))
+
+
+async def version_text(desk: Desk, request: Request) -> Answer:
+    """`GET /subjects/{subject}/versions/{version}/schema`."""
+    entry = _entry(desk, request, deleted=request.flag("deleted"))
+    text = reads.formatted(desk.state, desk.parser, entry, request.text("format")) or entry.content.text
+    return Answer(200, text.encode("utf-8", "replace"))
+
+
+async def referenced_by(desk: Desk, request: Request) -> Answer:
+    """`GET /subjects/{subject}/versions/{version}/referencedby`."""
+    start, end = request.page(desk.rules.most_listed)
+    return json_answer(reads.referenced_by(desk.state, _entry(desk, request, deleted=True))[start:end])
+
+
+async def metadata(desk: Desk, request: Request) -> Answer:
+    """`GET /subjects/{subject}/metadata`."""
+    pairs = dict(zip(request.texts("key"), request.texts("value"), strict=False))
+    subject, form = normalized(request.segments[1]), request.text("format")
+    deleted = request.flag("deleted")
+    return json_answer(reads.with_metadata(desk.state, desk.parser, subject, pairs, deleted=deleted, form=form))
+
+
+async def lookup(desk: Desk, request: Request) -> Answer:
+    """Under which version a subject has a schema."""
+    wanted = read_schema(request.body, normalized(request.segments[1]), "lookUpSchemaUnderSubject.arg5")
+    deleted = request.flag("deleted")
+    normal = wants_normal(desk, request, wanted.subject)
+    found = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=normal, deleted=deleted)
+    if found is None and normal:
+        found = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=False, deleted=deleted)
+    if found is None:
+        if not desk.state.has_subject(wanted.subject, deleted=deleted):
+            raise refusals.subject_not_found(wanted.subject)
+        raise refusals.schema_not_found()
+    text = reads.formatted(desk.state, desk.parser, found.entry, request.text("format"))
+    return json_answer(bare_version(found.entry, text=text) if found.exact else full_version(found.entry, text=text))
+
+
+def wants_normal(desk: Desk, request: Request, subject: str) -> bool:
+    """Whether the request or the settings of the subject ask for normalized schemas."""
+    return request.flag("normalize") or bool(
+        config_in_scope(desk.state, subject, desk.rules.default_level).get("normalize")
+    )
+
+
+# --- compatibility ---------------------------------------------------------------------------------------------------
+
+
+async def compatibility_with_version(desk: Desk, request: Request) -> Answer:
+    """`POST /compatibility/subjects/{subject}/versions/{version}`."""
+    subject, number = normalized(request.segments[2]), wanted_version(request.segments[4])
+    wanted = read_schema(request.body, subject, "testCompatibilityBySubjectName.arg4")
+    entry = desk.state.latest(subject) if number is None else desk.state.entry(subject, number)
+    if entry is not None and entry.deleted:
+        entry = None
+    if entry is None and number is not None:
+        raise refusals.version_not_found(number)
+    return await _compatibility(desk, request, wanted, [] if entry is None else [entry])
+
+
+async def compatibility_with_all(desk: Desk, request: Request) -> Answer:
+    """`POST /compatibility/subjects/{subject}/versions`."""
+    wanted = read_schema(request.body, normalized(request.segments[2]), "testCompatibilityForSubject.arg3")
+    return await _compatibility(desk, request, wanted, desk.state.versions(wanted.subject))
+
+
+async def _compatibility(desk: Desk, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> Answer:
+    verbose = request.flag("verbose")
+    try:
+        found = await _problems(desk, request, wanted, earlier)
+    except Refusal as refusal:
+        if not verbose or refusal.code != 42201:
+            raise
+        found = [refusal.message]
+    answer: dict[str, Any] = {"is_compatible": not found}
+    if verbose:
+        answer["messages"] = found
+    return json_answer(answer)
+
+
+async def _problems(desk: Desk, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> list[str]:
+    if wanted.is_blank:
+        raise refusals.invalid_schema("Empty schema")
+    config = config_in_scope(desk.state, wanted.subject, desk.rules.default_level)
+    if desk.rules.validate_fields and "validateFields" not in config:
+        config = {**config, "validateFields": True}
+    normal = wants_normal(desk, request, wanted.subject)
+    new = desk.parser.of_request(desk.state, wanted, how_to_read(desk.state, wanted, desk.rules, normalize=normal))
+    if not config["compatibilityLevel"].endswith("_TRANSITIVE") and config.get("compatibilityGroup") is None:
+        earlier = earlier[-1:]
+    versions = [Version(desk.parser.of_entry(desk.state, e), e.content.metadata, e.version) for e in earlier]
+    check = (config, Version(new.schema, new.content.metadata), versions)
+    if len(wanted.text or "") + sum(len(e.content.text) for e in earlier) > 32_768 or wanted.kind == "JSON":
+        found: list[str] = await in_worker(problems, *check)
+        return found
+    return problems(*check)
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+def scope_of(request: Request) -> str | None:
+    """The subject or context whose settings are asked for; None for the default context."""
+    name = request.segments[1] if len(request.segments) > 1 else None
+    return None if is_default_scope(name) else normalized(name or "")
+
+
+async def config(desk: Desk, request: Request) -> Answer:
+    """`GET /config` and `/config/{subject}`."""
+    scope, level = scope_of(request), desk.rules.default_level
+    find: Callable[..., Any] = config_in_scope if request.flag("defaultToGlobal") else own_config
+    found = find(desk.state, scope, level)
+    if found is None:
+        raise refusals.level_not_configured(scope)
+    return json_answer(found)
+
+
+async def mode(desk: Desk, request: Request) -> Answer:
+    """`GET /mode` and `/mode/{subject}`."""
+    scope = scope_of(request)
+    found = mode_in_scope(desk.state, scope) if request.flag("defaultToGlobal") else own_mode(desk.state, scope)
+    if found is None:
+        raise refusals.mode_not_configured(scope)
+    return json_answer({"mode": found})
+
+
+async def contexts(desk: Desk, request: Request) -> Answer:
+    """`GET /contexts`."""
+    prefix = request.text("contextPrefix")
+    found = [name for name in [".", *desk.state.context_names()] if name.startswith(prefix)]
+    start, end = request.page()
+    return json_answer(found[start:end])
+
+
+# --- the server itself -----------------------------------------------------------------------------------------------
+
+
+async def cluster(desk: Desk, _request: Request) -> Answer:
+    """`GET /v1/metadata/id`."""
+    clusters = {"kafka-cluster": desk.cluster_id, "schema-registry-cluster": desk.group_id}
+    return json_answer({"scope": {"path": [], "clusters": clusters}})
+
+
+async def server_version(desk: Desk, _request: Request) -> Answer:
+    """`GET /v1/metadata/version`."""
+    return json_answer(desk.version)
+
+
+async def deployment(_desk: Desk, _request: Request) -> Answer:
+    """`GET /v1/metadata/deployment`."""
+    return json_answer({"attributes": []})

@@ -1,0 +1,119 @@
+"""Handlers of requests that write. Those that change nothing (a schema that is known) need no leader."""
+
+from typing import Any
+
+from twinlog.registry import refusals
+from twinlog.registry.json_out import encode
+from twinlog.registry.requests import SchemaRequest
+from twinlog.registry.state import MARKS_SUBJECT
+from twinlog.registry.subject_names import is_default_scope, is_valid, normalized, split
+from twinlog.registry.writes.delete import DeleteContext, DeleteSubject, DeleteVersion
+from twinlog.registry.writes.register import Register, known
+from twinlog.registry.writes.round import Order
+from twinlog.registry.writes.settings import DeleteConfig, DeleteMode, PutConfig, PutMode
+from twinlog.surface.registry.bodies import read_config, read_mode, read_schema
+from twinlog.surface.registry.desk import Desk
+from twinlog.surface.registry.exchange import Answer, Request, json_answer
+from twinlog.surface.registry.reading import scope_of, wanted_version, wants_normal
+
+OFFSET = b"x-registry-offset"
+"""Tells a follower up to where it must have read before it passes the answer on."""
+
+
+async def _write(desk: Desk, order: Order) -> Answer:
+    plan, offset = await desk.store.submit(order)
+    body = b"" if plan.status == 204 else encode(plan.answer)
+    return Answer(plan.status, body, headers=[(OFFSET, str(offset).encode())])
+
+
+async def register(desk: Desk, request: Request) -> Answer:
+    """`POST /subjects/{subject}/versions`."""
+    given = request.segments[1]
+    wanted = read_schema(request.body, normalized(given), "register.arg5")
+    if not is_valid(given):
+        raise refusals.invalid_subject(given)
+    normal = wants_normal(desk, request, wanted.subject)
+    found = known(desk.state, desk.parser, desk.rules, wanted, normalize=normal)
+    if found is not None:
+        return json_answer(_formatted(desk, request, wanted.subject, found))
+    order = Register(wanted, normal, desk.parser, desk.rules)
+    plan, offset = await desk.store.submit(order)
+    answer = json_answer(_formatted(desk, request, wanted.subject, plan.answer))
+    answer.headers.append((OFFSET, str(offset).encode()))
+    return answer
+
+
+def _formatted(desk: Desk, request: Request, subject: str, answer: dict[str, Any]) -> dict[str, Any]:
+    form = request.text("format")
+    if not form.strip():
+        return answer
+    entry = desk.state.entry(subject, answer["version"])
+    if entry is None:
+        return answer
+    return {**answer, "schema": desk.parser.of_entry(desk.state, entry).formatted(form)}
+
+
+def is_known(desk: Desk, request: Request) -> bool:
+    """Whether a registration changes nothing, so that any instance can answer it."""
+    wanted: SchemaRequest = read_schema(request.body, normalized(request.segments[1]), "register.arg5")
+    normal = wants_normal(desk, request, wanted.subject)
+    return known(desk.state, desk.parser, desk.rules, wanted, normalize=normal) is not None
+
+
+async def delete_subject(desk: Desk, request: Request) -> Answer:
+    """`DELETE /subjects/{subject}`."""
+    return await _write(desk, DeleteSubject(normalized(request.segments[1]), request.flag("permanent")))
+
+
+async def delete_version(desk: Desk, request: Request) -> Answer:
+    """`DELETE /subjects/{subject}/versions/{version}`."""
+    asked = request.segments[3]
+    number = wanted_version(asked)
+    order = DeleteVersion(normalized(request.segments[1]), number, request.flag("permanent"), asked)
+    return await _write(desk, order)
+
+
+async def put_config(desk: Desk, request: Request) -> Answer:
+    """`PUT /config` and `/config/{subject}`."""
+    named = len(request.segments) > 1
+    changes = read_config(request.body, "updateSubjectLevelConfig.arg2" if named else "updateTopLevelConfig.arg1")
+    _check_scope(request)
+    return await _write(desk, PutConfig(scope_of(request), changes))
+
+
+async def delete_config(desk: Desk, request: Request) -> Answer:
+    """`DELETE /config` and `/config/{subject}`."""
+    return await _write(desk, DeleteConfig(scope_of(request), desk.rules))
+
+
+async def put_mode(desk: Desk, request: Request) -> Answer:
+    """`PUT /mode` and `/mode/{subject}`."""
+    named = len(request.segments) > 1
+    present, mode, sent = read_mode(request.body, "updateMode.arg2" if named else "updateTopLevelMode.arg1")
+    _check_scope(request)
+    scope = scope_of(request)
+    if mode == "FORWARD" and (scope is None or split(scope) != (".__GLOBAL", "")):
+        raise refusals.invalid_mode("Forward mode only supported on global level")
+    order = PutMode(scope, mode, request.flag("force"), desk.rules)
+    _, offset = await desk.store.submit(order)
+    answer = json_answer({"mode": sent} if present else {})
+    answer.headers.append((OFFSET, str(offset).encode()))
+    return answer
+
+
+async def delete_mode(desk: Desk, request: Request) -> Answer:
+    """`DELETE /mode` and `/mode/{subject}`."""
+    return await _write(desk, DeleteMode(scope_of(request), request.flag("recursive"), desk.rules))
+
+
+async def delete_context(desk: Desk, request: Request) -> Answer:
+    """`DELETE /contexts/{context}`."""
+    return await _write(desk, DeleteContext(normalized(request.segments[1])))
+
+
+def _check_scope(request: Request) -> None:
+    name = request.segments[1] if len(request.segments) > 1 else None
+    if is_default_scope(name) or name is None:
+        return
+    if not is_valid(name, for_settings=True) or normalized(name) == MARKS_SUBJECT:
+        raise refusals.invalid_subject(name)
