@@ -14,6 +14,7 @@ from twinlog.wire.codec import PlainRecord
 
 REMEMBERED = 5
 STRANGER = 99
+UNSIGNED = -1
 
 
 class Remembered(NamedTuple):
@@ -42,6 +43,10 @@ class TargetLog:
         assert header.size == len(batch)
         assert checksum_holds(batch, header)
         assert header.is_dense  # a broker refuses it otherwise
+        if header.producer_id == UNSIGNED:
+            base, self.end = self.end, self.end + header.record_count
+            self.batches.append(rewritten(batch, base_offset=base))
+            return 0, base
         known = self.producers.get(header.producer_id)
         if known is not None and known.epoch > header.producer_epoch:
             return 47, -1

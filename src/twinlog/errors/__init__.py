@@ -29,6 +29,7 @@
     │   ├── LedgerOfOtherClusters  the ledger on the target was written for another cluster of this alias
     │   ├── TopicNotKnownYet       a broker has not heard of a topic that was just created (retriable)
     │   └── BrokerRefused          an error code of the protocol
+    │       ├── LogFenced          another process took over the right to write a log
     │       ├── TopicUnknown
     │       ├── LeaderMissing      just created, or an election is under way (retriable)
     │       ├── TopicNameInvalid
@@ -88,6 +89,7 @@ from twinlog.errors.clusters import (
     LeaderMissing,
     LedgerOfOtherClusters,
     LinkToItself,
+    LogFenced,
     LoginUnavailable,
     MirrorMakerRuns,
     PartitionsExist,
@@ -218,6 +220,7 @@ __all__ = [
     "LinkUnknown",
     "LocalClusterError",
     "LocalClusterUnknown",
+    "LogFenced",
     "LoginUnavailable",
     "MirrorMakerRuns",
     "NotActive",

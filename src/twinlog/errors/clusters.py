@@ -156,6 +156,15 @@ class BrokerRefused(ClusterError):
 
 
 @dataclass(eq=False)
+class LogFenced(BrokerRefused):
+    """Another process took over the right to write this log (R10)."""
+
+    code = "LOG_FENCED"
+    says = "{cluster}: {problem}: another process writes here now"
+    remedy = "Nothing to do if another process took over on purpose; otherwise stop one of the two."
+
+
+@dataclass(eq=False)
 class TopicUnknown(BrokerRefused):
     """The topic or the partition asked about is not there (any more, or not yet)."""
 

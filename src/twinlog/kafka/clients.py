@@ -60,25 +60,30 @@ class RecordProducer:
 
     def send(self, to: TopicPartition, record: NewRecord, on_done: OnDone) -> None:
         """Hand one record over; waits while the queue is full. `on_done` gets None once all replicas have it."""
+        while not self.offer(to, record, on_done):
+            self._client.poll(0.05)
+
+    def offer(self, to: TopicPartition, record: NewRecord, on_done: OnDone) -> bool:
+        """Hand one record over, unless the queue is full: then False, and `on_done` is not called."""
 
         def done(error: KafkaError | None, _: Message) -> None:
             on_done(None if error is None else translated(self._cluster, error))
 
-        while True:
-            try:
-                self._client.produce(
-                    to.topic,
-                    value=record.value,
-                    key=record.key,
-                    partition=to.partition,
-                    on_delivery=done,
-                    timestamp=record.timestamp_ms,
-                    headers=list(record.headers),
-                )
-            except BufferError:
-                self._client.poll(0.05)
-            else:
-                return
+        try:
+            self._client.produce(
+                to.topic,
+                value=record.value,
+                key=record.key,
+                partition=to.partition,
+                on_delivery=done,
+                timestamp=record.timestamp_ms,
+                headers=list(record.headers),
+            )
+        except BufferError:
+            return False
+        except KafkaException as error:  # the client itself refuses it: too large, for one
+            on_done(translated(self._cluster, error.args[0]))
+        return True
 
     def serve(self, timeout_s: float) -> None:
         """Tell about deliveries, waiting at most so long for one."""

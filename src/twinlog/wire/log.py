@@ -7,7 +7,7 @@ in the log, whoever wrote it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,9 +15,10 @@ from twinlog.errors import ClusterUnreachable
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader, walk
+from twinlog.wire.committed import select_batches
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
-from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
+from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
 
 _PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
@@ -33,6 +34,7 @@ class LogReader:
     lane: str
     max_wait_ms: int = 500
     lasting: bool = True  # False for a short look: costs the broker no fetch session
+    read_committed: bool = False  # True leaves out aborted and open transactions
     _sessions: dict[int, FetchSession] = field(default_factory=dict)
     _pause: float = _PAUSE_S
 
@@ -51,8 +53,11 @@ class LogReader:
                 for task in done:
                     del tasks[task]
                     for part in task.result():
+                        before = self.positions[part.partition.partition]
                         batches = await self._take(part)
-                        if batches:
+                        # Behind an aborted transaction the position moves, and there is no batch to tell it.
+                        moved = self.read_committed and self.positions[part.partition.partition] != before
+                        if batches or moved:
                             yield part.partition.partition, batches
         finally:
             for task in tasks:
@@ -84,7 +89,7 @@ class LogReader:
         return list(wanted)
 
     def _session(self) -> FetchSession:
-        return FetchSession(1 << 23, self.max_wait_ms, 1, read_committed=False, lasting=self.lasting)
+        return FetchSession(1 << 23, self.max_wait_ms, 1, read_committed=self.read_committed, lasting=self.lasting)
 
     async def _poll(self, node: int) -> list[FetchedPartition]:
         session = self._sessions[node]
@@ -111,10 +116,15 @@ class LogReader:
             await self._wait()
             return []
         view = part.records
+        behind = self.positions[number]
+        if self.read_committed:
+            selected = select_batches(part.records, part.aborted, behind, -1)
+            view, behind = memoryview(selected.payload), selected.next_offset
         batches = [(header, bytes(view[at : at + header.size])) for at, header in walk(view)]
         batches = [pair for pair in batches if pair[0].next_offset > self.positions[number]]
         if batches:
-            self.positions[number] = batches[-1][0].next_offset
+            behind = max(behind, batches[-1][0].next_offset)
+        self.positions[number] = behind
         return batches
 
     async def _wait(self) -> None:
@@ -139,8 +149,10 @@ async def up_to_marker(
             yield header, data
 
 
-async def fetch_ends(cluster: Cluster, topic: str, partitions: Mapping[int, int]) -> dict[int, int]:
-    """Where these partitions end now. Waits for leaders."""
+async def fetch_ends(
+    cluster: Cluster, topic: str, partitions: Iterable[int], *, read_committed: bool = False
+) -> dict[int, int]:
+    """Where these partitions end now; with `read_committed`, before the first open transaction. Waits for leaders."""
     ends: dict[int, int] = {}
     pause = _PAUSE_S
     while True:
@@ -149,7 +161,9 @@ async def fetch_ends(cluster: Cluster, topic: str, partitions: Mapping[int, int]
                 await cluster.refresh([topic])
             for partition in partitions:
                 if partition not in ends:
-                    ends[partition] = await fetch_offset(cluster, topic, partition, -1)
+                    ends[partition] = await fetch_offset(
+                        cluster, topic, partition, LATEST, read_committed=read_committed
+                    )
         except (OffsetsRefused, ClusterUnreachable, *ConnectionTrouble):
             cluster.topics.pop(topic, None)
             await asyncio.sleep(pause)

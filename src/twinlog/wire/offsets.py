@@ -23,14 +23,17 @@ class OffsetsRefused(Exception):
         self.code = code
 
 
-async def fetch_offset(cluster: Cluster, topic: str, partition: int, when: int) -> int:
-    """The offset at the beginning or end of a partition (end: of all records, open transactions included)."""
+async def fetch_offset(cluster: Cluster, topic: str, partition: int, when: int, *, read_committed: bool = False) -> int:
+    """The offset at the beginning or end of a partition.
+
+    The end is that of all records, open transactions included; with `read_committed` it is before the first open one.
+    """
     leader = cluster.leader(topic, partition)
     if leader is None:
         raise OffsetsRefused(5)
     connection = await cluster.connection(leader.node)
     body = (
-        struct.pack(">ibi", -1, 0, 1),
+        struct.pack(">ibi", -1, int(read_committed), 1),
         string(topic),
         struct.pack(">iiiq", 1, partition, -1, when),
     )
