@@ -15,9 +15,9 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from tests.kit.connect_paper import TOKEN, PaperService, PaperTopic, served
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
@@ -39,7 +39,9 @@ THERE: Final = {
 
 
 SERVICE = PaperService(
-    PaperTopic(), text=FILE, desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit, look_seconds=0.5)
+    PaperTopic(),
+    text=FILE,
+    app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01), audit, look_seconds=0.5),
 )
 schema = schemathesis.openapi.from_dict(SERVICE.app.openapi())
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}

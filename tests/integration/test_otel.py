@@ -17,14 +17,14 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
-from tests.unit.surface.test_metrics import desk_of
+from tests.unit.surface.test_metrics import app_state_of
 
 from twinlog.config.resolve import resolve
 from twinlog.config.service_settings import OtelSettings
 from twinlog.errors import ExtraMissing
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.metrics.otel import Teller
 from twinlog.surface.metrics.prometheus import MetricsWish, render
 
@@ -90,12 +90,12 @@ def point_of(receiver: Receiver, name: str, **wanted: str) -> Any:
 
 
 def test_a_collector_hears_the_families_of_the_metrics_page(receiver: Receiver) -> None:
-    desk = desk_of(PaperRooms())
-    Teller(desk, OtelSettings(endpoint=receiver.endpoint, interval_seconds=1)).tell()
-    page = render(desk, MetricsWish(mirrormaker=False)).decode()
+    app_state = app_state_of(PaperBackend())
+    Teller(app_state, OtelSettings(endpoint=receiver.endpoint, interval_seconds=1)).tell()
+    page = render(app_state, MetricsWish(mirrormaker=False)).decode()
     shown = {family.name for family in text_string_to_metric_families(page) if family.samples}
     assert shown - {one.name for one in receiver.metrics} == {"twinlog_otel_failures"}  # known since this telling
-    status = desk.sight(LINK).status
+    status = app_state.snapshot(LINK).status
     assert status is not None
     assert point_of(receiver, "twinlog_replication_lag_records", link=LINK).as_double == status.lag
     assert point_of(receiver, "twinlog_records", link=LINK).as_double == sum(one.records for one in status.partitions)
@@ -112,25 +112,25 @@ def test_a_collector_hears_the_families_of_the_metrics_page(receiver: Receiver) 
     assert not stage.HasField("min")
 
 
-def switched(rooms: PaperRooms, began_ns: int, desk: Desk) -> Any:
+def switched(backend: PaperBackend, began_ns: int, app_state: AppState) -> Any:
     """A failover on paper, seen by the desk; returns the switch."""
 
     async def go() -> None:
-        await rooms.switch(rooms.links()[0], "failover-planned", lambda _: None)
-        await desk.lookout.look_at_switches(desk.lookout.sights[LINK])
+        await backend.switch(backend.links()[0], "failover-planned", lambda _: None)
+        await app_state.monitor.look_at_switches(app_state.monitor.snapshots[LINK])
 
     asyncio.run(go())
-    (one,) = rooms.runs
+    (one,) = backend.runs
     assert one.since_ms * 1_000_000 >= began_ns - 1_000_000_000
     return one
 
 
 def test_a_switch_is_one_trace_with_a_span_for_each_step(receiver: Receiver) -> None:
-    rooms = PaperRooms(step_seconds=0.01)
-    desk = desk_of(rooms)
+    backend = PaperBackend(step_seconds=0.01)
+    app_state = app_state_of(backend)
     settings = OtelSettings(endpoint=receiver.endpoint, interval_seconds=1)
-    tellers = [Teller(desk, settings), Teller(desk, settings)]  # two services of a group tell the same
-    switch = switched(rooms, time.time_ns(), desk)
+    tellers = [Teller(app_state, settings), Teller(app_state, settings)]  # two services of a group tell the same
+    switch = switched(backend, time.time_ns(), app_state)
     for teller in tellers:
         teller.tell()
         teller.tell()
@@ -147,29 +147,31 @@ def test_a_switch_is_one_trace_with_a_span_for_each_step(receiver: Receiver) -> 
 def test_a_collector_that_is_away_is_told_of_and_tried_again(
     receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = desk_of(PaperRooms())
-    teller = Teller(desk, OtelSettings(endpoint=receiver.endpoint, interval_seconds=1))
+    app_state = app_state_of(PaperBackend())
+    teller = Teller(app_state, OtelSettings(endpoint=receiver.endpoint, interval_seconds=1))
     receiver.status = 400
     with caplog.at_level(logging.WARNING, "twinlog.otel"):
         teller.tell()
         teller.tell()
-        assert (desk.otel_failures, receiver.metrics) == (2, [])
-        assert b"twinlog_otel_failures 2.0" in render(desk, MetricsWish())
+        assert (app_state.otel_failures, receiver.metrics) == (2, [])
+        assert b"twinlog_otel_failures 2.0" in render(app_state, MetricsWish())
         receiver.status = 200
         teller.tell()
-    assert desk.otel_failures == 0
+    assert app_state.otel_failures == 0
     assert receiver.metrics
     said = [one.getMessage() for one in caplog.records if one.name == "twinlog.otel"]
     assert [receiver.endpoint in one for one in said] == [True, True]  # once when it went, once when it came
 
 
 def test_a_service_tells_again_and_again_until_it_ends(receiver: Receiver) -> None:
-    desk = desk_of(PaperRooms())
+    app_state = app_state_of(PaperBackend())
 
     async def serve() -> None:
-        task = asyncio.create_task(Teller(desk, OtelSettings(endpoint=receiver.endpoint, interval_seconds=1)).run())
+        task = asyncio.create_task(
+            Teller(app_state, OtelSettings(endpoint=receiver.endpoint, interval_seconds=1)).run()
+        )
         await asyncio.to_thread(
-            wait_until, lambda: desk.otel_failures, lambda seen: seen == 0, within_s=60, what="the first telling"
+            wait_until, lambda: app_state.otel_failures, lambda seen: seen == 0, within_s=60, what="the first telling"
         )
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -41,10 +41,10 @@ def synced(ends: Ends, group: str) -> int | None:
 
 def noted_end(ends: Ends, topic: str) -> int | None:
     """What the engine noted in the ledger about the end of a source topic."""
-    eyes = observer(ends.link)
-    asyncio.run(eyes.look())
-    assert eyes._view is not None
-    memo = eyes._view.memos.get(CHORE, {}).get(topic)
+    observers = observer(ends.link)
+    asyncio.run(observers.look())
+    assert observers._view is not None
+    memo = observers._view.memos.get(CHORE, {}).get(topic)
     return None if memo is None else memo.body["ends"][0]
 
 

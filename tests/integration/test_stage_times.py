@@ -21,8 +21,8 @@ from twinlog.surface.cli.main import app
 from twinlog.watch.observe import Observer
 
 
-def look(eyes: Observer) -> LinkStatus:
-    return asyncio.run(eyes.look())
+def look(observers: Observer) -> LinkStatus:
+    return asyncio.run(observers.look())
 
 
 def send(ends: Ends, topic: str, records: int) -> None:
@@ -32,10 +32,10 @@ def send(ends: Ends, topic: str, records: int) -> None:
     assert producer.flush(30) == 0
 
 
-def await_whole(eyes: Observer, records: int) -> LinkStatus:
+def await_whole(observers: Observer, records: int) -> LinkStatus:
     """Until so many records are counted from their own time to the ledger."""
     return wait_until(
-        lambda: look(eyes),
+        lambda: look(observers),
         lambda seen: "whole" in seen.stage_totals and seen.stage_totals["whole"].count >= records,
         within_s=30,
         what=f"{records} records through all stages",
@@ -55,11 +55,11 @@ def test_every_new_record_is_counted_in_every_stage_and_history_is_not(
     ends = make_ends()
     topic = ends.create("timed")
     send(ends, topic, 50)  # before the link begins: their age says nothing of it
-    eyes = observer(ends.link)
+    observers = observer(ends.link)
     with engine_running(ends.link, tmp_path):
         ends.await_copied(topic)
         send(ends, topic, 30)
-        status = await_whole(eyes, 30)
+        status = await_whole(observers, 30)
         assert set(status.stage_totals) == set(STAGES)
         counts = {stage: durations.count for stage, durations in status.stage_totals.items()}
         assert counts["fetch"] == counts["copied"] == counts["whole"] == 30
@@ -74,6 +74,6 @@ def test_every_new_record_is_counted_in_every_stage_and_history_is_not(
         assert "ms (p50 / p99)" in asked(ends, tmp_path, "wide")
     with engine_running(ends.link, tmp_path):
         send(ends, topic, 5)
-        after = await_whole(eyes, 35)  # what the owners before had counted is not forgotten
+        after = await_whole(observers, 35)  # what the owners before had counted is not forgotten
         assert after.stage_totals["copied"].count == 35
         assert look(observer(ends.link)).stages["copied"].count == 5

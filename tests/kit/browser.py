@@ -14,11 +14,11 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 from tests.kit.chromium import find_chromium
-from tests.kit.paper_rooms import PaperRooms, everything
+from tests.kit.paper_backend import PaperBackend, everything
 from tests.kit.waiting import wait_until
 
 from twinlog.model.health.history import Event
-from twinlog.watch.monitor import Lookout
+from twinlog.watch.monitor import Monitor
 
 CHROMIUM = find_chromium()
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: `python -m tests.kit.chromium` gets one")
@@ -35,40 +35,40 @@ def served(app: Any, port: int = 0) -> Iterator[str]:
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
-        app.state.desk.hang_up()
+        app.state.app_state.hang_up()
         server.should_exit = True
         thread.join(10)
 
 
 @pytest.fixture(scope="module")
-def paper() -> PaperRooms:
-    return PaperRooms(step_seconds=0.2)
+def paper() -> PaperBackend:
+    return PaperBackend(step_seconds=0.2)
 
 
 @pytest.fixture(scope="module")
-def site(paper: PaperRooms) -> Iterator[str]:
+def site(paper: PaperBackend) -> Iterator[str]:
     app = everything(paper)
     with served(app) as address:
-        lookout = app.state.desk.lookout
+        monitor = app.state.app_state.monitor
         wait_until(
-            lambda: [len(sight.samples) for sight in lookout.sights.values()],
+            lambda: [len(snapshot.samples) for snapshot in monitor.snapshots.values()],
             lambda seen: bool(seen) and all(seen),
             within_s=30,
             what="a first look at every link",
         )
-        remember_an_hour(lookout)
+        remember_an_hour(monitor)
         yield address
 
 
-def remember_an_hour(lookout: Lookout) -> None:
+def remember_an_hour(monitor: Monitor) -> None:
     """Put an hour behind a service that has just begun: a busy one, with a fault that went by and a switch given up."""
     now_ms = int(time.time() * 1000)
-    for place, (name, sight) in enumerate(lookout.sights.items()):
-        last = sight.samples[0]
+    for place, (name, snapshot) in enumerate(monitor.snapshots.items()):
+        last = snapshot.samples[0]
         for ago_s in range(10, 3600, 10):
             wave = 1 + 0.35 * math.sin(ago_s / 240 + place) + 0.1 * math.sin(ago_s / 37 + 2 * place)
             hill = 4.0 * math.exp(-(((ago_s - 2400) / 150) ** 2)) if place == 0 else 0.0
-            sight.samples.appendleft(
+            snapshot.samples.appendleft(
                 last._replace(
                     at_ms=now_ms - ago_s * 1000,
                     records_per_second=7200 * wave,
@@ -80,14 +80,14 @@ def remember_an_hour(lookout: Lookout) -> None:
         if place == 0:
             begun, ended = now_ms - 2_500_000, now_ms - 2_200_000
             gone = "clicks-1: the target refused a batch"
-            lookout.events.appendleft(Event(ended, name, "fault", "good", "clicks-1", "REFUSED is over", ended=True))
-            lookout.events.appendleft(Event(begun, name, "fault", "bad", "clicks-1", gone))
+            monitor.events.appendleft(Event(ended, name, "fault", "good", "clicks-1", "REFUSED is over", ended=True))
+            monitor.events.appendleft(Event(begun, name, "fault", "bad", "clicks-1", gone))
             begun, ended = now_ms - 1_250_000, now_ms - 1_190_000
-            lookout.events.append(Event(begun, name, "switch", "warning", name, "failover-planned begun by ada"))
-            lookout.events.append(Event(ended, name, "switch", "good", name, "failover-planned aborted", ended=True))
-            by_age = sorted(lookout.events, key=lambda event: event.at_ms)
-            lookout.events.clear()
-            lookout.events.extend(by_age)
+            monitor.events.append(Event(begun, name, "switch", "warning", name, "failover-planned begun by ada"))
+            monitor.events.append(Event(ended, name, "switch", "good", name, "failover-planned aborted", ended=True))
+            by_age = sorted(monitor.events, key=lambda event: event.at_ms)
+            monitor.events.clear()
+            monitor.events.extend(by_age)
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ from twinlog.errors import NotActive, UsageError
 from twinlog.machine.local_token import LocalToken
 from twinlog.model.connectors import Leader, Shelf
 from twinlog.surface.http.app import build_app
-from twinlog.surface.http.app_state import Desk
-from twinlog.surface.http.local_login import TokenDoor
+from twinlog.surface.http.app_state import AppState
+from twinlog.surface.http.local_login import TokenLogin
 from twinlog.surface.http.serve import address_of, bind, is_unix, server_of
 
 TOKEN = "the-token-of-a-paper-service"
@@ -101,7 +101,7 @@ class PaperRunner:
     async def restart(self, link: str) -> None:
         self.restarted.append(link)
 
-    def sight(self, link: str) -> EngineSight | None:
+    def snapshot(self, link: str) -> EngineSight | None:
         if link not in self.links:
             return None
         return EngineSight(*self.phases.get(link, ("running", None)), self.links[link].tasks_max or 1)
@@ -133,7 +133,7 @@ class PaperService:
         instance: str = "one",
         url: str | None = None,
         audit: Path | None = None,
-        desk: Callable[[Audit], Desk] | None = None,
+        app_state: Callable[[Audit], AppState] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
@@ -151,9 +151,9 @@ class PaperService:
             None,
             self.steward,
             self.http,
-            token=TokenDoor(LocalToken(TOKEN), 8083),
+            token=TokenLogin(LocalToken(TOKEN), 8083),
             cluster_id=lambda: "id-of-the-cluster",
-            desk=None if desk is None else desk(self.steward.audit),
+            app_state=None if app_state is None else app_state(self.steward.audit),
         )
         self.file: Resolved | None = resolve(text.encode(), "links.properties", (), {}) if text else None
 

@@ -160,10 +160,10 @@ class Mesh:
     def await_rest(self, topic: str, partitions: int, within_s: float = 60) -> dict[str, LinkStatus]:
         """Wait until every link has come to the end of its source, twice, with the same ends: all is still."""
         links = self.links
-        eyes = {name: observer(link) for name, link in links.items()}
+        observers = {name: observer(link) for name, link in links.items()}
 
         def look() -> dict[str, LinkStatus]:
-            return {name: of_topics(asyncio.run(eye.look()), self.mark) for name, eye in eyes.items()}
+            return {name: of_topics(asyncio.run(eye.look()), self.mark) for name, eye in observers.items()}
 
         def still(seen: dict[str, LinkStatus]) -> bool:
             parts = {n: [p for p in s.partitions if p.partition.topic == topic] for n, s in seen.items()}

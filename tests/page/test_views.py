@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FloatRect, Page, expect
 from tests.kit.browser import Tab, chromium, needs_browser, paper, served, site, tab
-from tests.kit.paper_rooms import PaperRooms, everything
+from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
@@ -94,7 +94,7 @@ def test_a_view_is_clean_for_everybody(dressed: tuple[str, Tab], site: str, view
         _shoot(page, f"{view}{'' if look == 'light' else '-' + look}")
 
 
-def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperRooms) -> None:
+def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperBackend) -> None:
     page = tab.open(f"{site}{LINK}/switch")
     page.get_by_role("radio", name=re.compile("Move to west, planned")).check()
     expect(page.locator("#plan")).to_contain_text("Nothing is lost")
@@ -211,8 +211,8 @@ def test_the_theme_is_the_systems_until_somebody_chooses(chromium: Browser, site
 
 
 def test_ten_thousand_partitions_are_usable_within_a_second(tab: Tab) -> None:
-    rooms = PaperRooms(topics=2000, partitions=5)
-    with served(everything(rooms)) as address:
+    backend = PaperBackend(topics=2000, partitions=5)
+    with served(everything(backend)) as address:
         page = tab.open(f"{address}/ui/")
         expect(page.get_by_role("row", name=re.compile("east->west"))).to_contain_text("2,000", timeout=60_000)
         # The best of three: other work on this machine is not the page's.
@@ -284,7 +284,7 @@ def guarded(tmp_path: Path) -> Iterator[str]:
     users = tmp_path / "users"
     for name, role in (("vera", "viewer"), ("otto", "operator")):
         save_user(users, with_password(name, role, f"{name}s-long-password"))
-    app = everything(PaperRooms())
+    app = everything(PaperBackend())
     app.add_middleware(Gate, settings=HttpSettings(users_file=users), audit=Audit(), bound_to="127.0.0.1")
     with served(app) as address:
         yield address
@@ -318,9 +318,9 @@ def test_nobody_looks_without_a_login_and_a_viewer_begins_nothing(chromium: Brow
 
 
 def test_a_service_without_links_teaches_how_to_make_one(tab: Tab) -> None:
-    rooms = PaperRooms()
-    rooms.resolved = dataclasses.replace(rooms.resolved, links=())
-    with served(everything(rooms)) as address:
+    backend = PaperBackend()
+    backend.resolved = dataclasses.replace(backend.resolved, links=())
+    with served(everything(backend)) as address:
         page = tab.open(f"{address}/ui/")
         expect(page.locator("main")).to_contain_text("twinlog init")
         expect(page.locator("figure")).to_have_count(0)
@@ -329,12 +329,12 @@ def test_a_service_without_links_teaches_how_to_make_one(tab: Tab) -> None:
 
 @pytest.mark.proves("R14")
 def test_a_cluster_that_goes_away_is_told_on_an_open_page(tab: Tab) -> None:
-    rooms = PaperRooms(faulted=False)
-    with served(everything(rooms)) as address:
+    backend = PaperBackend(faulted=False)
+    with served(everything(backend)) as address:
         page = tab.open(f"{address}{LINK}")
         expect(page.locator(".title [data-live=state]")).to_have_text("RUNNING")
         expect(page.locator("[data-reason]")).to_be_hidden()
-        rooms.looks["east->west"].away = True
+        backend.looks["east->west"].away = True
         expect(page.locator(".title [data-live=state]")).to_have_text("UNKNOWN", timeout=15_000)
         expect(page.locator("[data-reason]")).to_contain_text("connection refused")
         expect(page.locator("[data-reason]")).to_contain_text("The numbers below are from")
@@ -346,25 +346,25 @@ def test_a_cluster_that_goes_away_is_told_on_an_open_page(tab: Tab) -> None:
 
 @pytest.mark.proves("R7")
 def test_a_fault_is_told_everywhere_on_an_open_page(tab: Tab) -> None:
-    rooms = PaperRooms(faulted=False)
-    with served(everything(rooms)) as address:
+    backend = PaperBackend(faulted=False)
+    with served(everything(backend)) as address:
         page = tab.open(f"{address}{LINK}/faults")
         expect(page.locator("#faults")).to_contain_text("Nothing is faulted")
         expect(page.locator(".tabs .count")).to_be_hidden()
         expect(page.locator("#live-words")).to_have_text("live")
-        rooms.looks["east->west"].faulted = True
+        backend.looks["east->west"].faulted = True
         expect(page.locator("#faults")).to_contain_text("4100..4250", timeout=15_000)
         expect(page.locator(".tabs .count")).to_have_text("1")
         page.goto(f"{address}/ui/")
         expect(page.get_by_role("region", name="What needs you")).to_contain_text("4100..4250")
         expect(page.locator("#live-words")).to_have_text("live")
-        rooms.looks["east->west"].faulted = False
+        backend.looks["east->west"].faulted = False
         expect(page.get_by_role("region", name="What needs you")).to_contain_text("Nothing.", timeout=15_000)
         expect(page.locator(".on-arrow.bad")).to_have_count(0)
 
 
 def test_a_service_that_is_gone_is_said_to_be_gone(tab: Tab) -> None:
-    with served(everything(PaperRooms())) as address:
+    with served(everything(PaperBackend())) as address:
         page = tab.open(f"{address}/ui/")
         expect(page.locator("#live-words")).to_have_text("live")
         expect(page.get_by_role("alert")).to_be_hidden()
@@ -372,6 +372,6 @@ def test_a_service_that_is_gone_is_said_to_be_gone(tab: Tab) -> None:
     expect(page.locator("#live-words")).to_have_text("not live", timeout=15_000)
     expect(page.get_by_role("alert")).to_contain_text("The service does not answer. What you see is from")
     assert complaints(page) == []
-    with served(everything(PaperRooms()), port):
+    with served(everything(PaperBackend()), port):
         expect(page.locator("#live-words")).to_have_text("live", timeout=15_000)
         expect(page.get_by_role("alert")).to_be_hidden()

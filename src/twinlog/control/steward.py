@@ -77,7 +77,7 @@ class Runner(Protocol):
     async def restart(self, link: str) -> None:
         """Begin a link anew."""
 
-    def sight(self, link: str) -> EngineSight | None:
+    def snapshot(self, link: str) -> EngineSight | None:
         """How the engine of a link stands."""
 
     def check(self, link: LinkSettings) -> None:
@@ -226,9 +226,11 @@ class Steward:
         """Links of ours that an engine of somebody else has, each with its sentence."""
         if not self.active:
             return ()
-        sights = {link.name: self.runner.sight(link.name) for link in self.plan.links}
+        snapshots = {link.name: self.runner.snapshot(link.name) for link in self.plan.links}
         return tuple(
-            f"{name}: {sight.trouble}" for name, sight in sights.items() if sight and sight.phase == "superseded"
+            f"{name}: {snapshot.trouble}"
+            for name, snapshot in snapshots.items()
+            if snapshot and snapshot.phase == "superseded"
         )
 
     @property
@@ -348,8 +350,8 @@ class Steward:
         copies = one.kind in COPYING
         if one.kind == "heartbeat" and link not in self.plan.settings and self.active:
             return judge(one.state, trouble, EngineSight("running", None), copies=False)
-        sight = self.runner.sight(link) if self.active else None
-        return judge(one.state, trouble, sight, copies=copies)
+        snapshot = self.runner.snapshot(link) if self.active else None
+        return judge(one.state, trouble, snapshot, copies=copies)
 
     def settings(self, name: str) -> LinkSettings:
         """What a connector's link is set to. Raises ConnectorRefused for one that cannot be read."""
@@ -439,7 +441,7 @@ class Steward:
         """Let topics of a stopped link begin anew, or all of them. Their copies must be gone (R2)."""
         link = self.settings(name)
         async with self._order(who, "forget positions", name, after=topics and list(topics)):
-            if self.runner.sight(link.name) is not None:
+            if self.runner.snapshot(link.name) is not None:
                 raise ConnectorRefused(
                     name, f"{name}: the link has not come to its end yet; ask again in a few seconds"
                 )

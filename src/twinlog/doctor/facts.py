@@ -17,7 +17,7 @@ from twinlog.model.health.inspection import (
     Known,
     NameLook,
     QuotaLook,
-    TopicLook,
+    TopicFacts,
     Unknown,
 )
 from twinlog.model.health.states import LinkStatus
@@ -36,7 +36,7 @@ class EndFacts:
     user: str | None = None
     encrypted: bool = False
     cluster: Known[ClusterLook] = NOT_ASKED
-    topics: Known[Mapping[str, TopicLook | ClusterError]] = NOT_ASKED
+    topics: Known[Mapping[str, TopicFacts | ClusterError]] = NOT_ASKED
     configs: Known[Mapping[str, Mapping[str, str | None] | ClusterError]] = NOT_ASKED
     broker_configs: Known[Mapping[int, Mapping[str, str | None]]] = NOT_ASKED
     groups: Known[Mapping[str, ListedGroup]] = NOT_ASKED

@@ -13,7 +13,7 @@ from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.health.inspection import BrokerLook, ClusterLook, TopicLook
+from twinlog.model.health.inspection import BrokerLook, ClusterLook, TopicFacts
 
 _TOPICS_PER_REQUEST = 500
 
@@ -31,10 +31,10 @@ def look_at_cluster(admin: ClusterAdmin) -> ClusterLook:
     return ClusterLook(str(answer.cluster_id), tuple(brokers), _operations(answer.authorized_operations))
 
 
-def look_at_topics(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, TopicLook | ClusterError]:
+def look_at_topics(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, TopicFacts | ClusterError]:
     """Ask for replicas and rights of each topic."""
     wanted = list(dict.fromkeys(names))
-    found: dict[str, TopicLook | ClusterError] = {}
+    found: dict[str, TopicFacts | ClusterError] = {}
     for begin in range(0, len(wanted), _TOPICS_PER_REQUEST):
         part = TopicCollection(wanted[begin : begin + _TOPICS_PER_REQUEST])
         answers = admin.ask(
@@ -80,9 +80,9 @@ def look_at_groups(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, froze
     }
 
 
-def _topic(answer: TopicDescription) -> TopicLook:
+def _topic(answer: TopicDescription) -> TopicFacts:
     parts = answer.partitions
-    return TopicLook(
+    return TopicFacts(
         name=answer.name,
         partitions=len(parts),
         replication_factor=min((len(part.replicas) for part in parts), default=0),

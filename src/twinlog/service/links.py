@@ -179,7 +179,7 @@ class Service:
         """Begin a link anew."""
         await self._fleet.restart(link)
 
-    def sight(self, link: str) -> EngineSight | None:
+    def snapshot(self, link: str) -> EngineSight | None:
         """How the engine of a link stands; None when it has none here."""
         engine = next((one for one in self.engines if one.link.name == link), None)
         if engine is None:

@@ -49,10 +49,10 @@ def observer(link: LinkSettings) -> Observer:
 
 def looking(link: LinkSettings) -> Callable[[], Awaitable[tuple[LinkStatus, LedgerView]]]:
     """Look at a link and into its ledger, again and again."""
-    eyes = observer(link)
+    observers = observer(link)
 
     async def look() -> tuple[LinkStatus, LedgerView]:
-        return await eyes.look(), eyes.view
+        return await observers.look(), observers.view
 
     return look
 

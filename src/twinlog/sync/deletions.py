@@ -56,8 +56,8 @@ def planned_deletions(ends: LinkEnds, entries: Iterable[RosterTopic], memos: Map
     mirrored = [entry for entry in entries if entry.target_id and not ends.link.naming.is_heartbeats(entry.topic)]
     known = {name: Absence.of(memo.body) for name, memo in memos.items() if name != _SOURCE_MEMO}
     pinned = memos[_SOURCE_MEMO].body.get("cluster_id") if _SOURCE_MEMO in memos else None
-    sight = look_at_source(ends, mirrored)
-    return judge_absences(sight, known, pinned, ends.link.topic_deletion, int(time.time() * 1000))
+    snapshot = look_at_source(ends, mirrored)
+    return judge_absences(snapshot, known, pinned, ends.link.topic_deletion, int(time.time() * 1000))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The lookout: looks at every link again and again, and remembers an hour of it. Runs in the service's loop.
+"""The monitor: observes every link in a loop and keeps an hour of observations. Runs in the service's loop.
 
 Metrics, pages and answers of the API read what it saw last, so that a thousand readers cost the clusters no more than
 one. It looks from outside, as `twinlog status` does: what it tells holds wherever the engines run.
@@ -41,7 +41,7 @@ _RECALL_SECONDS: Final = 10.0
 _ODDITIES: Final = (TwinlogError, TimeoutError, *ConnectionTrouble)
 
 
-class Looks(Protocol):
+class LinkObserver(Protocol):
     """Eyes on one link (flow.observe.Observer)."""
 
     async def look(self) -> LinkStatus:
@@ -85,11 +85,11 @@ class Switches(Protocol):
 
 
 @dataclass(frozen=True)
-class Eyes:
+class Observers:
     """How links are looked at (given by the service)."""
 
     links: Callable[[], Sequence[LinkSettings]]
-    observer: Callable[[LinkSettings], Looks]
+    observer: Callable[[LinkSettings], LinkObserver]
     groups: Callable[[LinkSettings], Awaitable[Groups]]
     switches: Callable[[LinkSettings], Awaitable[Switches]]
     superseded: Callable[[LinkSettings], str | None] = lambda _: None
@@ -110,11 +110,11 @@ class Memory(Protocol):
 
 
 @dataclass
-class Sight:
+class LinkSnapshot:
     """What is known about one link."""
 
     link: LinkSettings
-    looks: Looks
+    looks: LinkObserver
     status: LinkStatus | None = None
     trouble: str | None = None  # why the last look failed
     remedy: str = ""
@@ -199,25 +199,25 @@ class Sight:
         self.group_movements = {group: worst(found) for group, found in by_group.items()}
 
 
-class Lookout:
+class Monitor:
     """All links of the service, watched."""
 
     def __init__(
         self,
-        eyes: Eyes,
+        observers: Observers,
         *,
         look_seconds: float = LOOK_SECONDS,
         slow_seconds: float = SLOW_SECONDS,
         memory: Memory | None = None,
     ) -> None:
-        self._eyes = eyes
+        self._eyes = observers
         self._memory = memory
         self._look_seconds = look_seconds
         self._slow_seconds = slow_seconds
         self._tasks: dict[str, list[asyncio.Task[None]]] = {}
         self._watchers: set[asyncio.Event] = set()
         self.turn = 0  # rises with every look
-        self.sights: dict[str, Sight] = {}
+        self.snapshots: dict[str, LinkSnapshot] = {}
         self.events: deque[Event] = deque(maxlen=EVENTS)
 
     async def run(self) -> None:
@@ -269,17 +269,17 @@ class Lookout:
 
     def _meet(self, links: Iterable[LinkSettings]) -> None:
         wanted = {link.name: link for link in links}
-        for name in self.sights.keys() - wanted.keys():
+        for name in self.snapshots.keys() - wanted.keys():
             self._forget(name)
         for name, link in wanted.items():
-            sight = self.sights.get(name)
-            if sight is not None and sight.link == link:
+            snapshot = self.snapshots.get(name)
+            if snapshot is not None and snapshot.link == link:
                 continue
             self._forget(name)
-            fresh = self.sights[name] = Sight(link, self._eyes.observer(link))
-            if sight is not None:  # its settings changed: what it did before is still true
-                fresh.samples, fresh.status, fresh.latencies = sight.samples, sight.status, sight.latencies
-                fresh.last_looks = sight.last_looks
+            fresh = self.snapshots[name] = LinkSnapshot(link, self._eyes.observer(link))
+            if snapshot is not None:  # its settings changed: what it did before is still true
+                fresh.samples, fresh.status, fresh.latencies = snapshot.samples, snapshot.status, snapshot.latencies
+                fresh.last_looks = snapshot.last_looks
             self._tasks[name] = [
                 asyncio.create_task(self._watch(fresh)),
                 asyncio.create_task(self._watch_slowly(fresh)),
@@ -288,67 +288,67 @@ class Lookout:
     def _forget(self, name: str) -> None:
         for task in self._tasks.pop(name, ()):
             task.cancel()
-        self.sights.pop(name, None)
+        self.snapshots.pop(name, None)
 
-    async def _watch(self, sight: Sight) -> None:
+    async def _watch(self, snapshot: LinkSnapshot) -> None:
         while True:
             began = time.monotonic()
             try:
-                first = sight.status is None
-                sight.superseded = self._eyes.superseded(sight.link)
-                status = await sight.looks.look()
-                states = {status.state, sight.status.state if sight.status else ""}
+                first = snapshot.status is None
+                snapshot.superseded = self._eyes.superseded(snapshot.link)
+                status = await snapshot.looks.look()
+                states = {status.state, snapshot.status.state if snapshot.status else ""}
                 if "SWITCHED" in states and len(states) > 1:
-                    await self.look_at_switches(sight)  # who is active now is not left to the slow watch
-                found = sight.take(status)
-                self.tell(news(self.events, found, sight.link.name, _now_ms()) if first else found)
+                    await self.look_at_switches(snapshot)  # who is active now is not left to the slow watch
+                found = snapshot.take(status)
+                self.tell(news(self.events, found, snapshot.link.name, _now_ms()) if first else found)
             except _ODDITIES as error:
-                sight.trouble = str(error) or type(error).__name__
-                sight.remedy = error.way_out() if isinstance(error, TwinlogError) else ""
-                sight.failures += 1
+                snapshot.trouble = str(error) or type(error).__name__
+                snapshot.remedy = error.way_out() if isinstance(error, TwinlogError) else ""
+                snapshot.failures += 1
             except Exception as error:  # a mistake of ours must be seen, and must not end the watch
-                log.exception("%s: looking", sight.link.name)
-                sight.trouble = f"unexpected: {type(error).__name__}; the log says more"
-                sight.failures += 1
-            if sight.trouble is not None:
-                sight.last_looks.clear()  # what moved before proves nothing now
-            sight.looked_ms, sight.took_s = _now_ms(), time.monotonic() - began
+                log.exception("%s: looking", snapshot.link.name)
+                snapshot.trouble = f"unexpected: {type(error).__name__}; the log says more"
+                snapshot.failures += 1
+            if snapshot.trouble is not None:
+                snapshot.last_looks.clear()  # what moved before proves nothing now
+            snapshot.looked_ms, snapshot.took_s = _now_ms(), time.monotonic() - began
             self.wake()
-            await asyncio.sleep(max(self._look_seconds, sight.took_s * _SHARE))
+            await asyncio.sleep(max(self._look_seconds, snapshot.took_s * _SHARE))
 
-    async def _watch_slowly(self, sight: Sight) -> None:
-        while sight.status is None:
+    async def _watch_slowly(self, snapshot: LinkSnapshot) -> None:
+        while snapshot.status is None:
             await self.next_change()
         while True:
             began = time.monotonic()
-            await self.look_at_switches(sight)
-            await self.look_at_groups(sight)
+            await self.look_at_switches(snapshot)
+            await self.look_at_groups(snapshot)
             await asyncio.sleep(max(self._slow_seconds, (time.monotonic() - began) * _SLOW_SHARE))
 
-    async def look_at_groups(self, sight: Sight) -> None:
+    async def look_at_groups(self, snapshot: LinkSnapshot) -> None:
         """One look at the groups of a link, now."""
         try:
-            sight.take_groups(await self._eyes.groups(sight.link))
+            snapshot.take_groups(await self._eyes.groups(snapshot.link))
         except _ODDITIES as error:
-            sight.groups_trouble = str(error) or type(error).__name__
+            snapshot.groups_trouble = str(error) or type(error).__name__
         except Exception as error:
-            log.exception("%s: looking at groups", sight.link.name)
-            sight.groups_trouble = f"unexpected: {type(error).__name__}; the log says more"
+            log.exception("%s: looking at groups", snapshot.link.name)
+            snapshot.groups_trouble = f"unexpected: {type(error).__name__}; the log says more"
         self.wake()
 
-    async def look_at_switches(self, sight: Sight) -> None:
+    async def look_at_switches(self, snapshot: LinkSnapshot) -> None:
         """One look at the switch log of a link, now."""
         try:
-            found = await self._eyes.switches(sight.link)
+            found = await self._eyes.switches(snapshot.link)
         except _ODDITIES as error:
-            sight.switches_trouble = str(error) or type(error).__name__
+            snapshot.switches_trouble = str(error) or type(error).__name__
         except Exception as error:
-            log.exception("%s: looking at switches", sight.link.name)
-            sight.switches_trouble = f"unexpected: {type(error).__name__}; the log says more"
+            log.exception("%s: looking at switches", snapshot.link.name)
+            snapshot.switches_trouble = f"unexpected: {type(error).__name__}; the log says more"
         else:
-            before, sight.switches, sight.switches_trouble = sight.switches, found, None
-            known_ms = [one.at_ms for one in self.events if one.link == sight.link.name and one.kind == "switch"]
-            self.tell(_switch_events(sight.link.name, before, found, max(known_ms, default=None)))
+            before, snapshot.switches, snapshot.switches_trouble = snapshot.switches, found, None
+            known_ms = [one.at_ms for one in self.events if one.link == snapshot.link.name and one.kind == "switch"]
+            self.tell(_switch_events(snapshot.link.name, before, found, max(known_ms, default=None)))
         self.wake()
 
     def tell(self, events: Iterable[Event]) -> None:

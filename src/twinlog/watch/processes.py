@@ -41,7 +41,7 @@ class Cost(NamedTuple):
 
 
 @dataclass
-class Household:
+class ProcessCosts:
     """The processes of one service. Processor time only rises, also when workers end or Spark is begun anew."""
 
     proc: Path = Path("/proc")

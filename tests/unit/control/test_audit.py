@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
@@ -18,7 +18,7 @@ from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import Audit, Who
 from twinlog.model.drills.evidence import breaks
 from twinlog.surface.cli.main import app
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 
 ANNA = Who("anna", "admin")
 SECRET = "hush-hush"
@@ -211,7 +211,7 @@ def test_every_route_that_changes_something_is_audited(tmp_path: Path):
         topic,
         http=HttpSettings(users_file=tmp_path / "users"),
         audit=file,
-        desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit),
+        app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01), audit),
     )
 
     def entries() -> list[Entry]:
@@ -249,7 +249,7 @@ def test_every_route_that_changes_something_is_audited(tmp_path: Path):
 
 def test_the_same_key_again_is_no_second_order(tmp_path: Path):
     file = tmp_path / "audit.log"
-    service = PaperService(PaperTopic(), audit=file, desk=lambda audit: Desk.of(PaperRooms(), audit))
+    service = PaperService(PaperTopic(), audit=file, app_state=lambda audit: AppState.of(PaperBackend(), audit))
     with asked(service) as client:
         ids = {client.post(f"{LINK}/examinations", headers=KEY).json()["id"] for _ in range(3)}
         assert len(ids) == 1

@@ -23,7 +23,7 @@ from twinlog.model.health.inspection import (
     DiskLook,
     NameLook,
     QuotaLook,
-    TopicLook,
+    TopicFacts,
     Unknown,
 )
 from twinlog.model.health.states import LinkStatus, PartitionStatus
@@ -50,8 +50,8 @@ CONFIGS = {
 }
 
 
-def look(name: str, **facts: Any) -> TopicLook:
-    return replace(TopicLook(name, 3, 3, (), (), TOPIC_RIGHTS), **facts)
+def look(name: str, **facts: Any) -> TopicFacts:
+    return replace(TopicFacts(name, 3, 3, (), (), TOPIC_RIGHTS), **facts)
 
 
 def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:

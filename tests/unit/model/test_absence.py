@@ -21,7 +21,7 @@ absences = st.dictionaries(
 ids = st.sampled_from(("here", "elsewhere"))
 
 
-def sight(fates: dict[str, str], cluster_id: str = "here") -> SourceSight:
+def snapshot(fates: dict[str, str], cluster_id: str = "here") -> SourceSight:
     def those(fate: str) -> set[str]:
         return {topic for topic, its in fates.items() if its == fate}
 
@@ -32,14 +32,14 @@ def watch(fates: dict[str, str], policy: TopicDeletion, *moments: int) -> Absenc
     """Look at the same source at several moments, with what is remembered between them."""
     plan = AbsencePlan({}, "here")
     for now_ms in moments:
-        plan = judge_absences(sight(fates), plan.absences, plan.cluster_id, policy, now_ms)
+        plan = judge_absences(snapshot(fates), plan.absences, plan.cluster_id, policy, now_ms)
     return plan
 
 
-sights = st.builds(sight, fates, ids)
+snapshots = st.builds(snapshot, fates, ids)
 
 
-@given(sights, absences, st.none() | ids, st.sampled_from(POLICIES), times)
+@given(snapshots, absences, st.none() | ids, st.sampled_from(POLICIES), times)
 def test_nothing_is_deleted_while_anything_speaks_against_it(
     seen: SourceSight, known: dict[str, Absence], pinned: str | None, policy: TopicDeletion, now_ms: int
 ) -> None:
@@ -58,7 +58,7 @@ def test_nothing_is_deleted_while_anything_speaks_against_it(
         assert plan.sentences.keys() == set(seen.gone) | set(seen.hidden)
 
 
-@given(sights, absences, ids, st.sampled_from(POLICIES), times)
+@given(snapshots, absences, ids, st.sampled_from(POLICIES), times)
 def test_another_cluster_is_believed_only_when_nothing_is_missing_there(
     seen: SourceSight, known: dict[str, Absence], pinned: str, policy: TopicDeletion, now_ms: int
 ) -> None:
@@ -88,8 +88,8 @@ def test_a_topic_that_comes_back_begins_anew() -> None:
     gone, back = {"orders": "gone", "payments": "same"}, {"orders": "other", "payments": "same"}
     plan = watch(gone, DeleteAfter(3600), *range(0, HOUR, 60_000))
 
-    plan = judge_absences(sight(back), plan.absences, "here", DeleteAfter(3600), HOUR)
-    plan = judge_absences(sight(gone), plan.absences, "here", DeleteAfter(3600), HOUR + 1000)
+    plan = judge_absences(snapshot(back), plan.absences, "here", DeleteAfter(3600), HOUR)
+    plan = judge_absences(snapshot(gone), plan.absences, "here", DeleteAfter(3600), HOUR + 1000)
 
     assert plan.due == ()
     assert plan.absences["orders"].since_ms == HOUR + 1000
@@ -105,5 +105,5 @@ def test_an_emptied_source_or_another_one_is_said_so() -> None:
     assert "1 mirrored topics are gone on the source and 0 are left" in (last.refused or "")
     assert last.due == ()
 
-    elsewhere = judge_absences(sight({"a": "gone", "b": "same"}, "elsewhere"), {}, "here", DeleteAfter(0), 1)
+    elsewhere = judge_absences(snapshot({"a": "gone", "b": "same"}, "elsewhere"), {}, "here", DeleteAfter(0), 1)
     assert "here -> elsewhere" in (elsewhere.refused or "")

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 
 from twinlog.control.chronicle import Chronicle
 from twinlog.errors import ClusterUnreachable
 from twinlog.model.health.event_log import before_id, dump_event, event_id, news, read_event
 from twinlog.model.health.history import Event, Kind, Level, bands
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 
 EVENTS = st.builds(
     Event,
@@ -95,9 +95,11 @@ class PaperLog:
         return
 
 
-def service_over(log: PaperLog, rooms: PaperRooms, *, leads: bool = True) -> PaperService:
+def service_over(log: PaperLog, backend: PaperBackend, *, leads: bool = True) -> PaperService:
     memory = Chronicle(log, lambda: leads)
-    return PaperService(PaperTopic(), desk=lambda audit: Desk.of(rooms, audit, look_seconds=0.02, memory=memory))
+    return PaperService(
+        PaperTopic(), app_state=lambda audit: AppState.of(backend, audit, look_seconds=0.02, memory=memory)
+    )
 
 
 def faults(events: Iterable[dict[str, object]]) -> list[bool]:
@@ -108,13 +110,13 @@ def faults(events: Iterable[dict[str, object]]) -> list[bool]:
 @pytest.mark.proves("R7")
 def test_a_service_that_begins_again_remembers_and_tells_nothing_twice():
     log = PaperLog()
-    with asked(service_over(log, PaperRooms())) as client:
+    with asked(service_over(log, PaperBackend())) as client:
         wait_until(
             lambda: faults(client.get("/v1/events").json()), lambda found: found == [False], within_s=20, what="it"
         )
         before = client.get("/v1/events").json()
     kept = len(log.kept)
-    with asked(service_over(log, PaperRooms(), leads=False)) as client:
+    with asked(service_over(log, PaperBackend(), leads=False)) as client:
         wait_until(lambda: client.get("/v1/events").json(), lambda found: len(found) >= kept, within_s=20, what="it")
         wait_until(
             lambda: client.get("/v1/links/east-%3Ewest/history").json()["samples"],
@@ -131,7 +133,7 @@ def test_a_service_that_begins_again_remembers_and_tells_nothing_twice():
             pages.append(client.get(f"/v1/events?limit=1&before={pages[-1][0]['id']}").json())
         assert [event for page in pages for event in page if event in again] == again
         assert client.get("/v1/events?before=x").status_code == 422
-    with asked(service_over(log, PaperRooms(faulted=False))) as client:
+    with asked(service_over(log, PaperBackend(faulted=False))) as client:
         wait_until(
             lambda: faults(client.get("/v1/events").json()),
             lambda found: found == [True, False],
@@ -146,7 +148,7 @@ def test_a_store_that_is_away_keeps_nobody_from_looking(monkeypatch: pytest.Monk
     log = PaperLog()
     log.append(dump_event(Event(1, "east->west", "switch", "good", "east->west", "long ago", ended=True)))
     log.away = True
-    with asked(service_over(log, PaperRooms())) as client:
+    with asked(service_over(log, PaperBackend())) as client:
         present = wait_until(lambda: client.get("/v1/events").json(), bool, within_s=20, what="the present")
         assert "long ago" not in {event["says"] for event in present}
         log.away = False

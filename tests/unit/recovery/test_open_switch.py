@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.kit.paper_rooms import PaperRooms, everything
+from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.model.health.history import Event
 from twinlog.model.switch.log import Claim, StateEntry, StepRecord, Switch, held_because
@@ -47,11 +47,11 @@ def test_resume_and_abort_are_offered_once_the_process_is_silent(
     assert "step 1 of 3: Stop syncing; to come: Copy what is left, Make west active" in said
     assert ("twinlog switch resume" in said) == offered
 
-    class Rooms(PaperRooms):
+    class Backend(PaperBackend):
         async def standing(self, link: object) -> Standing:  # noqa: ARG002
             return standing
 
-    page = TestClient(everything(Rooms())).get("/ui/links/east-%3Ewest/parts/standing").text
+    page = TestClient(everything(Backend())).get("/ui/links/east-%3Ewest/parts/standing").text
     assert "Step 1 of 3: <strong>Stop syncing</strong>" in page
     assert "To come: Copy what is left, Make west active" in page
     assert (">Resume</button>" in page) == offered
@@ -72,11 +72,11 @@ def test_after_a_failover_nothing_is_green_that_has_no_copy_and_a_closed_side_is
         print_standing("east->west", standing, Output.TABLE)
         assert words in capsys.readouterr().out
 
-    class Rooms(PaperRooms):
+    class Backend(PaperBackend):
         async def standing(self, link: object) -> Standing:  # noqa: ARG002
             return Standing(state, None, (), frozenset({"east"}))
 
-    page = TestClient(everything(Rooms())).get("/ui/links/east-%3Ewest/parts/standing").text
+    page = TestClient(everything(Backend())).get("/ui/links/east-%3Ewest/parts/standing").text
     assert '<p class="card warn"><strong>west</strong> is active' in page
     assert "New data on west has no copy." in page
 
@@ -103,10 +103,10 @@ def test_the_report_of_a_failover_gets_the_true_loss_from_the_failback() -> None
 
 
 def test_events_are_listed_by_their_time() -> None:
-    app = everything(PaperRooms())
-    desk = app.state.desk
+    app = everything(PaperBackend())
+    app_state = app.state.app_state
     for at in (NOW + 5000, NOW + 1000, NOW + 9000):
-        desk.lookout.tell([Event(at, "east->west", "state", "info", "east->west", f"at {at}")])
+        app_state.monitor.tell([Event(at, "east->west", "state", "info", "east->west", f"at {at}")])
     times = [one["at_ms"] for one in TestClient(app).get("/v1/events").json()]
     assert times == sorted(times, reverse=True)
 

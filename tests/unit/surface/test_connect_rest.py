@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from tests.kit.connect_paper import PaperService, PaperStore, PaperTopic, asked
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 
 from twinlog.model.connectors import Leader
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 
 FILE = "clusters = F, G\nbootstrap.servers = k:9092\nF->G.enabled = true\ntopics = filed\ntasks.max = 2\n"
 MIRROR = "org.apache.kafka.connect.mirror.Mirror{}Connector"
@@ -398,7 +398,7 @@ def test_a_level_for_all_reaches_every_service_that_is_there_and_none_that_comes
 
 
 def test_a_browser_is_sent_to_the_page_and_everybody_else_told_who_this_is(topic: PaperTopic):
-    with asked(PaperService(topic, desk=lambda audit: Desk.of(PaperRooms(), audit))) as client:
+    with asked(PaperService(topic, app_state=lambda audit: AppState.of(PaperBackend(), audit))) as client:
         sent = client.get("/", headers={"accept": "text/html,*/*;q=0.8"}, follow_redirects=False)
         assert (sent.status_code, sent.headers["location"]) == (303, "/ui/")
         for accept in ("*/*", "application/json"):

@@ -11,14 +11,14 @@ import pytest
 import yaml
 from tests.kit.commands import run_command
 from tests.kit.connect_paper import TOKEN, PaperService, PaperTopic, served
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 
 from twinlog.config.security.users import save_user, with_password, with_token
 from twinlog.config.service_settings import HttpSettings
 from twinlog.machine.folders import write_atomically
 from twinlog.surface.cli import completion_facts
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 
 FILE = "clusters = east, west\nbootstrap.servers = k:9092\neast->west.enabled = true\ntopics = filed\n"
 CONNECTOR = {
@@ -39,7 +39,9 @@ Ask = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def service() -> PaperService:
     return PaperService(
-        PaperTopic(), text=FILE, desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit, look_seconds=0.3)
+        PaperTopic(),
+        text=FILE,
+        app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01), audit, look_seconds=0.3),
     )
 
 
@@ -150,7 +152,7 @@ def test_a_token_opens_the_service(ask: Ask, tmp_path: Path):
         PaperTopic(),
         text=FILE,
         http=HttpSettings(users_file=tmp_path / "users"),
-        desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit),
+        app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01), audit),
     )
     with served(guarded) as url:
         code, _, err = ask("link", "list", "--service", url)
@@ -171,7 +173,7 @@ def test_a_name_and_its_password_open_the_service(ask: Ask, tmp_path: Path):
         PaperTopic(),
         text=FILE,
         http=HttpSettings(users_file=tmp_path / "users"),
-        desk=lambda audit: Desk.of(PaperRooms(step_seconds=0.01), audit),
+        app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01), audit),
     )
     with served(guarded) as url:
         code, _, err = ask("link", "list", "--service", url)

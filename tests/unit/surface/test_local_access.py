@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from tests.kit.commands import run_command
 from tests.kit.connect_paper import TOKEN, PaperService, PaperTopic, asked, served
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 
 from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
 from twinlog.errors import UsageError
 from twinlog.machine.local_token import offer, token_for
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.serve import bind
 
 FILE = "clusters = F, G\nbootstrap.servers = k:9092\nF->G.enabled = true\n"
@@ -185,7 +185,9 @@ def test_commands_use_the_socket_and_the_token_and_follow_nobody_elsewhere(
         return run_command(monkeypatch, capsys, *words)
 
     path = home / "t.sock"
-    service = PaperService(PaperTopic(), text=FILE, desk=lambda audit: Desk.of(PaperRooms(), audit, look_seconds=0.3))
+    service = PaperService(
+        PaperTopic(), text=FILE, app_state=lambda audit: AppState.of(PaperBackend(), audit, look_seconds=0.3)
+    )
     with served(service, bind(f"unix:{path}", HttpSettings())):
         code, _, err = ask("link", "pause", "F->G", "--service", f"unix:{path}")
         assert code == 0, err

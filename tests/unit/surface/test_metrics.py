@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 
 from twinlog.control.states import ConnectorStatus
 from twinlog.model.ledger.stage_times import STAGES
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.metrics import prometheus as metrics
 from twinlog.surface.metrics.prometheus import MetricsWish, render
 
@@ -30,38 +30,38 @@ ALWAYS = {"up", "ALERTS"}
 NAME = re.compile(r"\b(?:twinlog|process|kafka|up|ALERTS)\w*\b(?=[{\[\s)=<>]|$)")
 
 
-def desk_of(rooms: PaperRooms) -> Desk:
-    desk = Desk.of(rooms)
+def app_state_of(backend: PaperBackend) -> AppState:
+    app_state = AppState.of(backend)
 
     async def look() -> None:
-        desk.lookout._meet(rooms.links())
-        for name in list(desk.lookout._tasks):  # before they begin: this test looks exactly once
-            for task in desk.lookout._tasks.pop(name):
+        app_state.monitor._meet(backend.links())
+        for name in list(app_state.monitor._tasks):  # before they begin: this test looks exactly once
+            for task in app_state.monitor._tasks.pop(name):
                 task.cancel()
-        for sight in desk.lookout.sights.values():
-            sight.take(await sight.looks.look())
-            await desk.lookout.look_at_groups(sight)
-            await desk.lookout.look_at_switches(sight)
+        for snapshot in app_state.monitor.snapshots.values():
+            snapshot.take(await snapshot.looks.look())
+            await app_state.monitor.look_at_groups(snapshot)
+            await app_state.monitor.look_at_switches(snapshot)
 
     asyncio.run(look())
-    return desk
+    return app_state
 
 
-def samples(desk: Desk, **wish: bool) -> dict[str, list[tuple[dict[str, str], float]]]:
+def samples(app_state: AppState, **wish: bool) -> dict[str, list[tuple[dict[str, str], float]]]:
     found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    for family in text_string_to_metric_families(render(desk, MetricsWish(**wish)).decode()):
+    for family in text_string_to_metric_families(render(app_state, MetricsWish(**wish)).decode()):
         for sample in family.samples:
             found.setdefault(sample.name, []).append((sample.labels, sample.value))
     return found
 
 
-def series(desk: Desk, **wish: bool) -> int:
-    return sum(not line.startswith(b"#") for line in render(desk, MetricsWish(**wish)).splitlines())
+def series(app_state: AppState, **wish: bool) -> int:
+    return sum(not line.startswith(b"#") for line in render(app_state, MetricsWish(**wish)).splitlines())
 
 
 @pytest.fixture(scope="module")
-def desk() -> Desk:
-    return desk_of(PaperRooms())
+def app_state() -> AppState:
+    return app_state_of(PaperBackend())
 
 
 def value(found: dict[str, list[tuple[dict[str, str], float]]], name: str, **labels: str) -> float:
@@ -69,9 +69,9 @@ def value(found: dict[str, list[tuple[dict[str, str], float]]], name: str, **lab
     return one
 
 
-def test_numbers_are_those_of_the_link(desk: Desk) -> None:
-    found = samples(desk)
-    status = desk.sight("east->west").status
+def test_numbers_are_those_of_the_link(app_state: AppState) -> None:
+    found = samples(app_state)
+    status = app_state.snapshot("east->west").status
     assert status is not None
     link = {"link": "east->west"}
     assert value(found, "twinlog_link_state", state="DEGRADED", **link) == 1
@@ -89,9 +89,9 @@ def test_numbers_are_those_of_the_link(desk: Desk) -> None:
 
 
 def test_what_nobody_knows_has_no_series() -> None:
-    desk = desk_of(PaperRooms())
-    desk.lookout.sights["east->west"].trouble = "west: no broker answers"
-    found = samples(desk)
+    app_state = app_state_of(PaperBackend())
+    app_state.monitor.snapshots["east->west"].trouble = "west: no broker answers"
+    found = samples(app_state)
     assert value(found, "twinlog_link_state", link="east->west", state="UNKNOWN") == 1
     for name in ("twinlog_replication_lag_records", "twinlog_rpo_seconds"):
         assert [labels["link"] for labels, _ in found[name]] == ["east->archive", "west->east"]
@@ -103,9 +103,9 @@ def test_what_nobody_knows_has_no_series() -> None:
     assert value(found, "twinlog_records_total", link="east->west") > 0  # what was copied stays copied
 
 
-def test_mirrormakers_names_have_its_labels(desk: Desk) -> None:
+def test_mirrormakers_names_have_its_labels(app_state: AppState) -> None:
     prefix = "kafka_connect_mirror_mirrorsourceconnector"
-    found = samples(desk)
+    found = samples(app_state)
     for name in (
         "record_count",
         "record_rate",
@@ -116,13 +116,13 @@ def test_mirrormakers_names_have_its_labels(desk: Desk) -> None:
     ):
         labels = [have for have, _ in found[f"{prefix}_{name}"]]
         assert {frozenset(have) for have in labels} == {frozenset({"source", "target", "topic", "partition"})}
-    by_partition = samples(desk, partitions=True)
+    by_partition = samples(app_state, partitions=True)
     where = {"source": "east", "target": "west", "topic": "east.payments", "partition": "3"}
     assert value(by_partition, f"{prefix}_record_count", **where) > 0
     lag = "kafka_consumer_fetch_manager_records_lag"
     client = '"east->west|east->west.MirrorSourceConnector-0|replication-consumer"'
     assert value(by_partition, lag, clientid=client, topic="payments", partition="3") == 151
-    assert not any(name.startswith("kafka_") for name in samples(desk, mirrormaker=False))
+    assert not any(name.startswith("kafka_") for name in samples(app_state, mirrormaker=False))
 
 
 OF_STRIMZI = {
@@ -153,8 +153,8 @@ OF_STRIMZI = {
 
 
 @pytest.mark.parametrize("dialect", OF_STRIMZI)
-def test_the_dashboards_of_strimzi_find_all_that_has_a_meaning_here(desk: Desk, dialect: str) -> None:
-    found = samples(desk)
+def test_the_dashboards_of_strimzi_find_all_that_has_a_meaning_here(app_state: AppState, dialect: str) -> None:
+    found = samples(app_state)
     for wanted in OF_STRIMZI[dialect]:
         name, label, pattern = (wanted, "", "") if isinstance(wanted, str) else wanted
         chosen = [have for have, _ in found[name] if not label or re.fullmatch(pattern, have[label])]
@@ -164,8 +164,8 @@ def test_the_dashboards_of_strimzi_find_all_that_has_a_meaning_here(desk: Desk, 
             assert found[f"kafka_connect_mirror_mirrorsourceconnector_{prefix}{part}"]
 
 
-def test_mirrormakers_numbers_are_ours(desk: Desk) -> None:
-    found = samples(desk)
+def test_mirrormakers_numbers_are_ours(app_state: AppState) -> None:
+    found = samples(app_state)
     for part in ("", "_avg", "_min", "_max"):
         name = f"kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms{part}"
         assert value(found, name, source="east", target="west") == 120  # a round is counted once, not once a group
@@ -177,14 +177,14 @@ def test_mirrormakers_numbers_are_ours(desk: Desk) -> None:
 
 
 def test_connectors_are_counted_as_they_are_listed() -> None:
-    rooms = PaperRooms()
-    rooms.connectors = lambda: {  # type: ignore[method-assign]
+    backend = PaperBackend()
+    backend.connectors = lambda: {  # type: ignore[method-assign]
         "east->west.MirrorSourceConnector": ConnectorStatus("RUNNING", None, 2, "RUNNING"),
         "plain": ConnectorStatus("PAUSED", None, 1, "PAUSED"),
         "stopped": ConnectorStatus("STOPPED"),
         "broken": ConnectorStatus("FAILED", "no such file", 0),
     }
-    found = samples(desk_of(rooms))
+    found = samples(app_state_of(backend))
     assert value(found, "kafka_connect_worker_connector_count") == 4
     assert value(found, "kafka_connect_coordinator_assigned_tasks") == 4
     states = {(have["connector"], have["task"], have["status"]) for have, _ in found["kafka_connect_connector_status"]}
@@ -199,19 +199,19 @@ def test_connectors_are_counted_as_they_are_listed() -> None:
 
 
 def test_ten_thousand_partitions_have_no_more_series_than_their_topics() -> None:
-    few, many = (desk_of(PaperRooms(topics=100, partitions=number)) for number in (1, 100))
+    few, many = (app_state_of(PaperBackend(topics=100, partitions=number)) for number in (1, 100))
     faults = 1  # payments-3, which is not there with one partition each
     assert series(many) - series(few) == faults
 
 
-def test_series_per_partition_are_there_when_asked_for(desk: Desk) -> None:
+def test_series_per_partition_are_there_when_asked_for(app_state: AppState) -> None:
     partitions = 8 * 6 * 3
-    grown = series(desk, partitions=True) - series(desk)
+    grown = series(app_state, partitions=True) - series(app_state)
     assert grown == 14 * (partitions - 8 * 3)  # records, bytes, rates, ages, latencies and lag, less those per topic
 
 
-def test_stages_are_histograms_of_records(desk: Desk) -> None:
-    found = samples(desk)
+def test_stages_are_histograms_of_records(app_state: AppState) -> None:
+    found = samples(app_state)
     for stage in STAGES:
         where = {"link": "east->west", "stage": stage}
         assert value(found, "twinlog_stage_latency_seconds_count", **where) == 200
@@ -224,27 +224,29 @@ def test_stages_are_histograms_of_records(desk: Desk) -> None:
 
 def test_series_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MOST_TOPICS", 20)
-    desk = desk_of(PaperRooms(topics=25, partitions=1))
-    found = samples(desk, mirrormaker=False)
+    app_state = app_state_of(PaperBackend(topics=25, partitions=1))
+    found = samples(app_state, mirrormaker=False)
     per_link = len(found["twinlog_topic_lag_records"]) / 3
-    mirrored = render(desk, MetricsWish(topics=False)).count(b"\nkafka_connect_mirror_mirrorsourceconnector_byte_rate{")
+    mirrored = render(app_state, MetricsWish(topics=False)).count(
+        b"\nkafka_connect_mirror_mirrorsourceconnector_byte_rate{"
+    )
     assert mirrored / 3 == 20 + 1
     assert per_link == 20 + 1
     assert value(found, "twinlog_topic_records_total", link="east->west", topic="(others)") > 0
-    assert "twinlog_topic_lag_records" not in samples(desk, topics=False, mirrormaker=False)
+    assert "twinlog_topic_lag_records" not in samples(app_state, topics=False, mirrormaker=False)
 
 
 def names_in(expression: str) -> set[str]:
     return set(NAME.findall(re.sub(r'"[^"]*"', '""', expression))) - ALWAYS
 
 
-def known_names(desk: Desk) -> set[str]:
+def known_names(app_state: AppState) -> set[str]:
     # Of a cluster that returns, and of a collector; the paper has neither.
-    return {*samples(desk), "twinlog_fence_pending", "twinlog_otel_failures"}
+    return {*samples(app_state), "twinlog_fence_pending", "twinlog_otel_failures"}
 
 
-def test_alerts_and_dashboard_use_only_what_is_exported(desk: Desk) -> None:
-    known = known_names(desk)
+def test_alerts_and_dashboard_use_only_what_is_exported(app_state: AppState) -> None:
+    known = known_names(app_state)
     for rule in rules():
         assert names_in(rule["expr"]) - known == set(), rule["alert"]
     panels = json.loads((DEPLOY / "grafana" / "twinlog.json").read_text())["panels"]
@@ -286,7 +288,7 @@ def test_every_rule_fires_in_prometheus_own_judgement() -> None:
 
 
 @pytest.mark.skipif(promtool() is None, reason="no promtool; `make promtool` unpacks Debian's")
-def test_prometheus_finds_nothing_wrong_with_our_own_names(desk: Desk) -> None:
-    text = render(desk, MetricsWish(mirrormaker=False))
+def test_prometheus_finds_nothing_wrong_with_our_own_names(app_state: AppState) -> None:
+    text = render(app_state, MetricsWish(mirrormaker=False))
     done = subprocess.run([promtool() or "", "check", "metrics"], input=text, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()

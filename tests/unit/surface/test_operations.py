@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 from tests.unit.model.test_event_log import EVENTS, PaperLog
 
@@ -21,17 +21,19 @@ from twinlog.control.chronicle import Chronicle
 from twinlog.control.reports import ReportFolder
 from twinlog.model.health.event_log import dump_event, interrupted
 from twinlog.model.health.history import Event
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.operations import Operation
 
 VERIFY = "/v1/links/east-%3Ewest/verifications"
 
 
-def service_over(folder: Path, rooms: PaperRooms, log: PaperLog | None = None) -> PaperService:
+def service_over(folder: Path, backend: PaperBackend, log: PaperLog | None = None) -> PaperService:
     memory = Chronicle(log or PaperLog(), lambda: True)
     return PaperService(
         PaperTopic(),
-        desk=lambda audit: Desk.of(rooms, audit, look_seconds=0.02, memory=memory, keeper=ReportFolder(folder)),
+        app_state=lambda audit: AppState.of(
+            backend, audit, look_seconds=0.02, memory=memory, keeper=ReportFolder(folder)
+        ),
     )
 
 
@@ -67,10 +69,10 @@ def told(log: PaperLog) -> list[dict[str, Any]]:
 
 
 def test_a_report_is_there_when_the_service_that_made_it_is_gone(tmp_path: Path) -> None:
-    with asked(service_over(tmp_path, PaperRooms(step_seconds=0.01))) as client:
+    with asked(service_over(tmp_path, PaperBackend(step_seconds=0.01))) as client:
         done = ended(client, begin(client, "the-first-key")["id"])
         assert done["result"]["verdict"]
-    with asked(service_over(tmp_path, PaperRooms())) as client:
+    with asked(service_over(tmp_path, PaperBackend())) as client:
         assert client.get(f"/v1/operations/{done['id']}").json() == done
         assert client.get(VERIFY).json() == [done]
         assert client.get("/v1/links/west-%3Eeast/verifications").json() == []
@@ -79,13 +81,13 @@ def test_a_report_is_there_when_the_service_that_made_it_is_gone(tmp_path: Path)
 
 def test_what_ran_when_the_service_was_stopped_is_told_as_interrupted(tmp_path: Path) -> None:
     log = PaperLog()
-    with asked(service_over(tmp_path, PaperRooms(step_seconds=60), log)) as client:
+    with asked(service_over(tmp_path, PaperBackend(step_seconds=60), log)) as client:
         begun = begin(client, "a-long-one")
     assert [event["says"] for event in told(log)] == [
         "verification begun",
         "verification failed: interrupted: the service that ran it ended first",
     ]
-    with asked(service_over(tmp_path, PaperRooms(), log)) as client:
+    with asked(service_over(tmp_path, PaperBackend(), log)) as client:
         found = client.get(f"/v1/operations/{begun['id']}").json()
         assert (found["status"], found["error"]["code"]) == ("failed", "INTERRUPTED")
         assert found["ended_ms"] is not None
@@ -97,7 +99,7 @@ def test_what_ran_when_the_service_was_killed_is_told_by_the_next_one_once(tmp_p
     log = PaperLog()
     log.append(dump_event(Event(killed.began_ms, "east->west", "operation", "info", "verification", "begun")))
     for _ in range(2):
-        with asked(service_over(tmp_path, PaperRooms(), log)) as client:
+        with asked(service_over(tmp_path, PaperBackend(), log)) as client:
             wait_until(lambda: len(told(log)), lambda found: found > 1, within_s=20, what="the end of it")
             assert client.get(f"/v1/operations/{killed.id}").json()["error"]["code"] == "INTERRUPTED"
             again_later(client)
@@ -110,7 +112,7 @@ def test_what_ran_when_the_service_was_killed_is_told_by_the_next_one_once(tmp_p
 def test_what_a_service_beside_us_runs_is_left_to_it(tmp_path: Path) -> None:
     beside = Operation("verification", "east->west", {}, pid=os.getppid())
     ReportFolder(tmp_path).keep(beside.id, beside.kept())
-    with asked(service_over(tmp_path, PaperRooms())) as client:
+    with asked(service_over(tmp_path, PaperBackend())) as client:
         assert client.get("/v1/operations").json() == []
     (kept,) = ReportFolder(tmp_path).read()
     assert kept["status"] == "running"
@@ -158,7 +160,7 @@ def test_a_disk_that_refuses_is_told_and_stops_nothing(tmp_path: Path, caplog: p
 
 
 def test_who_asks_wrongly_is_told_where_the_api_is_described(tmp_path: Path) -> None:
-    with asked(service_over(tmp_path, PaperRooms())) as client:
+    with asked(service_over(tmp_path, PaperBackend())) as client:
         for answer, status in (
             (client.get("/v1/nope"), 404),
             (client.post("/v1/links"), 405),

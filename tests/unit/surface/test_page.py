@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kit.paper_rooms import PaperRooms, everything
+from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.switching import Standing
@@ -21,7 +21,7 @@ from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.words import moment, prose, tone, zone
 from twinlog.surface.rest.switch_steps import announced, steps_said
 from twinlog.surface.rest.v1.answers import summary_of
-from twinlog.watch.monitor import Sight
+from twinlog.watch.monitor import LinkSnapshot
 
 NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{1,30}", fullmatch=True), min_size=2, max_size=14, unique=True)
 
@@ -106,16 +106,16 @@ def test_a_long_switch_forgets_lines_but_no_step() -> None:
     assert [step.status for step in operation.told.steps] == ["done", "running", "to come"]
 
 
-def sights(rooms: PaperRooms) -> list[Sight]:
-    found = [Sight(link, rooms.observer(link)) for link in rooms.links()]
-    for sight in found:
-        sight.take(asyncio.run(sight.looks.look()))
+def snapshots(backend: PaperBackend) -> list[LinkSnapshot]:
+    found = [LinkSnapshot(link, backend.observer(link)) for link in backend.links()]
+    for snapshot in found:
+        snapshot.take(asyncio.run(snapshot.looks.look()))
     return found
 
 
 @pytest.mark.proves("R14")
 def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
-    found = sights(PaperRooms())
+    found = snapshots(PaperBackend())
     away = found[-1]
     away.trouble, away.remedy = "archive: connection refused", "Is it up?"
     told = needs_of(found).told
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
     assert "4100..4250" in told[0].says
     assert "on.gap" in told[0].remedy
     assert told[1].remedy == "Is it up?"
-    assert needs_of(sights(PaperRooms(faulted=False))).told == ()
+    assert needs_of(snapshots(PaperBackend(faulted=False))).told == ()
     assert "on.gap" in summary_of(found[0]).remedy
 
 
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
     ],
 )
 def test_a_service_that_stands_by_says_so_on_every_page(active: bool, url: str | None, told: str | None) -> None:
-    app = everything(PaperRooms())
+    app = everything(PaperBackend())
     app.state.steward = SimpleNamespace(active=active, leader_url=url)
     page = TestClient(app).get("/ui/events").text
     assert ('class="standby"' in page) == (told is not None)
@@ -145,7 +145,7 @@ def test_a_service_that_stands_by_says_so_on_every_page(active: bool, url: str |
 
 def test_a_link_that_rests_is_told_unless_it_was_switched_away() -> None:
     for phase, told in (("stopped", ["nothing is copied: the engine on"]), ("switched", [])):
-        found = sights(PaperRooms(faulted=False))[:1]
+        found = snapshots(PaperBackend(faulted=False))[:1]
         status = found[0].status
         assert status is not None
         assert status.engine is not None
@@ -155,51 +155,51 @@ def test_a_link_that_rests_is_told_unless_it_was_switched_away() -> None:
 
 @pytest.mark.proves("R14")
 def test_a_link_that_another_engine_took_says_who_since_when_and_the_way_back() -> None:
-    (sight, *_) = sights(PaperRooms(faulted=False))
-    sight.superseded = "the engine on vm (pid 7) has run this link since 14:02. `twinlog link restart 'east->west'`"
-    assert [need.says for need in needs_of([sight]).told] == [sight.superseded]
-    assert summary_of(sight).reason == sight.superseded
+    (snapshot, *_) = snapshots(PaperBackend(faulted=False))
+    snapshot.superseded = "the engine on vm (pid 7) has run this link since 14:02. `twinlog link restart 'east->west'`"
+    assert [need.says for need in needs_of([snapshot]).told] == [snapshot.superseded]
+    assert summary_of(snapshot).reason == snapshot.superseded
 
 
 @pytest.mark.proves("R14")
 def test_a_link_that_was_switched_away_tells_the_decision_that_holds() -> None:
-    (sight, *_) = sights(PaperRooms(faulted=False))
-    assert sight.status is not None
-    assert sight.status.engine is not None
+    (snapshot, *_) = snapshots(PaperBackend(faulted=False))
+    assert snapshot.status is not None
+    assert snapshot.status.engine is not None
     said = {"phase": "switched", "trouble": "east is the active side (east is left)"}
-    sight.status = dataclasses.replace(sight.status, engine=sight.status.engine.model_copy(update=said))
+    snapshot.status = dataclasses.replace(snapshot.status, engine=snapshot.status.engine.model_copy(update=said))
     held = {"east->west": "held"}
     state = StateEntry(pair="east<->west", generation=4, active="west", why="east is lost", at_ms=1, links=held)
-    sight.switches = Standing(state, None, ())
+    snapshot.switches = Standing(state, None, ())
     reason = "west is the active side (east is lost); this link does not copy"
-    assert summary_of(sight).reason == reason
+    assert summary_of(snapshot).reason == reason
 
 
 @pytest.mark.proves("R14")
 def test_a_source_that_is_gone_is_told_once_with_the_way_out() -> None:
-    (sight, *_) = sights(PaperRooms(faulted=False))
-    assert sight.status is not None
+    (snapshot, *_) = snapshots(PaperBackend(faulted=False))
+    assert snapshot.status is not None
     chores = tuple(
         note.model_copy(update={"trouble": "east: no broker answers: broker 1: connection refused"})
-        for note in sight.status.chores
+        for note in snapshot.status.chores
     )
     gone = "reading the topics: east: no broker answers: 127.0.0.1:9: connection refused"
-    sight.status = dataclasses.replace(sight.status, chores=chores, source_trouble=gone)
-    (need,) = needs_of([sight]).told
+    snapshot.status = dataclasses.replace(snapshot.status, chores=chores, source_trouble=gone)
+    (need,) = needs_of([snapshot]).told
     assert (need.says, need.tab) == (gone, "/switch")
     assert "Move to west now" in need.remedy
-    sight.status = dataclasses.replace(sight.status, source_trouble=None)
-    assert [need.says for need in needs_of([sight]).told] == [
+    snapshot.status = dataclasses.replace(snapshot.status, source_trouble=None)
+    assert [need.says for need in needs_of([snapshot]).told] == [
         "acls, audit, configs, groups, heartbeats: east: no broker answers: broker 1: connection refused"
     ]
-    assert "Move to west now" in needs_of([sight]).told[0].remedy
+    assert "Move to west now" in needs_of([snapshot]).told[0].remedy
 
 
 @pytest.mark.proves("R7")
 def test_after_a_failover_it_is_told_that_new_records_exist_once_until_the_way_back_copies() -> None:
-    found = sights(PaperRooms(faulted=False))
-    there = next(sight for sight in found if sight.link.name == "east->west")
-    back = next(sight for sight in found if sight.link.name == "west->east")
+    found = snapshots(PaperBackend(faulted=False))
+    there = next(snapshot for snapshot in found if snapshot.link.name == "east->west")
+    back = next(snapshot for snapshot in found if snapshot.link.name == "west->east")
     assert there.status is not None
     assert there.status.engine is not None
     engine = there.status.engine.model_copy(update={"phase": "switched"})
@@ -215,7 +215,7 @@ def test_after_a_failover_it_is_told_that_new_records_exist_once_until_the_way_b
 
 @pytest.mark.proves("R14")
 def test_a_silent_engine_is_named() -> None:
-    found = sights(PaperRooms(faulted=False))[:1]
+    found = snapshots(PaperBackend(faulted=False))[:1]
     status = found[0].status
     assert status is not None
     assert status.engine is not None
@@ -227,7 +227,7 @@ def test_a_silent_engine_is_named() -> None:
 
 
 def test_a_thousand_faults_are_a_few_lines() -> None:
-    found = sights(PaperRooms(topics=40, partitions=25))
+    found = snapshots(PaperBackend(topics=40, partitions=25))
     status = found[0].status
     assert status is not None
     fault = next(part.fault for part in status.partitions if part.fault is not None)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from tests.kit.connect_paper import PaperService, PaperTopic, asked, served
-from tests.kit.paper_rooms import FILE, PaperRooms
+from tests.kit.paper_backend import FILE, PaperBackend
 from tests.kit.waiting import wait_until
 
 from twinlog.config.resolve import resolve
@@ -20,7 +20,7 @@ from twinlog.config.security.roles import RoleSettings
 from twinlog.config.security.users import save_user, with_token
 from twinlog.config.service_settings import HttpSettings
 from twinlog.errors import SettingsInvalid
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.rights import right_of
 
 ROLES = (
@@ -58,7 +58,10 @@ def client(people: People, tmp_path: Path) -> Iterator[TestClient]:
     del people
     http = HttpSettings(users_file=tmp_path / "users", roles=ROLES)
     service = PaperService(
-        PaperTopic(), text=FILE.decode(), http=http, desk=lambda audit: Desk.of(PaperRooms(), audit, look_seconds=0.2)
+        PaperTopic(),
+        text=FILE.decode(),
+        http=http,
+        app_state=lambda audit: AppState.of(PaperBackend(), audit, look_seconds=0.2),
     )
     with asked(service) as found:
         yield found
@@ -151,7 +154,9 @@ def test_an_admin_of_some_links_makes_no_others(client: TestClient, people: Peop
 
 def test_the_live_stream_tells_only_of_links_that_somebody_may_see(people: People, tmp_path: Path):
     http = HttpSettings(users_file=tmp_path / "users", roles=ROLES)
-    service = PaperService(PaperTopic(), http=http, desk=lambda audit: Desk.of(PaperRooms(), audit, look_seconds=0.2))
+    service = PaperService(
+        PaperTopic(), http=http, app_state=lambda audit: AppState.of(PaperBackend(), audit, look_seconds=0.2)
+    )
     with served(service) as address:
         request = urllib.request.Request(f"{address}/v1/stream", headers=people.headers["east-watch"])  # noqa: S310
         with urllib.request.urlopen(request, timeout=20) as stream:  # noqa: S310

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import pytest
 from tests.kit.connect_paper import PaperService, PaperTopic, served
 from tests.kit.issuer import AUDIENCE, Issuer, issuer_running
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 
 from twinlog.config.resolve import resolve
 from twinlog.config.security.secrets import Secret
 from twinlog.config.security.users import save_user, with_token
 from twinlog.config.service_settings import HttpSettings, OidcSettings
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def service_of(issuer: Issuer, topic: PaperTopic | None = None, **more: Any) -> 
     return PaperService(
         topic or PaperTopic(),
         http=settings_of(issuer, **more),
-        desk=lambda audit: Desk.of(PaperRooms(), audit, look_seconds=60),
+        app_state=lambda audit: AppState.of(PaperBackend(), audit, look_seconds=60),
     )
 
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from tests.kit.paper_rooms import PaperRooms, everything
+from tests.kit.paper_backend import PaperBackend, everything
 from tests.kit.waiting import wait_until
 
 from twinlog.errors import UsageError
@@ -22,13 +22,13 @@ LINK = "/v1/links/east-%3Ewest"
 
 
 @pytest.fixture(scope="module")
-def rooms() -> PaperRooms:
-    return PaperRooms(step_seconds=0.01)
+def backend() -> PaperBackend:
+    return PaperBackend(step_seconds=0.01)
 
 
 @pytest.fixture(scope="module")
-def api(rooms: PaperRooms) -> Iterator[TestClient]:
-    with TestClient(everything(rooms)) as client:
+def api(backend: PaperBackend) -> Iterator[TestClient]:
+    with TestClient(everything(backend)) as client:
         until(lambda: len(client.get(f"{LINK}/history").json()["samples"]) > 1, "two samples")
         until(lambda: client.get(f"{LINK}/groups").json()["total"] > 0, "groups")
         yield client
@@ -108,15 +108,15 @@ def test_settings_tell_their_line_and_no_secret(api: TestClient) -> None:
     assert not any("hush-8f3" in text for text in [*everything_told, *pages])
 
 
-def test_a_switch_needs_the_typed_name_and_runs_once_for_a_key(api: TestClient, rooms: PaperRooms) -> None:
+def test_a_switch_needs_the_typed_name_and_runs_once_for_a_key(api: TestClient, backend: PaperBackend) -> None:
     plan = api.post(f"{LINK}/switches/plan", json={"command": "failover-unplanned"}).json()
     assert plan["at_risk"]["records"] == 412
     assert plan["will_be_active"] == "west"
-    before = len(rooms.runs)
+    before = len(backend.runs)
     wish = {"command": "failover-unplanned", "confirm": "east"}
     assert api.post(f"{LINK}/switches", json=wish, headers=key("switch")).status_code == 400
     assert api.post(f"{LINK}/switches", json={**wish, "confirm": "east->west"}).status_code == 422
-    assert len(rooms.runs) == before
+    assert len(backend.runs) == before
     wish["confirm"] = "east->west"
     first = api.post(f"{LINK}/switches", json=wish, headers=key("switch"))
     again = api.post(f"{LINK}/switches", json=wish, headers=key("switch"))
@@ -124,7 +124,7 @@ def test_a_switch_needs_the_typed_name_and_runs_once_for_a_key(api: TestClient, 
     found = done(api, first)
     assert found["result"]["active"] == "west"
     assert sum(line.startswith("step ") for line in found["lines"]) == len(found["result"]["steps"]) == 7
-    assert len(rooms.runs) == before + 1
+    assert len(backend.runs) == before + 1
     other = api.post(f"{LINK}/switches", json={**wish, "command": "failback-delta"}, headers=key("switch"))
     assert (other.status_code, other.json()["code"]) == (409, "KEY_REUSED")
     bands = lambda: [b for b in api.get(f"{LINK}/history").json()["bands"] if b["kind"] == "switch"]  # noqa: E731
@@ -134,8 +134,8 @@ def test_a_switch_needs_the_typed_name_and_runs_once_for_a_key(api: TestClient, 
     assert standing["switches"][-1]["outcome"] == "done"
 
 
-def test_a_refused_switch_says_why(api: TestClient, rooms: PaperRooms) -> None:
-    rooms.active = "west"
+def test_a_refused_switch_says_why(api: TestClient, backend: PaperBackend) -> None:
+    backend.active = "west"
     answer = api.post("/v1/links/west-%3Eeast/switches/plan", json={"command": "failback-full"})
     assert (answer.status_code, answer.json()["code"]) == (409, "SWITCH_REFUSED")
     assert answer.json()["remedy"]
@@ -161,22 +161,22 @@ def test_events_are_told_newest_first(api: TestClient) -> None:
     assert [event["at_ms"] for event in events] == sorted((event["at_ms"] for event in events), reverse=True)
 
 
-def test_ready_means_that_data_moves(api: TestClient, rooms: PaperRooms) -> None:
+def test_ready_means_that_data_moves(api: TestClient, backend: PaperBackend) -> None:
     assert api.get("/livez").status_code == 200
     assert api.get("/readyz").status_code == 200
-    rooms.looks["west->east"].away = True
+    backend.looks["west->east"].away = True
     until(lambda: api.get("/readyz").status_code == 503, "not ready")
     assert api.get("/readyz").json() == {"status": "not ready"}
     assert api.get("/readyz", params={"link": "east->west"}).status_code == 200
     assert "no broker answers" in api.get("/v1/readiness").json()["west->east"][0]
     away = next(link for link in api.get("/v1/links").json() if link["link"] == "west->east")
     assert away["state"] == "UNKNOWN"
-    rooms.looks["west->east"].away = False
+    backend.looks["west->east"].away = False
     until(lambda: api.get("/readyz").status_code == 200, "ready again")
 
 
 def test_the_stream_begins_with_all_links(api: TestClient) -> None:
-    messages = _messages(api.app.state.desk, lambda: True)  # type: ignore[attr-defined]
+    messages = _messages(api.app.state.app_state, lambda: True)  # type: ignore[attr-defined]
     first = api.portal.call(messages.__anext__)  # type: ignore[union-attr]
     name, data = first.strip().split("\n")
     assert name == "event: links"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 
 from twinlog.errors import ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
@@ -31,5 +31,5 @@ def test_a_source_that_is_silent_on_every_partition_is_gone(
     view.roster["orders"] = RosterTopic(
         topic="orders", source_id="s", remote="east.orders", target_id="t", origins=[0, 0]
     )
-    observer = Observer(PaperRooms().links()[0], lambda _: ends)
+    observer = Observer(PaperBackend().links()[0], lambda _: ends)
     assert observer._judge(view, 0).source_trouble == trouble

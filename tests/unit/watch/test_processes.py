@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.surface.metrics.processes import process_families
-from twinlog.watch.processes import Household
+from twinlog.watch.processes import ProcessCosts
 
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -59,7 +59,7 @@ def test_each_process_of_the_mirror_is_counted_once_and_no_other(tmp_path: Path)
         Paper(21, 20, 6, pss_kib=3),
         Paper(22, 20, 7),
     )
-    found = Household(tmp_path, 10).look()
+    found = ProcessCosts(tmp_path, 10).look()
     assert found["service"] == (1, 3, 10 * PAGE)
     assert found["jvm"] == (1, 20, 10 * PAGE)
     assert found["worker"] == (3, 5 + 2 + 8 + 6 + 7, 7 * 1024 + 10 * PAGE)
@@ -67,8 +67,8 @@ def test_each_process_of_the_mirror_is_counted_once_and_no_other(tmp_path: Path)
 
 def test_before_spark_begins_there_is_the_service_alone(tmp_path: Path) -> None:
     write(tmp_path, Paper(10, 1, 3))
-    assert set(Household(tmp_path, 10).look()) == {"service"}
-    assert Household(tmp_path / "no-proc-here", 10).look() == {}
+    assert set(ProcessCosts(tmp_path, 10).look()) == {"service"}
+    assert ProcessCosts(tmp_path / "no-proc-here", 10).look() == {}
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 50), max_size=3)), min_size=2, max_size=8))
@@ -77,7 +77,7 @@ def test_processor_time_never_falls(
 ) -> None:
     """Whatever JVM is there (its number comes again), and whoever of its workers is gone."""
     proc = tmp_path_factory.mktemp("proc")
-    household = Household(proc, 10)
+    household = ProcessCosts(proc, 10)
     last = 0.0
     for jvm, workers in looks:
         write(
@@ -96,7 +96,7 @@ def test_the_kernel_tells_it_of_real_processes() -> None:
     wait = "import sys; sys.stdin.read()"
     child = subprocess.Popen([sys.executable, "-c", wait, "org.apache.spark.deploy.SparkSubmit"], stdin=subprocess.PIPE)
     try:
-        found = Household().look()
+        found = ProcessCosts().look()
     finally:
         child.communicate(b"")
     assert found["jvm"].processes == 1
@@ -107,7 +107,7 @@ def test_the_kernel_tells_it_of_real_processes() -> None:
 
 
 def test_many_who_ask_at_once_stop_the_workers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    household = Household(tmp_path, 10)
+    household = ProcessCosts(tmp_path, 10)
     write(tmp_path, Paper(10, 1, 3))
     before = household.lately()
     write(tmp_path, Paper(10, 1, 5))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 from rich.console import Console
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
@@ -20,7 +20,7 @@ from twinlog.surface.metrics.prometheus import STATES
 from twinlog.watch.observe import Observer
 
 NOW = 1_700_000_000_000
-LINK = PaperRooms().links()[0]
+LINK = PaperBackend().links()[0]
 AWAY = "east: no broker answers: 127.0.0.1:1: connection refused"
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, readable, warn
 from twinlog.doctor.checks.limits import set_config
 from twinlog.doctor.facts import EndFacts, Facts
-from twinlog.model.health.inspection import TopicLook
+from twinlog.model.health.inspection import TopicFacts
 
 _THEME = "durability"
 _OFFSETS, _TRANSACTIONS = "__consumer_offsets", "__transaction_state"
@@ -16,7 +16,7 @@ _LITTLE_ROOM, _NO_ROOM = 0.20, 0.10
 _LARGE_LEDGER: Final = 5_000_000_000
 
 
-def _looks(end: EndFacts) -> dict[str, TopicLook]:
+def _looks(end: EndFacts) -> dict[str, TopicFacts]:
     return readable(known(end.topics))
 
 
@@ -117,7 +117,7 @@ def _ledger(facts: Facts) -> Answer:
     name = facts.ledger
     looks, configs = known(facts.target.topics), known(facts.target.configs)
     look, config = looks.get(name), configs.get(name)
-    if not isinstance(look, TopicLook) or not isinstance(config, dict):
+    if not isinstance(look, TopicFacts) or not isinstance(config, dict):
         return Answer("unknown", f"{name}: it cannot be described; the first start of the link makes it")
     brokers = len(known(facts.target.cluster).brokers)
     if config.get("cleanup.policy") != "compact":

@@ -7,7 +7,7 @@ from typing import Final
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import Facts
 from twinlog.model.groups.observed import SHARE
-from twinlog.model.health.inspection import TopicLook
+from twinlog.model.health.inspection import TopicFacts
 from twinlog.model.naming import HEARTBEATS
 
 _THEME = "groups"
@@ -73,7 +73,7 @@ def _checkpoints(facts: Facts) -> Answer:
     if not facts.link.emit_checkpoints_enabled:
         return warn("checkpoints are switched off", f"{facts.link.name}.emit.checkpoints.enabled = true")
     name = facts.link.naming.checkpoints_topic(facts.link.source)
-    if not isinstance(known(facts.target.topics).get(name), TopicLook):
+    if not isinstance(known(facts.target.topics).get(name), TopicFacts):
         return warn(f"{name} does not exist", "twinlog run -c FILE   # the engine writes it")
     return ok(f"{name} exists")
 
@@ -82,7 +82,7 @@ def _heartbeats(facts: Facts) -> Answer:
     if not facts.link.emit_heartbeats_enabled:
         return warn("heartbeats are switched off", f"{facts.link.name}.emit.heartbeats.enabled = true")
     note = facts.notes.get("heartbeats")
-    if not isinstance(known(facts.target.topics).get(HEARTBEATS), TopicLook) or note is None:
+    if not isinstance(known(facts.target.topics).get(HEARTBEATS), TopicFacts) or note is None:
         return warn(f"no {HEARTBEATS} on the target yet", "twinlog run -c FILE   # the engine writes them")
     if note.trouble or facts.now_ms - note.at_ms > _STALE_MS:
         return warn(note.trouble or "the last was written a while ago", "twinlog run -c FILE")

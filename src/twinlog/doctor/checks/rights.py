@@ -8,7 +8,7 @@ from typing import Final
 from twinlog.doctor.answers import Answer, CannotTell, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import EndFacts, Facts
 from twinlog.errors import AccessDenied, ClusterError, TopicUnknown
-from twinlog.model.health.inspection import TopicLook, Unknown
+from twinlog.model.health.inspection import TopicFacts, Unknown
 
 _THEME = "rights"
 _TOOL_WORDS: Final = {
@@ -34,7 +34,7 @@ def _topics(end: EndFacts, names: Iterable[str], needed: tuple[str, ...]) -> Ans
     hidden = [name for name, look in asked if isinstance(look, AccessDenied)]
     missing: dict[str, set[str]] = {}
     for name, look in asked:
-        if isinstance(look, TopicLook) and (lacking := set(needed) - look.operations):
+        if isinstance(look, TopicFacts) and (lacking := set(needed) - look.operations):
             missing[name] = lacking
     if missing or hidden:
         first = next(iter(missing), None) or hidden[0]
@@ -61,7 +61,7 @@ def _cluster(end: EndFacts, operation: str) -> bool:
 def _create(facts: Facts) -> Answer:
     if _cluster(facts.target, "CREATE"):
         return ok("Create on the cluster")
-    existing = {name for name, look in known(facts.target.topics).items() if isinstance(look, TopicLook)}
+    existing = {name for name, look in known(facts.target.topics).items() if isinstance(look, TopicFacts)}
     lacking = [topic for topic in facts.selected if facts.remote(topic) not in existing]
     prefix = f"{facts.link.source}." if facts.link.naming.policy == "default" else ""
     mend = _grant(facts.target, ["CREATE"], "--cluster")

@@ -44,7 +44,7 @@ class ClusterLook:
 
 
 @dataclass(frozen=True)
-class TopicLook:
+class TopicFacts:
     """A topic with its replicas. `operations` are what we may do with it."""
 
     name: str

@@ -62,21 +62,21 @@ class AbsencePlan:
 
 
 def judge_absences(
-    sight: SourceSight,
+    snapshot: SourceSight,
     known: Mapping[str, Absence],
     cluster_id: str | None,
     policy: TopicDeletion,
     now_ms: int,
 ) -> AbsencePlan:
     """Decide. `known` and `cluster_id` are what was remembered; None at the first look."""
-    absences = {topic: _watched(known.get(topic), now_ms) for topic in sorted(sight.gone)}
+    absences = {topic: _watched(known.get(topic), now_ms) for topic in sorted(snapshot.gone)}
     sentences = {
         topic: f"{topic}: not to be seen on the source any more, which is not taken for deleted: {reason}"
-        for topic, reason in sorted(sight.hidden.items())
+        for topic, reason in sorted(snapshot.hidden.items())
     }
     # Another cluster under the old address is accepted only once nothing is missing there.
-    whole = not sight.gone and not sight.hidden
-    pinned = sight.cluster_id if cluster_id is None or whole else cluster_id
+    whole = not snapshot.gone and not snapshot.hidden
+    pinned = snapshot.cluster_id if cluster_id is None or whole else cluster_id
     match policy:
         case IgnoreDeletion():
             return AbsencePlan(absences, pinned)
@@ -84,7 +84,7 @@ def judge_absences(
             kept = {topic: f"{_says(topic, absence)}; its copy stays" for topic, absence in absences.items()}
             return AbsencePlan(absences, pinned, sentences=sentences | kept)
         case DeleteAfter():
-            doubt = _doubt(sight, pinned)
+            doubt = _doubt(snapshot, pinned)
             waits = policy.seconds * 1000
             # The first look, or the first after a break, only notes: a deletion needs two answers, a delay apart.
             due = tuple(
@@ -103,14 +103,14 @@ def judge_absences(
             assert_never(policy)
 
 
-def _doubt(sight: SourceSight, pinned: str) -> str | None:
+def _doubt(snapshot: SourceSight, pinned: str) -> str | None:
     """Why the source cannot be believed about what is gone; None when it can."""
-    gone, left = len(sight.gone), len(sight.same)
+    gone, left = len(snapshot.gone), len(snapshot.same)
     if not gone:
         return None
-    if sight.cluster_id != pinned:
+    if snapshot.cluster_id != pinned:
         return (
-            f"the source is another cluster than before (id {pinned} -> {sight.cluster_id}): nothing is deleted; "
+            f"the source is another cluster than before (id {pinned} -> {snapshot.cluster_id}): nothing is deleted; "
             "check bootstrap.servers, and delete by hand what is really no longer wanted"
         )
     if left == 0 or (gone >= _SUSPICIOUS and gone > left):

@@ -22,10 +22,10 @@ from twinlog.machine.local_token import LocalToken, offer
 from twinlog.service.links import Service
 from twinlog.service.links_store import chronicle, cluster_id_of, steward, store_of
 from twinlog.surface.http.app import build_app
-from twinlog.surface.http.app_state import Desk
-from twinlog.surface.http.application import LiveRooms
+from twinlog.surface.http.app_state import AppState
+from twinlog.surface.http.backend import ServiceBackend
 from twinlog.surface.http.health_listener import answer_probes, bind_health
-from twinlog.surface.http.local_login import TokenDoor, page_link
+from twinlog.surface.http.local_login import TokenLogin, page_link
 from twinlog.surface.http.serve import UNIX, address_of, bind, is_unix, server_of
 
 log = logging.getLogger("twinlog.rest")
@@ -92,18 +92,18 @@ class Door:
         settings = self.file.service.http
         keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], self.url)
         await keeper.use_file(self.file)
-        rooms = LiveRooms(service, Path(self.file.draft.lookup.file), self.file.links, keeper)
+        backend = ServiceBackend(service, Path(self.file.draft.lookup.file), self.file.links, keeper)
         past = chronicle(self.file, lambda: keeper.active)
         reports = ReportFolder(state_folder() / "operations")
-        desk = Desk.of(rooms, keeper.audit, memory=past, keeper=reports)
+        app_state = AppState.of(backend, keeper.audit, memory=past, keeper=reports)
         app = build_app(
             service,
             keeper,
             settings,
             bound_to="127.0.0.1" if self.url is None else self.socks[0].getsockname()[0],
             cluster_id=cluster_id_of(self.file),
-            desk=desk,
-            token=None if self.token is None else TokenDoor(self.token, self.socks[0].getsockname()[1]),
+            app_state=app_state,
+            token=None if self.token is None else TokenLogin(self.token, self.socks[0].getsockname()[1]),
         )
         servers = [server_of(app, settings, unix=is_unix(sock), lifespan=not at) for at, sock in enumerate(self.socks)]
         answering = [
@@ -111,17 +111,17 @@ class Door:
         ]
         beside = [asyncio.create_task(keeper.run())]
         if self.probes is not None:
-            beside.append(asyncio.create_task(answer_probes(self.probes, desk)))
+            beside.append(asyncio.create_task(answer_probes(self.probes, app_state)))
         if self.file.service.otel is not None:
             from twinlog.surface.metrics.otel import Teller
 
-            beside.append(asyncio.create_task(Teller(desk, self.file.service.otel).run()))
+            beside.append(asyncio.create_task(Teller(app_state, self.file.service.otel).run()))
 
         async def take(file: Resolved) -> tuple[Change, ...]:
             changes = await keeper.use_file(file)
             if file.service != self.file.service:
                 log.warning("group.id, store.*, http.* or otel.* have changed; that takes effect at the next start")
-            rooms.of_file = file.links
+            backend.of_file = file.links
             service.accept()
             return changes
 
@@ -130,7 +130,7 @@ class Door:
         finally:
             for task in beside:
                 task.cancel()
-            desk.hang_up()
+            app_state.hang_up()
             for server in servers:
                 server.should_exit = True
             await asyncio.gather(*beside, *answering, return_exceptions=True)

@@ -1,7 +1,7 @@
 """The HTTP application: which routers there are, and what they share. Runs in the service's own loop.
 
     gate (length, time, who, may they) ─▶ paths (one way to say it) ─▶ forward (to the active service)
-        ─▶ shelf (answers that are still true) ─▶ routers
+        ─▶ response cache ─▶ routers
 
 Routers find the running service as `request.app.state.service` and the steward of its connectors as
 `request.app.state.steward`. They decide nothing.
@@ -21,11 +21,11 @@ from starlette.exceptions import HTTPException
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.steward import Steward
 from twinlog.service.links import Service
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.forward import Forward
 from twinlog.surface.http.gate import Gate
-from twinlog.surface.http.local_login import TokenDoor
-from twinlog.surface.http.response_cache import Shelf
+from twinlog.surface.http.local_login import TokenLogin
+from twinlog.surface.http.response_cache import ResponseCache
 from twinlog.surface.http.routers import add_faces
 from twinlog.surface.http.safe_headers import SafeHeaders, add_safe_headers
 from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
@@ -45,26 +45,26 @@ def build_app(
     *,
     bound_to: str = "127.0.0.1",
     cluster_id: Callable[[], str] | None = None,
-    desk: Desk | None = None,
-    token: TokenDoor | None = None,
+    app_state: AppState | None = None,
+    token: TokenLogin | None = None,
 ) -> FastAPI:
     """All of HTTP for one service, started or not. Without a desk there is Connect's part alone."""
     http = settings or HttpSettings()
-    lifespan = None if desk is None else lambda _: desk.open()
+    lifespan = None if app_state is None else lambda _: app_state.open()
     app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service = service
     app.state.steward = steward
     app.state.cluster_id = cluster_id
     for router in (worker.router, connectors.router, offsets.router, plugins.router):
         app.include_router(router)
-    if desk is not None:
-        desk.most_streams = http.streams_per_user
-        add_faces(app, desk)
+    if app_state is not None:
+        app_state.most_streams = http.streams_per_user
+        add_faces(app, app_state)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(Exception, _mistake)
     # The last one added is the first that is asked.
-    app.add_middleware(Shelf, turn=lambda: (steward.turn, desk.turn if desk is not None else None))
+    app.add_middleware(ResponseCache, turn=lambda: (steward.turn, app_state.turn if app_state is not None else None))
     app.add_middleware(Forward, steward=steward, settings=http)
     app.add_middleware(Paths)
     app.add_middleware(

@@ -1,4 +1,4 @@
-"""What all routers of the faces share: the rooms below, the lookout, the operations. One per application."""
+"""State that all HTTP handlers share: the backend, the link monitor, long operations. One per application."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from twinlog.control.audit import Audit, Who
 from twinlog.control.states import ConnectorStatus
 from twinlog.errors import LinkUnknown
 from twinlog.model.health.history import Event, Level
-from twinlog.surface.http.application import Rooms
+from twinlog.surface.http.backend import Backend
 from twinlog.surface.http.operations import Keeper, Kind, Operation, Operations
-from twinlog.watch.monitor import Eyes, Lookout, Memory, Sight
+from twinlog.watch.monitor import LinkSnapshot, Memory, Monitor, Observers
 
 
 @dataclass
-class Desk:
+class AppState:
     """Where routers find everything."""
 
-    rooms: Rooms
-    lookout: Lookout
+    backend: Backend
+    monitor: Monitor
     audit: Audit | None = None  # where actions are written down
     keeper: Keeper | None = None  # where reports outlive the process
     operations: Operations = field(init=False)
@@ -45,22 +45,22 @@ class Desk:
     @classmethod
     def of(
         cls,
-        rooms: Rooms,
+        backend: Backend,
         audit: Audit | None = None,
         *,
         look_seconds: float = 2.0,
         memory: Memory | None = None,
         keeper: Keeper | None = None,
-    ) -> Desk:
+    ) -> AppState:
         """A desk over these rooms; without memory and keeper it knows only what happened in its own time."""
-        eyes = Eyes(rooms.links, rooms.observer, rooms.groups, rooms.standing, rooms.superseded)
-        return cls(rooms, Lookout(eyes, look_seconds=look_seconds, memory=memory), audit, keeper)
+        observers = Observers(backend.links, backend.observer, backend.groups, backend.standing, backend.superseded)
+        return cls(backend, Monitor(observers, look_seconds=look_seconds, memory=memory), audit, keeper)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Look at the links while the block lasts."""
         await self.operations.recall()
-        watch = asyncio.create_task(self.lookout.run())
+        watch = asyncio.create_task(self.monitor.run())
         try:
             yield
         finally:
@@ -74,7 +74,7 @@ class Desk:
         """The server is about to stop: whoever reads a stream is let go."""
         return self._closing.is_set()
 
-    def seen_by(self, who: Who | None) -> Desk:
+    def seen_by(self, who: Who | None) -> AppState:
         """The same desk with nothing but the links that somebody may see."""
         if who is None or who.may("viewer"):
             return self
@@ -87,11 +87,11 @@ class Desk:
 
     def links(self) -> list[LinkSettings]:
         """The links that may be shown."""
-        return [link for link in self.rooms.links() if self._sees(link.name)]
+        return [link for link in self.backend.links() if self._sees(link.name)]
 
     def events(self) -> Sequence[Event]:
         """What happened to them, oldest first."""
-        return self.lookout.events if self.who is None else [one for one in self.lookout.events if self._sees(one.link)]
+        return self.monitor.events if self.who is None else [one for one in self.monitor.events if self._sees(one.link)]
 
     def operations_of(self, kind: Kind | None = None, link: str | None = None) -> list[Operation]:
         """Long actions with them, newest first."""
@@ -104,21 +104,21 @@ class Desk:
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         """The connectors of links that may be shown."""
-        found = self.rooms.connectors()
+        found = self.backend.connectors()
         if self.who is None:
             return found
-        return {name: status for name, status in found.items() if self._sees(self.rooms.link_of(name) or "")}
+        return {name: status for name, status in found.items() if self._sees(self.backend.link_of(name) or "")}
 
     def hang_up(self) -> None:
         """End all streams: a server that stops waits for its answers."""
         self._closing.set()
-        self.lookout.wake()
+        self.monitor.wake()
 
     @property
     def turn(self) -> object:
         """Differs from what it was as soon as a link was looked at, something was told, or links came or went."""
-        last = self.lookout.events[-1] if self.lookout.events else None
-        return self.lookout.turn, last, [link.name for link in self.rooms.links()]
+        last = self.monitor.events[-1] if self.monitor.events else None
+        return self.monitor.turn, last, [link.name for link in self.backend.links()]
 
     def link(self, name: str) -> LinkSettings:
         """A link by its name. Raises LinkUnknown."""
@@ -127,14 +127,14 @@ class Desk:
             raise LinkUnknown(name, "this service", ", ".join(links) or "none")
         return links[name]
 
-    def sight(self, name: str) -> Sight:
+    def snapshot(self, name: str) -> LinkSnapshot:
         """What is known about a link. Raises LinkUnknown."""
         link = self.link(name)
-        return self.lookout.sights.get(name) or Sight(link, self.rooms.observer(link))
+        return self.monitor.snapshots.get(name) or LinkSnapshot(link, self.backend.observer(link))
 
-    def sights(self) -> list[Sight]:
+    def snapshots(self) -> list[LinkSnapshot]:
         """All links, those not looked at yet too."""
-        return [self.sight(link.name) for link in self.links()]
+        return [self.snapshot(link.name) for link in self.links()]
 
     def _note(self, operation: Operation) -> None:
         level: Level
@@ -158,11 +158,11 @@ class Desk:
             remedy,
             ended=operation.status != "running",
         )
-        self.lookout.tell([event])
-        sight = None if self.ended else self.lookout.sights.get(operation.link)
-        if sight is not None and operation.kind in {"switch", "resume", "abort"} and operation.status != "running":
+        self.monitor.tell([event])
+        snapshot = None if self.ended else self.monitor.snapshots.get(operation.link)
+        if snapshot is not None and operation.kind in {"switch", "resume", "abort"} and operation.status != "running":
             # Who is active now is what everybody wants to see next.
-            look = asyncio.create_task(self.lookout.look_at_switches(sight))
+            look = asyncio.create_task(self.monitor.look_at_switches(snapshot))
             self._looks.add(look)
             look.add_done_callback(self._looks.discard)
 
@@ -185,15 +185,15 @@ def _level(result: Mapping[str, Any]) -> Level:
     return verdicts.get(str(result.get("verdict")), "info")
 
 
-def desk_of(request: Request) -> Desk:
+def app_state_of(request: Request) -> AppState:
     """The desk of the application that answers, as whoever asks may see it."""
-    desk: Desk = request.app.state.desk
-    return desk.seen_by(request.scope.get("twinlog.who"))
+    app_state: AppState = request.app.state.app_state
+    return app_state.seen_by(request.scope.get("twinlog.who"))
 
 
-async def _given(request: Request) -> Desk:
+async def _given(request: Request) -> AppState:
     """The same for routers. Not a plain function: FastAPI would send each request through a thread to call it."""
-    return desk_of(request)
+    return app_state_of(request)
 
 
-TheDesk = Annotated[Desk, Depends(_given)]
+TheDesk = Annotated[AppState, Depends(_given)]

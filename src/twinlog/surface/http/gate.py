@@ -24,16 +24,16 @@ from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import NOBODY, Audit, AuditUnavailableError, Who, order_under_way
 from twinlog.control.group_trust import SIGNATURE, GroupTrust
 from twinlog.machine.local_token import is_loopback
-from twinlog.surface.http.identity import Doorkeeper
+from twinlog.surface.http.identity import Authenticator
 from twinlog.surface.http.last_used import LastUsed, last_used_file
-from twinlog.surface.http.local_login import WAY_IN, TokenDoor, at_socket
+from twinlog.surface.http.local_login import WAY_IN, TokenLogin, at_socket
 from twinlog.surface.http.login_limits import TooManyLoginsError
 from twinlog.surface.http.login_log import LoginLog
 from twinlog.surface.http.oidc_issuer import IssuerAwayError
 from twinlog.surface.http.request_limits import CERTIFICATE
 from twinlog.surface.http.rights import READING, right_of
 from twinlog.surface.http.sign_in import WrongSignIn, sign_in_link
-from twinlog.surface.http.thread_pool import OwnThreads, TooBusyError
+from twinlog.surface.http.thread_pool import ThreadPool, TooBusyError
 from twinlog.surface.rest.connect.exchange import refusal
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -93,17 +93,17 @@ class Gate:
         audit: Audit,
         bound_to: str,
         link_of: Callable[[str], str | None] = lambda _: None,
-        token: TokenDoor | None = None,
+        token: TokenLogin | None = None,
         trust: GroupTrust | None = None,
     ) -> None:
         self._app = app
         self._settings = settings
         self._audit = audit
-        self._door = Doorkeeper(settings) if settings.asks_who else None
+        self._door = Authenticator(settings) if settings.asks_who else None
         self._link_of = link_of
         self._logins = LoginLog(audit)
         self._used = LastUsed(last_used_file())
-        self._writing = OwnThreads("audit", threads=1, most_waiting=64)
+        self._writing = ThreadPool("audit", threads=1, most_waiting=64)
         self._trust = trust
         self._token = token if self._door is None else None
         self._only_here = is_loopback(bound_to) and not settings.allowed_hosts

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 
 from twinlog.model.health.readiness import reasons_against
-from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.app_state import AppState, TheDesk
 
 router = APIRouter(tags=["health"])
 TheLink = Annotated[str, Query(max_length=500, description="Only this link.")]
@@ -21,28 +21,28 @@ async def live() -> dict[str, str]:
 
 
 @router.get("/readyz", responses={503: {"description": "Some link does not move"}})
-async def ready(desk: TheDesk, link: TheLink = "") -> Response:
+async def ready(app_state: TheDesk, link: TheLink = "") -> Response:
     """200 when the data of every link moves, or of the one that is asked for. Asked without a login: yes or no."""
-    well = is_ready(desk, link)
+    well = is_ready(app_state, link)
     return JSONResponse({"status": "ready" if well else "not ready"}, 200 if well else 503)
 
 
 @router.get("/v1/readiness")
-async def readiness(desk: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
+async def readiness(app_state: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
     """Why each link is not ready; an empty list for one that is."""
-    return reasons(desk, link)
+    return reasons(app_state, link)
 
 
-def is_ready(desk: Desk, link: str) -> bool:
+def is_ready(app_state: AppState, link: str) -> bool:
     """Whether the data of every link moves, or of one; not while there is none."""
-    found = reasons(desk, link)
+    found = reasons(app_state, link)
     return bool(found) and not any(found.values())
 
 
-def reasons(desk: Desk, link: str) -> dict[str, list[str]]:
+def reasons(app_state: AppState, link: str) -> dict[str, list[str]]:
     """What speaks against each link."""
     return {
-        sight.link.name: list(reasons_against(sight.status, sight.trouble, tuple(sight.last_looks)))
-        for sight in desk.sights()
-        if link in {"", sight.link.name}
+        snapshot.link.name: list(reasons_against(snapshot.status, snapshot.trouble, tuple(snapshot.last_looks)))
+        for snapshot in app_state.snapshots()
+        if link in {"", snapshot.link.name}
     }

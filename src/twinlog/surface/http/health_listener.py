@@ -11,7 +11,7 @@ import socket
 from typing import Final
 
 from twinlog.errors import UsageError
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.connection_limits import Listener
 from twinlog.surface.http.health import is_ready
 
@@ -33,14 +33,14 @@ def bind_health(listen: str) -> socket.socket:
     return Listener.over(sock, _MOST_OF_ONE)
 
 
-async def answer_probes(sock: socket.socket, desk: Desk) -> None:
+async def answer_probes(sock: socket.socket, app_state: AppState) -> None:
     """Answer until cancelled."""
 
     async def one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_WITHIN_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_answer(head, desk))
+                writer.write(_answer(head, app_state))
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # it gets no answer
@@ -52,14 +52,14 @@ async def answer_probes(sock: socket.socket, desk: Desk) -> None:
         await server.serve_forever()
 
 
-def _answer(head: bytes, desk: Desk) -> bytes:
+def _answer(head: bytes, app_state: AppState) -> bytes:
     method, _, rest = head.partition(b" ")
     path = rest.split(b" ", 1)[0].split(b"?", 1)[0]
     if method != b"GET" or path not in {b"/livez", b"/readyz"}:
         status, body = b"404 Not Found", b'{"status":"unknown"}'
     elif path == b"/livez":
         status, body = b"200 OK", b'{"status":"alive"}'
-    elif is_ready(desk, ""):
+    elif is_ready(app_state, ""):
         status, body = b"200 OK", b'{"status":"ready"}'
     else:
         status, body = b"503 Service Unavailable", b'{"status":"not ready"}'

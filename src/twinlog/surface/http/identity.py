@@ -15,7 +15,7 @@ from twinlog.surface.http.login_limits import LoginLimits
 from twinlog.surface.http.oidc_issuer import OidcIssuer
 from twinlog.surface.http.roles import Roles
 from twinlog.surface.http.sign_in import SignIn
-from twinlog.surface.http.thread_pool import OwnThreads
+from twinlog.surface.http.thread_pool import ThreadPool
 
 _WRONG_LOGIN: Final = "wrong name or password"
 
@@ -28,7 +28,7 @@ class Refused:
     why: str
 
 
-class Doorkeeper:
+class Authenticator:
     """Tells who somebody is by what they show."""
 
     def __init__(self, settings: HttpSettings) -> None:
@@ -38,8 +38,8 @@ class Doorkeeper:
         self._limits = LoginLimits()
         # Checking a password takes a processor for long, asking an issuer takes time: neither may wait for clusters
         # that are away, nor for the other.
-        self._checking = OwnThreads("passwords", threads=2, most_waiting=16)
-        self._asking = OwnThreads("issuer", threads=2, most_waiting=64)
+        self._checking = ThreadPool("passwords", threads=2, most_waiting=16)
+        self._asking = ThreadPool("issuer", threads=2, most_waiting=64)
         self.sign_in: SignIn | None = None
         if settings.oidc is not None and self._oidc is not None and settings.oidc.client_id is not None:
             self.sign_in = SignIn(settings, settings.oidc, self._oidc, self._asking)

@@ -21,7 +21,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from twinlog.control.audit import Who
 from twinlog.machine.local_token import LocalToken
-from twinlog.surface.http.request_limits import PatientProtocol
+from twinlog.surface.http.request_limits import LimitedProtocol
 
 DOOR: Final = "twinlog.door"
 SOCKET: Final = "socket"
@@ -34,7 +34,7 @@ _WRONG: Final = """<!doctype html>
 """
 
 
-class SocketProtocol(PatientProtocol):
+class SocketProtocol(LimitedProtocol):
     """HTTP over a Unix socket; the system says which user is at its other end."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -72,7 +72,7 @@ def at_socket(scope: Mapping[str, Any]) -> Who | None:
     return Who(address.removeprefix("unix:"), "admin", address)
 
 
-class TokenDoor:
+class TokenLogin:
     """Knows the token of the user who runs the service."""
 
     def __init__(self, token: LocalToken, port: int) -> None:

@@ -1,4 +1,4 @@
-"""How long, and how lengthily, somebody may say what they want. Runs in the service's loop, once per connection.
+"""Limits on request heads: 15 seconds and 64 KiB. Runs in the service's loop, once per connection.
 
 The gate limits a request once its head is there. Whoever sends half of a head and then nothing would hold a connection
 for ever, and a thousand of them the whole service; whoever sends a head without end would fill the memory (R11). The
@@ -27,7 +27,7 @@ class _Parser(httptools.HttpRequestParser):
     which would be lost; so the head is read again without the wish.
     """
 
-    def __init__(self, protocol: PatientProtocol) -> None:
+    def __init__(self, protocol: LimitedProtocol) -> None:
         super().__init__(protocol)
         self._protocol = protocol
         # As uvicorn sets it: data behind a request that closes the connection is no mistake.
@@ -41,7 +41,7 @@ class _Parser(httptools.HttpRequestParser):
             self.feed_data(self._protocol.plain_head() + data[wish.args[0] :])
 
 
-class PatientProtocol(HttpToolsProtocol):
+class LimitedProtocol(HttpToolsProtocol):
     """HTTP with a limit for the time between a connection, or the first byte of a request, and the end of its head."""
 
     _subject: str = ""  # of the certificate that the client showed

@@ -1,6 +1,6 @@
 """Answers that are kept and sent again until something changes. Runs in the service's loop, right before the routers.
 
-    order ─────────────────────▶ routers         the shelf is stale before whoever ordered is answered
+    order ─────────────────────▶ routers         the cache is invalidated before the order is answered
     read ──▶ kept, still true? ─▶ sent again
                  └─ no ────────▶ routers ─▶ kept, if the route says so (`FOR_ALL`, `FOR_VISITOR`)
 
@@ -27,7 +27,7 @@ KEPT_SECONDS: Final = 1.0
 MOST: Final = 32
 MOST_BYTES: Final = 32 << 20
 """What is kept at the same time: asking differently each time must not fill the memory (R11)."""
-_SLOT: Final = "twinlog.shelf"
+_SLOT: Final = "twinlog.response_cache"
 
 _Key: TypeAlias = tuple[str, bytes, object, tuple[str, str, str] | None]
 _Whole: TypeAlias = tuple[Message, Message]
@@ -49,7 +49,7 @@ class _Kept:
 
 
 def _nowhere(personal: bool) -> None:
-    """Where there is no shelf nothing is kept."""
+    """Nothing is kept where there is no response cache."""
     del personal
 
 
@@ -67,7 +67,7 @@ FOR_ALL: Final = Depends(keep_for_all)
 FOR_VISITOR: Final = Depends(keep_for_visitor)
 
 
-class Shelf:
+class ResponseCache:
     """Stands before the routers. `turn` is compared: it differs as soon as something was seen or changed."""
 
     def __init__(self, app: Asgi, *, turn: Callable[[], object]) -> None:

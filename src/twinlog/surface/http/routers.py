@@ -1,19 +1,19 @@
-"""Which routers render what links do: our own API, metrics, health and the page. The one list."""
+"""Registers the routers of /v1, /metrics, health and the page."""
 
 from __future__ import annotations
 
 from fastapi import FastAPI
 
 from twinlog.surface.http import health
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.metrics import prometheus as metrics
 from twinlog.surface.page.pages import add_pages
 from twinlog.surface.rest.v1 import actions, links, stream
 
 
-def add_faces(app: FastAPI, desk: Desk) -> None:
+def add_faces(app: FastAPI, app_state: AppState) -> None:
     """Add them to an application, which opens the desk while it lives."""
-    app.state.desk = desk
+    app.state.app_state = app_state
     for router in (links.router, actions.router, stream.router, metrics.router, health.router):
         app.include_router(router)
     add_pages(app)

@@ -21,7 +21,7 @@ from twinlog.machine.local_token import is_loopback
 from twinlog.surface.http.certificate_watch import CertificateWatch
 from twinlog.surface.http.connection_limits import Listener
 from twinlog.surface.http.local_login import SocketProtocol, ThroughSocket
-from twinlog.surface.http.request_limits import PatientProtocol
+from twinlog.surface.http.request_limits import LimitedProtocol
 
 log = logging.getLogger("twinlog.rest")
 
@@ -162,7 +162,7 @@ def server_of(app: FastAPI, settings: HttpSettings, *, unix: bool = False, lifes
     secured = HttpSettings() if unix else settings
     config = uvicorn.Config(
         ThroughSocket(app) if unix else app,
-        http=SocketProtocol if unix else PatientProtocol,
+        http=SocketProtocol if unix else LimitedProtocol,
         log_config=None,
         access_log=False,
         server_header=False,

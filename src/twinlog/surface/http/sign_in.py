@@ -25,7 +25,7 @@ from twinlog.control.audit import Who
 from twinlog.surface.http.oidc_issuer import OidcIssuer
 from twinlog.surface.http.roles import Roles
 from twinlog.surface.http.sessions import Sealed, token_of
-from twinlog.surface.http.thread_pool import OwnThreads
+from twinlog.surface.http.thread_pool import ThreadPool
 
 BEGIN: Final = "/ui/sign-in"
 BACK: Final = "/ui/sign-in/callback"
@@ -55,7 +55,7 @@ class WrongSignIn:
 class SignIn:
     """The door of the page. Only where the settings name a client of the issuer."""
 
-    def __init__(self, settings: HttpSettings, oidc: OidcSettings, issuer: OidcIssuer, asking: OwnThreads) -> None:
+    def __init__(self, settings: HttpSettings, oidc: OidcSettings, issuer: OidcIssuer, asking: ThreadPool) -> None:
         self._oidc = oidc
         self._issuer = issuer
         self._asking = asking

@@ -15,7 +15,7 @@ class TooBusyError(Exception):
     """The queue is full."""
 
 
-class OwnThreads:
+class ThreadPool:
     """Work of one kind. A full queue refuses at once: whoever waits for long has left by then."""
 
     def __init__(self, name: str, threads: int, most_waiting: int) -> None:

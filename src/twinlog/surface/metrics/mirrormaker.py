@@ -21,7 +21,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from twinlog.control.states import ConnectorStatus
 from twinlog.model.health.states import PartitionStatus
-from twinlog.watch.monitor import Sight
+from twinlog.watch.monitor import LinkSnapshot
 
 _SOURCE: Final = "kafka_connect_mirror_mirrorsourceconnector"
 _CHECKPOINT: Final = "kafka_connect_mirror_mirrorcheckpointconnector"
@@ -32,13 +32,17 @@ _PLAIN: Final = re.compile(r"[\w\-%. \t]*")
 
 
 def mirrormaker_families(
-    sights: Sequence[Sight], connectors: Mapping[str, ConnectorStatus], *, by_partition: bool, most_topics: int
+    snapshots: Sequence[LinkSnapshot],
+    connectors: Mapping[str, ConnectorStatus],
+    *,
+    by_partition: bool,
+    most_topics: int,
 ) -> Iterator[Metric]:
     """All of them. `connectors` are those that this service runs."""
-    yield from _source(sights, None if by_partition else most_topics)
-    yield from _lags(sights, None if by_partition else most_topics)
-    yield from _bytes(sights)
-    yield from _checkpoints(sights)
+    yield from _source(snapshots, None if by_partition else most_topics)
+    yield from _lags(snapshots, None if by_partition else most_topics)
+    yield from _bytes(snapshots)
+    yield from _checkpoints(snapshots)
     yield from _worker(connectors)
 
 
@@ -47,12 +51,12 @@ def _quoted(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else f'"{name}"'
 
 
-def _client(sight: Sight, role: str) -> str:
+def _client(snapshot: LinkSnapshot, role: str) -> str:
     """What MirrorMaker 2 would call the client of its first task."""
-    return f"{sight.link.name}|{sight.link.name}.MirrorSourceConnector-0|{role}"
+    return f"{snapshot.link.name}|{snapshot.link.name}.MirrorSourceConnector-0|{role}"
 
 
-def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric]:
+def _source(snapshots: Iterable[LinkSnapshot], most_topics: int | None) -> Iterator[Metric]:
     labels = ["source", "target", "topic", "partition"]
     names = ("record_count", "record_rate", "byte_count", "byte_rate")
     sums = {name: GaugeMetricFamily(f"{_SOURCE}_{name}", f"MirrorMaker 2's {name}.", labels=labels) for name in names}
@@ -61,17 +65,17 @@ def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric
         for name in ("record_age_ms", "replication_latency_ms")
         for part in ("", "_min", "_max", "_avg")
     }
-    for sight in sights:
-        if sight.status is None:
+    for snapshot in snapshots:
+        if snapshot.status is None:
             continue
-        ends = [sight.link.source, sight.link.target]
-        for topic, number, parts in _grouped(sight.status.partitions, most_topics):
+        ends = [snapshot.link.source, snapshot.link.target]
+        for topic, number, parts in _grouped(snapshot.status.partitions, most_topics):
             where = [*ends, topic, number]
             sums["record_count"].add_metric(where, sum(part.records for part in parts))
             sums["byte_count"].add_metric(where, sum(part.bytes for part in parts))
-            if sight.trouble:
+            if snapshot.trouble:
                 continue  # what was copied stays copied; how it goes on nobody knows
-            rates = [sight.rate(part.partition) for part in parts]
+            rates = [snapshot.rate(part.partition) for part in parts]
             sums["record_rate"].add_metric(where, sum(rate[0] for rate in rates))
             sums["byte_rate"].add_metric(where, sum(rate[1] for rate in rates))
             took = [max(0, part.at_ms - part.newest_ms) for part in parts if part.newest_ms > 0]
@@ -84,18 +88,18 @@ def _source(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric
     yield from times.values()
 
 
-def _lags(sights: Iterable[Sight], most_topics: int | None) -> Iterator[Metric]:
+def _lags(snapshots: Iterable[LinkSnapshot], most_topics: int | None) -> Iterator[Metric]:
     """Of the consumer, which reads the source: topics have their names there."""
     text, where = "Offsets not copied yet.", ["topic", "partition"]
     by_jmx = GaugeMetricFamily("kafka_consumer_fetch_manager_records_lag", text, labels=["clientid", *where])
     reported = GaugeMetricFamily(
         "kafka_consumer_consumer_fetch_manager_metrics_records_lag", text, labels=["client_id", *where]
     )
-    for sight in sights:
-        if sight.status is None or sight.trouble:
+    for snapshot in snapshots:
+        if snapshot.status is None or snapshot.trouble:
             continue
-        client = _client(sight, "replication-consumer")
-        for topic, number, parts in _grouped(sight.status.partitions, most_topics, of_source=True):
+        client = _client(snapshot, "replication-consumer")
+        for topic, number, parts in _grouped(snapshot.status.partitions, most_topics, of_source=True):
             lags = [part.lag for part in parts if part.lag is not None]
             if len(lags) == len(parts):
                 by_jmx.add_metric([_quoted(client), topic, number], sum(lags))
@@ -118,7 +122,7 @@ def _grouped(
         yield topic, _ALL, parts
 
 
-def _bytes(sights: Iterable[Sight]) -> Iterator[Metric]:
+def _bytes(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     text = "Bytes copied."
     for way, role, by_jmx, reported in (
         ("incoming", "consumer", "kafka_consumer_incoming_byte", "kafka_consumer_consumer_metrics_incoming_byte"),
@@ -127,16 +131,16 @@ def _bytes(sights: Iterable[Sight]) -> Iterator[Metric]:
         counter = CounterMetricFamily(by_jmx, text, labels=["clientid"])
         # The reporter's dashboards ask for the name without `_total`, which a counter cannot have.
         gauge = GaugeMetricFamily(reported, f"{text} Only rises: all that is {way}.", labels=["client_id"])
-        for sight in sights:
-            if sight.status is not None:
-                size = sum(part.bytes for part in sight.status.partitions)
-                client = _client(sight, f"replication-{role}")
+        for snapshot in snapshots:
+            if snapshot.status is not None:
+                size = sum(part.bytes for part in snapshot.status.partitions)
+                client = _client(snapshot, f"replication-{role}")
                 counter.add_metric([_quoted(client)], size)
                 gauge.add_metric([client], size)
         yield from (counter, gauge)
 
 
-def _checkpoints(sights: Iterable[Sight]) -> Iterator[Metric]:
+def _checkpoints(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     labels = ["source", "target", "group", "topic", "partition"]
     families = {
         part: GaugeMetricFamily(
@@ -144,11 +148,11 @@ def _checkpoints(sights: Iterable[Sight]) -> Iterator[Metric]:
         )
         for part in ("", "_min", "_max", "_avg")
     }
-    for sight in sights:
-        note = next((one for one in (sight.status.chores if sight.status else ()) if one.chore == "groups"), None)
+    for snapshot in snapshots:
+        note = next((one for one in (snapshot.status.chores if snapshot.status else ()) if one.chore == "groups"), None)
         if note is not None:
             for family in families.values():
-                family.add_metric([sight.link.source, sight.link.target, _ALL, _ALL, _ALL], note.took_ms)
+                family.add_metric([snapshot.link.source, snapshot.link.target, _ALL, _ALL, _ALL], note.took_ms)
     yield from families.values()
 
 

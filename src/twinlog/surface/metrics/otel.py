@@ -44,7 +44,7 @@ from prometheus_client.core import Metric as Family
 
 from twinlog.config.service_settings import OtelSettings
 from twinlog.model.switch.log import Switch
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.metrics.prometheus import MetricsWish, families
 
 log = logging.getLogger("twinlog.otel")
@@ -58,7 +58,7 @@ _WISH: Final = MetricsWish(topics=True, partitions=False, mirrormaker=False)
 class Teller:
     """Tells a collector what /metrics shows. One that does not answer is told again at the next turn."""
 
-    desk: Desk
+    app_state: AppState
     settings: OtelSettings
     began_ns: int = field(default_factory=time.time_ns)
     _told: set[str] = field(default_factory=set)
@@ -82,17 +82,17 @@ class Teller:
                     await asyncio.to_thread(self.tell)
                 except Exception:  # a mistake of ours must be seen, and must not end the telling
                     log.exception("otel.endpoint %s: telling", self.settings.endpoint)
-                    self.desk.otel_failures = (self.desk.otel_failures or 0) + 1
+                    self.app_state.otel_failures = (self.app_state.otel_failures or 0) + 1
         finally:
             self._metrics.shutdown(timeout_millis=1000)
             self._spans.shutdown()
 
     def tell(self) -> None:
         """Once, now."""
-        found = data_of(families(self.desk, _WISH), self._resource, self.began_ns)
-        before = self.desk.otel_failures or 0
+        found = data_of(families(self.app_state, _WISH), self._resource, self.began_ns)
+        before = self.app_state.otel_failures or 0
         taken = self._metrics.export(found) is MetricExportResult.SUCCESS
-        self.desk.otel_failures = 0 if taken else before + 1
+        self.app_state.otel_failures = 0 if taken else before + 1
         if before and taken:
             log.warning("otel.endpoint %s: it takes metrics again", self.settings.endpoint)
         elif not taken and not before:
@@ -102,9 +102,9 @@ class Teller:
 
     def _fresh_switches(self) -> Iterator[Switch]:
         """Those that ended since this service began, each of them once."""
-        for sight in self.desk.sights():
-            for one in sight.switches.ended if sight.switches else ():
-                ours = one.claim.link == sight.link.name and one.ended_ms * _MS >= self.began_ns
+        for snapshot in self.app_state.snapshots():
+            for one in snapshot.switches.ended if snapshot.switches else ():
+                ours = one.claim.link == snapshot.link.name and one.ended_ms * _MS >= self.began_ns
                 if ours and one.id not in self._told:
                     self._told.add(one.id)
                     yield one

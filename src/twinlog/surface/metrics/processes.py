@@ -8,15 +8,15 @@ from typing import Final
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from twinlog.watch.processes import Household
+from twinlog.watch.processes import ProcessCosts
 
 _OWN: Final = CollectorRegistry()
 ProcessCollector(registry=_OWN)
 PlatformCollector(registry=_OWN)
-_HOUSEHOLD: Final = Household()
+_HOUSEHOLD: Final = ProcessCosts()
 
 
-def process_families(household: Household = _HOUSEHOLD) -> Iterator[Metric]:
+def process_families(household: ProcessCosts = _HOUSEHOLD) -> Iterator[Metric]:
     """Both of them."""
     count = GaugeMetricFamily("twinlog_processes", "Processes of the mirror on this machine.", labels=["role"])
     cpu = CounterMetricFamily("twinlog_process_cpu_seconds", "Processor time of them.", labels=["role"])

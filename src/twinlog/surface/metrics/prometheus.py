@@ -29,12 +29,12 @@ from twinlog.model.health.movement import WORST_FIRST
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.stage_times import STAGES
 from twinlog.model.ledger.translation import AtOrBefore, Exact
-from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.app_state import AppState, TheDesk
 from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.metrics.mirrormaker import OTHERS, mirrormaker_families
 from twinlog.surface.metrics.processes import process_families
 from twinlog.surface.rest.v1.answers import state_of, topics_of
-from twinlog.watch.monitor import Sight
+from twinlog.watch.monitor import LinkSnapshot
 
 router = APIRouter(tags=["metrics"])
 
@@ -57,21 +57,21 @@ class MetricsWish(BaseModel):
 @router.get(
     "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, dependencies=[FOR_ALL]
 )
-def metrics(desk: TheDesk, wish: Annotated[MetricsWish, Query()]) -> Response:
+def metrics(app_state: TheDesk, wish: Annotated[MetricsWish, Query()]) -> Response:
     """Everything, in Prometheus' text."""
-    return Response(render(desk, wish), media_type=CONTENT_TYPE_LATEST)
+    return Response(render(app_state, wish), media_type=CONTENT_TYPE_LATEST)
 
 
-def render(desk: Desk, wish: MetricsWish) -> bytes:
+def render(app_state: AppState, wish: MetricsWish) -> bytes:
     """The whole text."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(desk, wish))
+    registry.register(_Families(app_state, wish))
     return generate_latest(registry)
 
 
 class _Families(Collector):
-    def __init__(self, desk: Desk, wish: MetricsWish) -> None:
-        self._desk = desk
+    def __init__(self, app_state: AppState, wish: MetricsWish) -> None:
+        self._desk = app_state
         self._wish = wish
 
     def describe(self) -> Iterable[Metric]:
@@ -81,32 +81,32 @@ class _Families(Collector):
         return families(self._desk, self._wish)
 
 
-def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
+def families(app_state: AppState, wish: MetricsWish) -> Iterator[Metric]:
     """Everything, whoever it is told to."""
-    sights = desk.sights()
+    snapshots = app_state.snapshots()
     build = GaugeMetricFamily("twinlog_build_info", "The version that answers.", labels=["version"])
     build.add_metric([version("twinlog")], 1)
     yield build
-    if desk.otel_failures is not None:
+    if app_state.otel_failures is not None:
         failures = GaugeMetricFamily("twinlog_otel_failures", "Failures to tell a collector, in a row.")
-        failures.add_metric([], desk.otel_failures)
+        failures.add_metric([], app_state.otel_failures)
         yield failures
-    if desk.audit is not None:
+    if app_state.audit is not None:
         lost = CounterMetricFamily("twinlog_audit_failures", "Entries that the audit file or topic did not take.")
-        lost.add_metric([], desk.audit.failures)
+        lost.add_metric([], app_state.audit.failures)
         yield lost
-    yield from link_families(sights)
-    yield from latency_families(sights)
-    yield from epoch_families(sights)
-    yield from partition_families(sights)
-    yield from chore_families(sights)
-    yield from group_families(sights)
-    yield from switch_families(sights)
+    yield from link_families(snapshots)
+    yield from latency_families(snapshots)
+    yield from epoch_families(snapshots)
+    yield from partition_families(snapshots)
+    yield from chore_families(snapshots)
+    yield from group_families(snapshots)
+    yield from switch_families(snapshots)
     if wish.topics:
-        yield from topic_families(sights)
+        yield from topic_families(snapshots)
     if wish.mirrormaker:
         yield from mirrormaker_families(
-            sights, desk.connectors(), by_partition=wish.partitions, most_topics=MOST_TOPICS
+            snapshots, app_state.connectors(), by_partition=wish.partitions, most_topics=MOST_TOPICS
         )
     yield from process_families()
 
@@ -114,80 +114,82 @@ def families(desk: Desk, wish: MetricsWish) -> Iterator[Metric]:
 Value = float | int | bool | None
 
 
-def gauge(name: str, text: str, sights: Iterable[Sight], value: Callable[[Sight], Value]) -> GaugeMetricFamily:
+def gauge(
+    name: str, text: str, snapshots: Iterable[LinkSnapshot], value: Callable[[LinkSnapshot], Value]
+) -> GaugeMetricFamily:
     """One number per link; a link without that number has no series."""
     family = GaugeMetricFamily(name, text, labels=["link"])
-    for sight in sights:
-        found = value(sight)
+    for snapshot in snapshots:
+        found = value(snapshot)
         if found is not None:
-            family.add_metric([sight.link.name], float(found))
+            family.add_metric([snapshot.link.name], float(found))
     return family
 
 
-def _of_status(read: Callable[[LinkStatus], Value]) -> Callable[[Sight], Value]:
+def _of_status(read: Callable[[LinkStatus], Value]) -> Callable[[LinkSnapshot], Value]:
     """A number of the last good look; nothing when the link cannot be looked at now."""
-    return lambda sight: None if sight.status is None or sight.trouble else read(sight.status)
+    return lambda snapshot: None if snapshot.status is None or snapshot.trouble else read(snapshot.status)
 
 
-def _of_exposure(name: str) -> Callable[[Sight], Value]:
+def _of_exposure(name: str) -> Callable[[LinkSnapshot], Value]:
     return _of_status(lambda status: getattr(status.exposure.total, name) if status.exposure else None)
 
 
-def link_families(sights: list[Sight]) -> Iterator[Metric]:
+def link_families(snapshots: list[LinkSnapshot]) -> Iterator[Metric]:
     """Links: state, lag, RPO, what was copied."""
     info = GaugeMetricFamily("twinlog_link_info", "The links of this service.", labels=["link", "source", "target"])
     state = GaugeMetricFamily("twinlog_link_state", "1 for the state a link is in.", labels=["link", "state"])
-    for sight in sights:
-        info.add_metric([sight.link.name, sight.link.source, sight.link.target], 1)
-        now = state_of(sight)
+    for snapshot in snapshots:
+        info.add_metric([snapshot.link.name, snapshot.link.source, snapshot.link.target], 1)
+        now = state_of(snapshot)
         for name in STATES:
-            state.add_metric([sight.link.name, name], float(name == now))
+            state.add_metric([snapshot.link.name, name], float(name == now))
     yield info
     yield state
     now_ms = time.time() * 1000
     yield gauge(
         "twinlog_look_age_seconds",
         "Since the link was last looked at.",
-        sights,
+        snapshots,
         lambda s: (now_ms - s.looked_ms) / 1000 if s.looked_ms else None,
     )
-    yield gauge("twinlog_look_failures", "Looks that failed, in a row.", sights, lambda s: s.failures)
-    yield gauge("twinlog_look_seconds", "How long the last look took.", sights, lambda s: s.took_s)
+    yield gauge("twinlog_look_failures", "Looks that failed, in a row.", snapshots, lambda s: s.failures)
+    yield gauge("twinlog_look_seconds", "How long the last look took.", snapshots, lambda s: s.took_s)
     yield gauge(
         "twinlog_engine_heartbeat_age_seconds",
         "Since the engine last spoke.",
-        sights,
+        snapshots,
         _of_status(lambda s: max(0.0, (now_ms - s.engine.at_ms) / 1000) if s.engine else None),
     )
     yield gauge(
         "twinlog_engine_generation",
         "Rises with every engine that takes the link over.",
-        sights,
+        snapshots,
         _of_status(lambda s: s.engine.generation if s.engine else None),
     )
-    yield gauge("twinlog_replication_lag_records", "Offsets not copied yet.", sights, _of_status(lambda s: s.lag))
-    yield gauge("twinlog_replication_lag_seconds", "Age of the copy.", sights, _of_status(lambda s: s.lag_seconds))
-    yield gauge("twinlog_rpo_seconds", "Everything older is copied.", sights, _of_exposure("seconds"))
-    yield gauge("twinlog_rpo_records", "Records lost if the source vanished now.", sights, _of_exposure("records"))
-    yield gauge("twinlog_rpo_bytes", "Bytes lost if the source vanished now.", sights, _of_exposure("bytes"))
+    yield gauge("twinlog_replication_lag_records", "Offsets not copied yet.", snapshots, _of_status(lambda s: s.lag))
+    yield gauge("twinlog_replication_lag_seconds", "Age of the copy.", snapshots, _of_status(lambda s: s.lag_seconds))
+    yield gauge("twinlog_rpo_seconds", "Everything older is copied.", snapshots, _of_exposure("seconds"))
+    yield gauge("twinlog_rpo_records", "Records lost if the source vanished now.", snapshots, _of_exposure("records"))
+    yield gauge("twinlog_rpo_bytes", "Bytes lost if the source vanished now.", snapshots, _of_exposure("bytes"))
     yield gauge(
         "twinlog_time_to_loss_seconds",
         "Until retention on the source may reach what is not copied.",
-        sights,
+        snapshots,
         _of_exposure("time_to_loss_s"),
     )
     yield gauge(
         "twinlog_objectives_broken",
         "Topics whose RPO objective is not kept.",
-        sights,
+        snapshots,
         _of_status(lambda s: len(s.exposure.broken) if s.exposure else None),
     )
-    yield gauge("twinlog_records_per_second", "Copied now.", sights, _of_status(lambda s: s.records_per_second))
-    yield gauge("twinlog_bytes_per_second", "Copied now.", sights, _of_status(lambda s: s.bytes_per_second))
-    yield gauge("twinlog_topics", "Mirrored topics.", sights, _of_status(lambda s: s.topics))
+    yield gauge("twinlog_records_per_second", "Copied now.", snapshots, _of_status(lambda s: s.records_per_second))
+    yield gauge("twinlog_bytes_per_second", "Copied now.", snapshots, _of_status(lambda s: s.bytes_per_second))
+    yield gauge("twinlog_topics", "Mirrored topics.", snapshots, _of_status(lambda s: s.topics))
 
 
-def latency_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+def latency_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """How long records took, stage by stage, and heartbeats."""
     stages = HistogramMetricFamily(
         "twinlog_stage_latency_seconds", "How long records took, by stage of their way.", labels=["link", "stage"]
@@ -195,30 +197,30 @@ def latency_families(sights: Iterable[Sight]) -> Iterator[Metric]:
     canary = HistogramMetricFamily(
         "twinlog_canary_latency_seconds", "How long heartbeats of the source took to the target.", labels=["link"]
     )
-    for sight in sights:
+    for snapshot in snapshots:
         for stage in STAGES:
-            durations = sight.status.stage_totals.get(stage) if sight.status else None
+            durations = snapshot.status.stage_totals.get(stage) if snapshot.status else None
             if durations is not None:
-                stages.add_metric([sight.link.name, stage], durations.buckets(), durations.total_us / 1e6)
-        if sight.latencies.heard_ms:
-            heard = sight.latencies.durations
-            canary.add_metric([sight.link.name], heard.buckets(), heard.total_us / 1e6)
+                stages.add_metric([snapshot.link.name, stage], durations.buckets(), durations.total_us / 1e6)
+        if snapshot.latencies.heard_ms:
+            heard = snapshot.latencies.durations
+            canary.add_metric([snapshot.link.name], heard.buckets(), heard.total_us / 1e6)
     yield from (stages, canary)
 
 
-def epoch_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+def epoch_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Epochs of the engine that runs a link; a new engine begins to count at 0."""
     ended = CounterMetricFamily("twinlog_epochs", "Epochs that came to their end.", labels=["link"])
     failed = CounterMetricFamily("twinlog_epochs_failed", "Epochs that failed and were begun anew.", labels=["link"])
-    for sight in sights:
-        engine = sight.status.engine if sight.status else None
+    for snapshot in snapshots:
+        engine = snapshot.status.engine if snapshot.status else None
         if engine is not None:
-            ended.add_metric([sight.link.name], engine.epochs)
-            failed.add_metric([sight.link.name], engine.epochs_failed)
+            ended.add_metric([snapshot.link.name], engine.epochs)
+            failed.add_metric([snapshot.link.name], engine.epochs_failed)
     yield from (ended, failed)
 
 
-def partition_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+def partition_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Partitions: how many are in which state, faults by code, and what all of them copied."""
     count = GaugeMetricFamily("twinlog_partitions", "Partitions by how they get on.", labels=["link", "state"])
     faults = GaugeMetricFamily("twinlog_faults", "What cannot be copied, by code.", labels=["link", "code"])
@@ -231,14 +233,14 @@ def partition_families(sights: Iterable[Sight]) -> Iterator[Metric]:
             ("returned", "returned_offsets", "Offsets left out because they came from the target."),
         )
     }
-    for sight in sights:
-        status = sight.status
+    for snapshot in snapshots:
+        status = snapshot.status
         if status is None:
             continue
-        link = sight.link.name
-        if not sight.trouble:
+        link = snapshot.link.name
+        if not snapshot.trouble:
             found = Counter(
-                "FAULTED" if part.fault else sight.movements.get(part.partition, "OK") for part in status.partitions
+                "FAULTED" if part.fault else snapshot.movements.get(part.partition, "OK") for part in status.partitions
             )
             for state in ("FAULTED", *WORST_FIRST):
                 count.add_metric([link, state], found[state])
@@ -251,7 +253,7 @@ def partition_families(sights: Iterable[Sight]) -> Iterator[Metric]:
     yield from totals.values()
 
 
-def chore_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+def chore_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Chores: age, trouble, findings; and what the audit found."""
     labels = ["link", "chore"]
     age = GaugeMetricFamily("twinlog_chore_age_seconds", "Since it last told of itself.", labels=labels)
@@ -262,19 +264,19 @@ def chore_families(sights: Iterable[Sight]) -> Iterator[Metric]:
     )
     audited = CounterMetricFamily("twinlog_verified_records", "Records compared by the audit.", labels=["link"])
     now_ms = time.time() * 1000
-    for sight in sights:
-        for note in sight.status.chores if sight.status else ():
-            where = [sight.link.name, note.chore]
+    for snapshot in snapshots:
+        for note in snapshot.status.chores if snapshot.status else ():
+            where = [snapshot.link.name, note.chore]
             age.add_metric(where, max(0.0, (now_ms - note.at_ms) / 1000))
             trouble.add_metric(where, float(note.trouble is not None))
             findings.add_metric(where, note.found)
             if note.chore == "audit":
-                mismatches.add_metric([sight.link.name], note.counts.get("mismatches", 0))
-                audited.add_metric([sight.link.name], note.counts.get("records", 0))
+                mismatches.add_metric([snapshot.link.name], note.counts.get("mismatches", 0))
+                audited.add_metric([snapshot.link.name], note.counts.get("records", 0))
     yield from (age, trouble, findings, mismatches, audited)
 
 
-def group_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+def group_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Groups: how they get on, how they are translated, what a switch would make them read again."""
     count = GaugeMetricFamily("twinlog_groups", "Groups by how they get on at the source.", labels=["link", "state"])
     positions = GaugeMetricFamily(
@@ -285,17 +287,17 @@ def group_families(sights: Iterable[Sight]) -> Iterator[Metric]:
     )
     age = GaugeMetricFamily("twinlog_group_sync_age_seconds", "Since positions were last synced.", labels=["link"])
     now_ms = time.time() * 1000
-    for sight in sights:
-        link = sight.link.name
-        note = next((one for one in (sight.status.chores if sight.status else ()) if one.chore == "groups"), None)
+    for snapshot in snapshots:
+        link = snapshot.link.name
+        note = next((one for one in (snapshot.status.chores if snapshot.status else ()) if one.chore == "groups"), None)
         if note is not None:
             age.add_metric([link], max(0.0, (now_ms - note.at_ms) / 1000))
-        if sight.groups is None or sight.groups_trouble:
+        if snapshot.groups is None or snapshot.groups_trouble:
             continue
-        moves = Counter(sight.group_movements.values())
+        moves = Counter(snapshot.group_movements.values())
         for state in WORST_FIRST:
             count.add_metric([link, state], moves[state])
-        mirrored = [standing for standing in sight.groups.standings if standing.remote is not None]
+        mirrored = [standing for standing in snapshot.groups.standings if standing.remote is not None]
         kinds = Counter(
             "exact" if isinstance(one.translation, Exact)
             else "at-or-before" if isinstance(one.translation, AtOrBefore)
@@ -308,7 +310,7 @@ def group_families(sights: Iterable[Sight]) -> Iterator[Metric]:
     yield from (count, positions, again, age)
 
 
-def switch_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+def switch_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """The switch: who is active, whether one runs, what is shut on its return."""
     active = GaugeMetricFamily("twinlog_active", "1 for the active cluster of a pair.", labels=["link", "cluster"])
     open_ = GaugeMetricFamily("twinlog_switch_open", "1 while a switch runs or was interrupted.", labels=["link"])
@@ -316,11 +318,11 @@ def switch_families(sights: Iterable[Sight]) -> Iterator[Metric]:
     fence = GaugeMetricFamily(
         "twinlog_fence_pending", "1 for a cluster that is shut as soon as it returns.", labels=["link", "cluster"]
     )
-    for sight in sights:
-        found = sight.switches
+    for snapshot in snapshots:
+        found = snapshot.switches
         if found is None:
             continue
-        link = sight.link
+        link = snapshot.link
         who = found.state.active if found.state else link.source
         for cluster in (link.source, link.target):
             active.add_metric([link.name, cluster], float(cluster == who))
@@ -331,24 +333,24 @@ def switch_families(sights: Iterable[Sight]) -> Iterator[Metric]:
     yield from (active, open_, generation, fence)
 
 
-def topic_families(sights: Iterable[Sight]) -> Iterator[Metric]:
+def topic_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Topics: lag, RPO, records; at most so many, the rest together."""
     labels = ["link", "topic"]
     lag = GaugeMetricFamily("twinlog_topic_lag_records", "Offsets not copied yet.", labels=labels)
     rpo = GaugeMetricFamily("twinlog_topic_rpo_seconds", "Everything older is copied.", labels=labels)
     records = CounterMetricFamily("twinlog_topic_records", "Records copied.", labels=labels)
-    for sight in sights:
-        rows = topics_of(sight)
+    for snapshot in snapshots:
+        rows = topics_of(snapshot)
         shown, others = rows[:MOST_TOPICS], rows[MOST_TOPICS:]
         for row in shown:
-            where = [sight.link.name, row.topic]
-            if row.lag_records is not None and not sight.trouble:
+            where = [snapshot.link.name, row.topic]
+            if row.lag_records is not None and not snapshot.trouble:
                 lag.add_metric(where, row.lag_records)
-            if row.rpo_seconds is not None and not sight.trouble:
+            if row.rpo_seconds is not None and not snapshot.trouble:
                 rpo.add_metric(where, row.rpo_seconds)
             records.add_metric(where, row.records)
         if others:
-            where = [sight.link.name, OTHERS]
+            where = [snapshot.link.name, OTHERS]
             lag.add_metric(where, sum(row.lag_records or 0 for row in others))
             rpo.add_metric(where, max((row.rpo_seconds or 0 for row in others), default=0))
             records.add_metric(where, sum(row.records for row in others))

@@ -13,7 +13,7 @@ from twinlog.model.moments import clock
 from twinlog.surface.cli.words import duration
 from twinlog.surface.page.words import tone
 from twinlog.surface.rest.v1.answers import faults_of, state_of
-from twinlog.watch.monitor import Sight
+from twinlog.watch.monitor import LinkSnapshot
 
 _FAULTS_TOLD: Final = 2
 _CHORES_TOLD: Final = 2
@@ -40,30 +40,34 @@ class Needs:
     untold: int
 
 
-def needs_of(sights: Iterable[Sight]) -> Needs:
+def needs_of(snapshots: Iterable[LinkSnapshot]) -> Needs:
     """Collect them over all links: what is bad before what is only odd."""
-    sights = list(sights)
-    moving = {sight.link.name for sight in sights if state_of(sight) in {"RUNNING", "CATCHING_UP", "DEGRADED"}}
-    found = sorted((need for sight in sights for need in _of(sight, moving)), key=lambda need: need.tone != "bad")
+    snapshots = list(snapshots)
+    moving = {
+        snapshot.link.name for snapshot in snapshots if state_of(snapshot) in {"RUNNING", "CATCHING_UP", "DEGRADED"}
+    }
+    found = sorted(
+        (need for snapshot in snapshots for need in _of(snapshot, moving)), key=lambda need: need.tone != "bad"
+    )
     return Needs(tuple(found[:_TOLD]), len(found) - len(found[:_TOLD]))
 
 
-def _of(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
-    name, status = sight.link.name, sight.status
-    if sight.trouble:
-        yield Need(name, f"it cannot be looked at: {sight.trouble}", sight.remedy)
-    if sight.switches is not None and sight.switches.open is not None:
-        yield Need(name, f"a {sight.switches.open.claim.command} is open", tab="/switch", tone="warn")
-    if sight.superseded:
-        yield Need(name, sight.superseded)
-    if status is None or sight.trouble:
+def _of(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
+    name, status = snapshot.link.name, snapshot.status
+    if snapshot.trouble:
+        yield Need(name, f"it cannot be looked at: {snapshot.trouble}", snapshot.remedy)
+    if snapshot.switches is not None and snapshot.switches.open is not None:
+        yield Need(name, f"a {snapshot.switches.open.claim.command} is open", tab="/switch", tone="warn")
+    if snapshot.superseded:
+        yield Need(name, snapshot.superseded)
+    if status is None or snapshot.trouble:
         return
-    state = state_of(sight)
+    state = state_of(snapshot)
     if state == "SWITCHED":  # it rests on purpose, and what it says of the side that was left is old
-        yield from _one_copy(sight, moving)
+        yield from _one_copy(snapshot, moving)
         return
-    found = [*_causes(sight, status)]
-    if state == "STOPPED" and not sight.superseded:
+    found = [*_causes(snapshot, status)]
+    if state == "STOPPED" and not snapshot.superseded:
         way = f"`twinlog link resume '{name}'` where the service still runs, `twinlog run` where it does not."
         found.append(Need(name, _stopped(status), way, tone="warn"))
     elif not found and tone(state) == "bad":
@@ -76,17 +80,17 @@ def _of(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
         yield Need(name, f"objective not kept: {broken[0].topic}{rest}", tone="warn")
 
 
-def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
-    name = sight.link.name
+def _causes(snapshot: LinkSnapshot, status: LinkStatus) -> Iterator[Need]:
+    name = snapshot.link.name
     silent, engine = silent_seconds(status), status.engine
     if silent is not None and engine is not None:
         says = f"its engine on {engine.host} (process {engine.pid}) has been silent for {duration(silent)}"
         yield Need(name, says, "Is the service that runs it alive? `twinlog run` starts it; another one takes over.")
     trouble = status.source_trouble or (engine.trouble if engine else None)
     if (since := source_down_since(status)) is not None:
-        yield _down(sight, status, since)
+        yield _down(snapshot, status, since)
     elif trouble:
-        yield _away(sight, trouble) if sight.link.source in _AWAY.findall(trouble) else Need(name, trouble)
+        yield _away(snapshot, trouble) if snapshot.link.source in _AWAY.findall(trouble) else Need(name, trouble)
     faults = faults_of(status)
     for fault in faults[:_FAULTS_TOLD]:
         yield Need(name, fault.says, fault.remedy, "/faults")
@@ -99,8 +103,8 @@ def _causes(sight: Sight, status: LinkStatus) -> Iterator[Need]:
         if note.trouble and note.trouble != trouble and not gone.intersection(_AWAY.findall(note.trouble)):
             by_trouble.setdefault(note.trouble, []).append(note.chore)
     for says, chores in [*by_trouble.items()][:_CHORES_TOLD]:
-        if sight.link.source in _AWAY.findall(says):
-            yield _away(sight, f"{', '.join(chores)}: {says}")
+        if snapshot.link.source in _AWAY.findall(says):
+            yield _away(snapshot, f"{', '.join(chores)}: {says}")
             continue
         yield Need(name, f"{', '.join(chores)}: {says}", tab="/faults", tone="bad" if not trouble else "warn")
 
@@ -115,37 +119,39 @@ def _stopped(status: LinkStatus) -> str:
     return f"nothing is copied: the engine on {engine.host} (process {engine.pid}) was stopped at {at}{took}"
 
 
-def _down(sight: Sight, status: LinkStatus, since_ms: int) -> Need:
+def _down(snapshot: LinkSnapshot, status: LinkStatus, since_ms: int) -> Need:
     """The source does not answer, neither here nor to the engine: since when, and what is lost with it."""
-    source, target = sight.link.source, sight.link.target
+    source, target = snapshot.link.source, snapshot.link.target
     heard = f"last heard {clock(since_ms)}" if since_ms else "never heard"
     loss = f" Lost with it: {status.exposure.loss.says(source)}." if status.exposure is not None else ""
     way = f'Copying continues by itself when it answers. If {source} is lost: Switch, then "Move to {target} now".'
-    return Need(sight.link.name, f"SOURCE_DOWN: {source} does not answer, {heard}.{loss}", way, "/switch")
+    return Need(snapshot.link.name, f"SOURCE_DOWN: {source} does not answer, {heard}.{loss}", way, "/switch")
 
 
-def _away(sight: Sight, trouble: str) -> Need:
+def _away(snapshot: LinkSnapshot, trouble: str) -> Need:
     """The source does not answer: whoever is woken by it wants to know whether to switch."""
-    source, target = sight.link.source, sight.link.target
+    source, target = snapshot.link.source, snapshot.link.target
     way = f'Copying goes on by itself when it answers. If {source} is lost: Switch, then "Move to {target} now".'
-    return Need(sight.link.name, trouble, way, "/switch")
+    return Need(snapshot.link.name, trouble, way, "/switch")
 
 
-def without_copy(sights: Iterable[Sight]) -> list[str]:
+def without_copy(snapshots: Iterable[LinkSnapshot]) -> list[str]:
     """The clusters that are active after a switch and whose new records nothing copies."""
-    sights = list(sights)
-    moving = {sight.link.name for sight in sights if state_of(sight) in {"RUNNING", "CATCHING_UP", "DEGRADED"}}
-    lone = [s.link.target for s in sights if state_of(s) == "SWITCHED" and any(_one_copy(s, moving))]
+    snapshots = list(snapshots)
+    moving = {
+        snapshot.link.name for snapshot in snapshots if state_of(snapshot) in {"RUNNING", "CATCHING_UP", "DEGRADED"}
+    }
+    lone = [s.link.target for s in snapshots if state_of(s) == "SWITCHED" and any(_one_copy(s, moving))]
     return sorted(set(lone))
 
 
-def _one_copy(sight: Sight, moving: Collection[str]) -> Iterator[Need]:
+def _one_copy(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
     """After a failover nothing copies what is new, until the way back does."""
-    source, target = sight.link.source, sight.link.target
-    state = sight.switches.state if sight.switches else None
+    source, target = snapshot.link.source, snapshot.link.target
+    state = snapshot.switches.state if snapshot.switches else None
     if state is None or state.active != target or f"{target}->{source}" in moving:
         return
     says = f"{target} is active and nothing copies it: new data on {target} has no copy anywhere"
     yield Need(
-        sight.link.name, says, f'When {source} is well again: Switch, then "Back to {source}".', "/switch", "warn"
+        snapshot.link.name, says, f'When {source} is well again: Switch, then "Back to {source}".', "/switch", "warn"
     )

@@ -16,7 +16,7 @@ from fastapi.staticfiles import StaticFiles
 
 from twinlog.doctor.answers import WORST_FIRST
 from twinlog.recovery.switching import reports
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.operations import MOVES
 from twinlog.surface.http.response_cache import FOR_VISITOR
 from twinlog.surface.page.needs import needs_of, without_copy
@@ -50,23 +50,23 @@ def home() -> RedirectResponse:
 @router.get("/", dependencies=[FOR_VISITOR])
 def overview(visit: TheVisit) -> HTMLResponse:
     """All clusters and links."""
-    return visit.page("overview.html", **_overview(visit.desk), here="overview")
+    return visit.page("overview.html", **_overview(visit.app_state), here="overview")
 
 
 @router.get("/parts/overview", dependencies=[FOR_VISITOR])
 def overview_part(visit: TheVisit) -> HTMLResponse:
     """The picture and the list, again."""
-    return visit.page("overview_part.html", **_overview(visit.desk))
+    return visit.page("overview_part.html", **_overview(visit.app_state))
 
 
-def _overview(desk: Desk) -> dict[str, Any]:
-    sights = desk.sights()
-    links = [answers.summary_of(sight) for sight in sights]
+def _overview(app_state: AppState) -> dict[str, Any]:
+    snapshots = app_state.snapshots()
+    links = [answers.summary_of(snapshot) for snapshot in snapshots]
     # A link that was switched away copies nothing on purpose; it has no data to lose.
     copying = [link for link in links if link.state != "SWITCHED"]
     known = [link.rpo.seconds for link in copying if link.rpo is not None and link.rpo.seconds is not None]
     lags = [link.lag_records for link in copying if link.lag_records is not None]
-    unprotected = without_copy(sights)
+    unprotected = without_copy(snapshots)
     healthy = [
         link
         for link in links
@@ -74,7 +74,7 @@ def _overview(desk: Desk) -> dict[str, Any]:
     ]
     return {
         "links": links,
-        "needs": needs_of(sights),
+        "needs": needs_of(snapshots),
         "picture": picture_of((link.link, link.source, link.target) for link in links),
         "by_name": {link.link: link for link in links},
         "active": {link.active for link in links if link.active},
@@ -89,7 +89,7 @@ def _overview(desk: Desk) -> dict[str, Any]:
         "bytes_per_second": _sum([link.bytes_per_second for link in links]),
         "latency": max((link.copied_p99_ms for link in links if link.copied_p99_ms is not None), default=None),
         "faults": sum(link.faults for link in links),
-        **_events(desk, EventWish(limit=8)),
+        **_events(app_state, EventWish(limit=8)),
     }
 
 
@@ -98,72 +98,74 @@ def _sum(values: list[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _link(desk: Desk, name: str, tab: str) -> dict[str, Any]:
-    sight = desk.sight(name)
+def _link(app_state: AppState, name: str, tab: str) -> dict[str, Any]:
+    snapshot = app_state.snapshot(name)
     return {
-        "link": answers.detail_of(sight),
+        "link": answers.detail_of(snapshot),
         "tab": tab,
         "here": "link",
-        "known_ms": sight.samples[-1].at_ms if sight.samples else None,
+        "known_ms": snapshot.samples[-1].at_ms if snapshot.samples else None,
     }
 
 
 @router.get("/links/{link}")
 def link_page(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """One link and its topics."""
-    return visit.page("link.html", **_link(visit.desk, link, "topics"), **_topics(visit.desk, link, wish))
+    return visit.page("link.html", **_link(visit.app_state, link, "topics"), **_topics(visit.app_state, link, wish))
 
 
 @router.get("/links/{link}/parts/topics")
 def topics_part(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The table of topics, again."""
-    return visit.page("topics_part.html", link=_summary(visit, link), **_topics(visit.desk, link, wish))
+    return visit.page("topics_part.html", link=_summary(visit, link), **_topics(visit.app_state, link, wish))
 
 
 def _summary(visit: Visit, link: str) -> answers.LinkSummary:
-    return answers.summary_of(visit.desk.sight(link))
+    return answers.summary_of(visit.app_state.snapshot(link))
 
 
-def _topics(desk: Desk, link: str, wish: Wish) -> dict[str, Any]:
-    return {"part": topic_part(desk, link, wish), "wish": wish}
+def _topics(app_state: AppState, link: str, wish: Wish) -> dict[str, Any]:
+    return {"part": topic_part(app_state, link, wish), "wish": wish}
 
 
 @router.get("/links/{link}/topics/{topic}")
 def topic_page(link: str, topic: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The partitions of one topic, on both sides."""
-    return visit.page("topic.html", **_link(visit.desk, link, "topics"), **_partitions(visit.desk, link, topic, wish))
+    return visit.page(
+        "topic.html", **_link(visit.app_state, link, "topics"), **_partitions(visit.app_state, link, topic, wish)
+    )
 
 
 @router.get("/links/{link}/parts/partitions")
 def partitions_part(link: str, topic: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The table of partitions, again."""
-    values = _partitions(visit.desk, link, topic, wish)
+    values = _partitions(visit.app_state, link, topic, wish)
     return visit.page("partitions_part.html", link=_summary(visit, link), **values)
 
 
-def _partitions(desk: Desk, link: str, topic: str, wish: Wish) -> dict[str, Any]:
-    return {"part": partition_part(desk, link, wish, topic), "wish": wish, "topic": topic}
+def _partitions(app_state: AppState, link: str, topic: str, wish: Wish) -> dict[str, Any]:
+    return {"part": partition_part(app_state, link, wish, topic), "wish": wish, "topic": topic}
 
 
 @router.get("/links/{link}/groups")
 def groups_page(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """Groups on both sides."""
-    return visit.page("groups.html", **_link(visit.desk, link, "groups"), **_groups(visit.desk, link, wish))
+    return visit.page("groups.html", **_link(visit.app_state, link, "groups"), **_groups(visit.app_state, link, wish))
 
 
 @router.get("/links/{link}/parts/groups")
 def groups_part(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The table of groups, again."""
-    return visit.page("groups_part.html", link=_summary(visit, link), **_groups(visit.desk, link, wish))
+    return visit.page("groups_part.html", link=_summary(visit, link), **_groups(visit.app_state, link, wish))
 
 
-def _groups(desk: Desk, link: str, wish: Wish) -> dict[str, Any]:
-    sight = desk.sight(link)
-    mirrored = [one for one in (sight.groups.standings if sight.groups else ()) if one.remote is not None]
+def _groups(app_state: AppState, link: str, wish: Wish) -> dict[str, Any]:
+    snapshot = app_state.snapshot(link)
+    mirrored = [one for one in (snapshot.groups.standings if snapshot.groups else ()) if one.remote is not None]
     return {
-        "part": group_part(desk, link, wish),
+        "part": group_part(app_state, link, wish),
         "wish": wish,
-        "sight": sight,
+        "snapshot": snapshot,
         "groups": len({one.group for one in mirrored}),
         "nowhere": sum(one.position is None for one in mirrored),
         "re_read": sum(one.re_read or 0 for one in mirrored),
@@ -173,28 +175,28 @@ def _groups(desk: Desk, link: str, wish: Wish) -> dict[str, Any]:
 @router.get("/links/{link}/faults")
 def faults_page(link: str, visit: TheVisit) -> HTMLResponse:
     """What cannot be copied, what cannot be kept in step, and what to do about it."""
-    return visit.page("faults.html", **_link(visit.desk, link, "faults"), most=_SHOWN)
+    return visit.page("faults.html", **_link(visit.app_state, link, "faults"), most=_SHOWN)
 
 
 @router.get("/links/{link}/parts/faults")
 def faults_part(link: str, visit: TheVisit) -> HTMLResponse:
     """Faults and chores, again."""
-    return visit.page("faults_part.html", **_link(visit.desk, link, "faults"), most=_SHOWN)
+    return visit.page("faults_part.html", **_link(visit.app_state, link, "faults"), most=_SHOWN)
 
 
 @router.get("/links/{link}/switch")
 def switch_page(link: str, visit: TheVisit) -> HTMLResponse:
     """The wizard. It asks no cluster, so that it opens at once on the day when one does not answer."""
-    here = [one for one in visit.desk.operations_of(link=link) if one.kind in MOVES and one.status == "running"]
-    return visit.page("switch.html", **_link(visit.desk, link, "switch"), running=here[0] if here else None)
+    here = [one for one in visit.app_state.operations_of(link=link) if one.kind in MOVES and one.status == "running"]
+    return visit.page("switch.html", **_link(visit.app_state, link, "switch"), running=here[0] if here else None)
 
 
 @router.get("/links/{link}/parts/standing")
 async def standing_part(link: str, visit: TheVisit) -> HTMLResponse:
     """Which side is active, what is open, and every switch there was: asked of both clusters."""
-    standing = await visit.desk.rooms.standing(visit.desk.link(link))
+    standing = await visit.app_state.backend.standing(visit.app_state.link(link))
     found = reports(standing)[::-1]
-    here, state = visit.desk.link(link), standing.state
+    here, state = visit.app_state.link(link), standing.state
     back = f"{here.target}->{here.source}"
     values: dict[str, Any] = {
         "runs": standing.open is not None and standing.open.runner_lives(int(time.time() * 1000)),
@@ -208,27 +210,29 @@ async def standing_part(link: str, visit: TheVisit) -> HTMLResponse:
 @router.get("/links/{link}/parts/plan")
 async def plan_part(link: str, visit: TheVisit, command: Annotated[SwitchCommand, Query()]) -> HTMLResponse:
     """The dry run of one switch."""
-    plan = plan_answer(*await visit.desk.rooms.plan(visit.desk.link(link), command))
+    plan = plan_answer(*await visit.app_state.backend.plan(visit.app_state.link(link), command))
     return visit.page("plan_part.html", plan=plan, link=_summary(visit, link), most=_SHOWN)
 
 
 @router.get("/links/{link}/checks")
 async def checks_page(link: str, visit: TheVisit) -> HTMLResponse:
     """Verification and doctor, with what they found before."""
-    desk = visit.desk
-    drills = await asyncio.to_thread(desk.rooms.drills, desk.link(link))
-    return visit.page("checks.html", **_link(desk, link, "checks"), **_checks(desk, link), drills=drills[::-1][:50])
+    app_state = visit.app_state
+    drills = await asyncio.to_thread(app_state.backend.drills, app_state.link(link))
+    return visit.page(
+        "checks.html", **_link(app_state, link, "checks"), **_checks(app_state, link), drills=drills[::-1][:50]
+    )
 
 
 @router.get("/links/{link}/parts/checks")
 def checks_part(link: str, visit: TheVisit) -> HTMLResponse:
     """The lists of what was checked, again."""
-    return visit.page("checks_part.html", link=_summary(visit, link), **_checks(visit.desk, link))
+    return visit.page("checks_part.html", link=_summary(visit, link), **_checks(visit.app_state, link))
 
 
-def _checks(desk: Desk, link: str) -> dict[str, Any]:
-    found = [one for one in desk.operations_of(link=link) if one.kind not in MOVES]
-    told = list_events(desk, EventWish(link=link, limit=1000))
+def _checks(app_state: AppState, link: str) -> dict[str, Any]:
+    found = [one for one in app_state.operations_of(link=link) if one.kind not in MOVES]
+    told = list_events(app_state, EventWish(link=link, limit=1000))
     checks = [event for event in told if event.kind == "operation" and event.ended and event.thing not in MOVES]
     return {"operations": [answers.operation_of(one) for one in found], "events": checks[:_SHOWN]}
 
@@ -246,7 +250,7 @@ def operation_part(operation_id: str, visit: TheVisit) -> HTMLResponse:
 
 
 def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
-    found = visit.desk.operation(operation_id)
+    found = visit.app_state.operation(operation_id)
     if found is None:
         return visit.page("gone.html", 404, here="operation")
     values: dict[str, Any] = {
@@ -263,16 +267,16 @@ def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
 @router.get("/links/{link}/settings")
 async def settings_page(link: str, visit: TheVisit) -> HTMLResponse:
     """Every setting and the line that decided it."""
-    origins = await asyncio.to_thread(visit.desk.rooms.settings, visit.desk.link(link))
+    origins = await asyncio.to_thread(visit.app_state.backend.settings, visit.app_state.link(link))
     # What somebody wrote is what somebody looks for; defaults follow.
     ordered = sorted(origins.items(), key=lambda item: (item[1].key is None, item[0]))
-    return visit.page("settings.html", **_link(visit.desk, link, "settings"), origins=ordered)
+    return visit.page("settings.html", **_link(visit.app_state, link, "settings"), origins=ordered)
 
 
 @router.get("/events")
 def events_page(visit: TheVisit, wish: Annotated[EventWish, Query()]) -> HTMLResponse:
     """What happened."""
-    return visit.page("events.html", **_events(visit.desk, wish), here="events")
+    return visit.page("events.html", **_events(visit.app_state, wish), here="events")
 
 
 @router.get("/parts/leader")
@@ -284,9 +288,9 @@ def leader_part(visit: TheVisit) -> HTMLResponse:
 @router.get("/parts/events")
 def events_part(visit: TheVisit, wish: Annotated[EventWish, Query()]) -> HTMLResponse:
     """The list of events, again."""
-    return visit.page("events_part.html", **_events(visit.desk, wish))
+    return visit.page("events_part.html", **_events(visit.app_state, wish))
 
 
-def _events(desk: Desk, wish: EventWish) -> dict[str, Any]:
-    names = [sight.link.name for sight in desk.sights()]
-    return {"events": list_events(desk, wish), "wish": wish, "names": names}
+def _events(app_state: AppState, wish: EventWish) -> dict[str, Any]:
+    names = [snapshot.link.name for snapshot in app_state.snapshots()]
+    return {"events": list_events(app_state, wish), "wish": wish, "names": names}

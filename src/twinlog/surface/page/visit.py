@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from twinlog.control.audit import NOBODY, Who
 from twinlog.errors import TwinlogError
-from twinlog.surface.http.app_state import Desk, desk_of
+from twinlog.surface.http.app_state import AppState, app_state_of
 from twinlog.surface.http.local_login import WAY_IN
 from twinlog.surface.page.words import FILTERS, zone
 
@@ -43,7 +43,7 @@ SAFETY: Final = {
 class Visit:
     """One request for a page. `leader` is None where the links run here."""
 
-    desk: Desk
+    app_state: AppState
     who: Who
     leader: str | None = None
 
@@ -75,7 +75,7 @@ async def visit_of(request: Request) -> Visit:
     who: Who | None = request.scope.get("twinlog.who")
     steward = getattr(request.app.state, "steward", None)
     leader = None if steward is None or steward.active else _address(steward.leader_url)
-    return Visit(desk_of(request), who or NOBODY, leader)
+    return Visit(app_state_of(request), who or NOBODY, leader)
 
 
 TheVisit = Annotated[Visit, Depends(visit_of)]

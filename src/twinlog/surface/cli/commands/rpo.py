@@ -43,9 +43,9 @@ def rpo(
 
     found = chosen_link(link, config)
     wanted = Wanted("--topics", topics)
-    eyes = observer(found)
-    exposure = asyncio.run(_look(eyes))
-    drilled = _last_drill(eyes.view, found.objectives)
+    observers = observer(found)
+    exposure = asyncio.run(_look(observers))
+    drilled = _last_drill(observers.view, found.objectives)
     if topics is not None:
         wanted.among((topic.topic for topic in exposure.topics), f"the topics that {link} mirrors")
     shown = [topic for topic in exposure.topics if wanted(topic.topic)]
@@ -78,11 +78,11 @@ def _print_drill(drilled: dict[str, Any] | None, now_ms: int) -> None:
     typer.echo(f"Last drill: {drilled['kind']}, {ago} ago, {drilled['verdict']}{took}{promised}.")
 
 
-async def _look(eyes: Any) -> LinkExposure:
+async def _look(observers: Any) -> LinkExposure:
     """Two looks, for the rates between them."""
-    await eyes.look()
+    await observers.look()
     await asyncio.sleep(BETWEEN_LOOKS_S)
-    exposure: LinkExposure = (await eyes.look()).exposure
+    exposure: LinkExposure = (await observers.look()).exposure
     return exposure
 
 

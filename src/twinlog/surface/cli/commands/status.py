@@ -80,13 +80,13 @@ async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | Cl
     """Two looks, for the rates between them."""
     from twinlog.service import observer
 
-    eyes = observer(link)
+    observers = observer(link)
     try:
-        first = await eyes.look()
+        first = await observers.look()
         if first.source_trouble is not None:
             return link, first  # nothing has a rate, and the second look would wait for the source again
         await asyncio.sleep(BETWEEN_LOOKS_S)
-        return link, await eyes.look()
+        return link, await observers.look()
     except ClusterError as error:
         return link, error
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from twinlog.model.health.movement import Movement
     from twinlog.model.health.states import LinkStatus, PartitionStatus
     from twinlog.model.names import TopicPartition
-    from twinlog.watch.monitor import Sight
+    from twinlog.watch.monitor import LinkSnapshot
 
 Seen: TypeAlias = "list[tuple[LinkSettings, LinkStatus | ClusterError]]"
 Rates = Mapping[str, Sequence[float]]
@@ -64,16 +64,16 @@ def top(
 async def _watch(console: Console, config: Path, links: tuple[LinkSettings, ...], every: float) -> None:
     """Look and draw until Ctrl-C, which is the ordinary end."""
     from twinlog.service import observer
-    from twinlog.watch.monitor import Sight
+    from twinlog.watch.monitor import LinkSnapshot
 
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
-    sights = [Sight(link, observer(link)) for link in links]
+    snapshots = [LinkSnapshot(link, observer(link)) for link in links]
     rates: dict[str, deque[float]] = {link.name: deque(maxlen=_KEPT) for link in links}
     waiting: asyncio.Task[object] = asyncio.create_task(ended.wait())
     with Live(Text(f"asking {len(links)} links …"), console=console, screen=True, auto_refresh=False) as live:
         while not ended.is_set():
-            looking = asyncio.create_task(_look_at_all(sights))
+            looking = asyncio.create_task(_look_at_all(snapshots))
             await asyncio.wait([looking, waiting], return_when=asyncio.FIRST_COMPLETED)
             if not looking.done():
                 looking.cancel()
@@ -83,7 +83,7 @@ async def _watch(console: Console, config: Path, links: tuple[LinkSettings, ...]
             for link, status in found:
                 if not isinstance(status, ClusterError) and status.records_per_second is not None:
                     rates[link.name].append(status.records_per_second)
-            moves = {sight.link.name: sight.movements for sight in sights}
+            moves = {snapshot.link.name: snapshot.movements for snapshot in snapshots}
             live.update(screen(config, found, rates, moves, (console.width, console.height)), refresh=True)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every):
@@ -91,17 +91,17 @@ async def _watch(console: Console, config: Path, links: tuple[LinkSettings, ...]
     waiting.cancel()
 
 
-async def _look_at_all(sights: list[Sight]) -> Seen:
-    return list(await asyncio.gather(*map(_look, sights)))
+async def _look_at_all(snapshots: list[LinkSnapshot]) -> Seen:
+    return list(await asyncio.gather(*map(_look, snapshots)))
 
 
-async def _look(sight: Sight) -> tuple[LinkSettings, LinkStatus | ClusterError]:
+async def _look(snapshot: LinkSnapshot) -> tuple[LinkSettings, LinkStatus | ClusterError]:
     try:
-        status = await sight.looks.look()
+        status = await snapshot.looks.look()
     except ClusterError as error:
-        return sight.link, error
-    sight.take(status)  # who gets on and who does not shows over several looks
-    return sight.link, status
+        return snapshot.link, error
+    snapshot.take(status)  # who gets on and who does not shows over several looks
+    return snapshot.link, status
 
 
 def screen(config: Path, found: Seen, rates: Rates, moves: Moves, size: tuple[int, int]) -> RenderableType:

@@ -28,7 +28,7 @@ _LEVEL: Final = {"type": "object", "required": ["level"], "properties": {"level"
 @router.get("/", summary="Who this is")
 async def root(request: Request) -> Response:
     """Version and the id of the cluster that keeps the links; a browser is sent on to the page."""
-    if hasattr(request.app.state, "desk") and "text/html" in request.headers.get("accept", ""):
+    if hasattr(request.app.state, "app_state") and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("/ui/", 303)
     cluster_id = ""
     find = request.app.state.cluster_id

@@ -19,7 +19,7 @@ from twinlog.errors import TwinlogError, UsageError
 from twinlog.model.switch.plan import Facts, Plan
 from twinlog.model.wanted import Wanted
 from twinlog.recovery.switching import reports
-from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.app_state import AppState, TheDesk
 from twinlog.surface.http.operations import Kind, Operation, Work
 from twinlog.surface.rest.v1.answers import OperationAnswer, operation_of
 from twinlog.surface.rest.v1.route import PROBLEMS, V1Route, problem
@@ -94,21 +94,21 @@ Accepted = {202: {"model": OperationAnswer, "description": "Begun; `Location` te
 
 
 @router.post("/links/{link}/verifications", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def verify(link: str, wish: VerifyRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+async def verify(link: str, wish: VerifyRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
     """Compare both logs of a link, record by record, while it runs."""
-    settings = desk.link(link)
+    settings = app_state.link(link)
     asked = verify_wish(wish.topics, wish.sample)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return (await desk.rooms.verify(settings, asked, operation.progress)).as_json()
+        return (await app_state.backend.verify(settings, asked, operation.progress)).as_json()
 
-    return _begin(desk, request, ("verification", link, wish), key, work)
+    return _begin(app_state, request, ("verification", link, wish), key, work)
 
 
 @router.get("/links/{link}/verifications")
-def list_verifications(link: str, desk: TheDesk) -> list[OperationAnswer]:
+def list_verifications(link: str, app_state: TheDesk) -> list[OperationAnswer]:
     """The verifications of this link with their reports, newest first."""
-    return [operation_of(one) for one in desk.operations_of("verification", desk.link(link).name)]
+    return [operation_of(one) for one in app_state.operations_of("verification", app_state.link(link).name)]
 
 
 def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
@@ -117,26 +117,26 @@ def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
 
 
 @router.post("/links/{link}/examinations", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def examine(link: str, desk: TheDesk, request: Request, key: Key) -> Response:
+async def examine(link: str, app_state: TheDesk, request: Request, key: Key) -> Response:
     """Ask both clusters everything that a disaster would test."""
-    settings = desk.link(link)
+    settings = app_state.link(link)
 
     async def work(_: Operation) -> dict[str, Any]:
-        return {"checks": [asdict(one) for one in await desk.rooms.examine(settings)]}
+        return {"checks": [asdict(one) for one in await app_state.backend.examine(settings)]}
 
-    return _begin(desk, request, ("examination", link, _Wish()), key, work)
+    return _begin(app_state, request, ("examination", link, _Wish()), key, work)
 
 
 @router.get("/links/{link}/examinations")
-def list_examinations(link: str, desk: TheDesk) -> list[OperationAnswer]:
+def list_examinations(link: str, app_state: TheDesk) -> list[OperationAnswer]:
     """What the doctor found at this link, newest first."""
-    return [operation_of(one) for one in desk.operations_of("examination", desk.link(link).name)]
+    return [operation_of(one) for one in app_state.operations_of("examination", app_state.link(link).name)]
 
 
 @router.get("/links/{link}/switches")
-async def show_switches(link: str, desk: TheDesk) -> SwitchStanding:
+async def show_switches(link: str, app_state: TheDesk) -> SwitchStanding:
     """Which side is active, what runs, what was done."""
-    standing = await desk.rooms.standing(desk.link(link))
+    standing = await app_state.backend.standing(app_state.link(link))
     return SwitchStanding(
         state=standing.state.model_dump(exclude={"runner"}) if standing.state else None,
         open=standing.open is not None,
@@ -145,9 +145,9 @@ async def show_switches(link: str, desk: TheDesk) -> SwitchStanding:
 
 
 @router.post("/links/{link}/switches/plan")
-async def plan_switch(link: str, wish: PlanRequest, desk: TheDesk) -> PlanAnswer:
+async def plan_switch(link: str, wish: PlanRequest, app_state: TheDesk) -> PlanAnswer:
     """The dry run: every step, and what is at risk. Changes nothing."""
-    return plan_answer(*await desk.rooms.plan(desk.link(link), wish.command))
+    return plan_answer(*await app_state.backend.plan(app_state.link(link), wish.command))
 
 
 def plan_answer(facts: Facts, plan: Plan) -> PlanAnswer:
@@ -165,68 +165,68 @@ def plan_answer(facts: Facts, plan: Plan) -> PlanAnswer:
 
 
 @router.post("/links/{link}/switches", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def switch(link: str, wish: SwitchRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+async def switch(link: str, wish: SwitchRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
     """Switch. `confirm` must be the name of the link."""
-    settings = desk.link(link)
+    settings = app_state.link(link)
     _confirmed(link, wish.confirm)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return (await desk.rooms.switch(settings, wish.command, operation.say)).as_json()
+        return (await app_state.backend.switch(settings, wish.command, operation.say)).as_json()
 
-    return _begin(desk, request, ("switch", link, wish), key, work)
+    return _begin(app_state, request, ("switch", link, wish), key, work)
 
 
 @router.post("/links/{link}/switches/resume", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def resume(link: str, wish: ConfirmRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+async def resume(link: str, wish: ConfirmRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
     """Go on with an interrupted switch, at the step where it stopped."""
-    settings = desk.link(link)
+    settings = app_state.link(link)
     _confirmed(link, wish.confirm)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return (await desk.rooms.resume(settings, operation.say)).as_json()
+        return (await app_state.backend.resume(settings, operation.say)).as_json()
 
-    return _begin(desk, request, ("resume", link, wish), key, work)
+    return _begin(app_state, request, ("resume", link, wish), key, work)
 
 
 @router.post("/links/{link}/switches/abort", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def abort(link: str, wish: ConfirmRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+async def abort(link: str, wish: ConfirmRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
     """Give an open switch up; not once a side was made active."""
-    settings = desk.link(link)
+    settings = app_state.link(link)
     _confirmed(link, wish.confirm)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return (await desk.rooms.abort(settings, operation.say)).as_json()
+        return (await app_state.backend.abort(settings, operation.say)).as_json()
 
-    return _begin(desk, request, ("abort", link, wish), key, work)
+    return _begin(app_state, request, ("abort", link, wish), key, work)
 
 
 @router.get("/links/{link}/drills")
-async def list_drills(link: str, desk: TheDesk) -> list[dict[str, Any]]:
+async def list_drills(link: str, app_state: TheDesk) -> list[dict[str, Any]]:
     """The reports of every drill of this link, newest first; each holds the hash of the one before."""
-    return (await asyncio.to_thread(desk.rooms.drills, desk.link(link)))[::-1]
+    return (await asyncio.to_thread(app_state.backend.drills, app_state.link(link)))[::-1]
 
 
 @router.post("/links/{link}/drills", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def drill(link: str, wish: DrillRequest, desk: TheDesk, request: Request, key: Key) -> Response:
+async def drill(link: str, wish: DrillRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
     """Rehearse a disaster. Production topics, groups and clients are not touched."""
-    settings = desk.link(link)
+    settings = app_state.link(link)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return await desk.rooms.drill(settings, wish.kind, operation.say)
+        return await app_state.backend.drill(settings, wish.kind, operation.say)
 
-    return _begin(desk, request, ("drill", link, wish), key, work)
+    return _begin(app_state, request, ("drill", link, wish), key, work)
 
 
 @router.get("/operations")
-def list_operations(desk: TheDesk, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
+def list_operations(app_state: TheDesk, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
     """The actions of this machine's services, newest first."""
-    return [operation_of(one) for one in desk.operations_of(kind, link)]
+    return [operation_of(one) for one in app_state.operations_of(kind, link)]
 
 
 @router.get("/operations/{operation_id}", response_model=OperationAnswer)
-def show_operation(operation_id: str, desk: TheDesk) -> Any:
+def show_operation(operation_id: str, app_state: TheDesk) -> Any:
     """How far an action is, and what came of it."""
-    found = desk.operation(operation_id)
+    found = app_state.operation(operation_id)
     if found is None:
         way = (
             "The last hundred are kept on the machine that ran them; a switch is found under /v1/links/{link}/switches."
@@ -240,18 +240,18 @@ def _confirmed(link: str, said: str) -> None:
         raise UsageError(f"{link}: not confirmed; `confirm` must be the name of the link. Nothing was changed")
 
 
-def _begin(desk: Desk, request: Request, asked: tuple[Kind, str, BaseModel], key: str, work: Work) -> Response:
+def _begin(app_state: AppState, request: Request, asked: tuple[Kind, str, BaseModel], key: str, work: Work) -> Response:
     kind, link, wish = asked
     who: Who = request.scope.get("twinlog.who") or NOBODY
     wanted = Operation(kind, link, wish.model_dump(), who.name, key)
-    operation = desk.operations.start(wanted, _audited(desk, who, work))
-    if desk.audit is not None and operation is wanted:
-        desk.audit.note(who, f"begin {kind}", link, after=operation.asked, outcome=f"operation {operation.id}")
+    operation = app_state.operations.start(wanted, _audited(app_state, who, work))
+    if app_state.audit is not None and operation is wanted:
+        app_state.audit.note(who, f"begin {kind}", link, after=operation.asked, outcome=f"operation {operation.id}")
     answer = operation_of(operation).model_dump()
     return JSONResponse(answer, 202, headers={"Location": f"/v1/operations/{operation.id}"})
 
 
-def _audited(desk: Desk, who: Who, work: Work) -> Work:
+def _audited(app_state: AppState, who: Who, work: Work) -> Work:
     """The same work, with its end written down."""
 
     async def watched(operation: Operation) -> dict[str, Any]:
@@ -266,8 +266,10 @@ def _audited(desk: Desk, who: Who, work: Work) -> Work:
             outcome = "interrupted"
             raise
         finally:
-            if desk.audit is not None:
-                desk.audit.note(who, f"end {operation.kind}", operation.link, after=operation.asked, outcome=outcome)
+            if app_state.audit is not None:
+                app_state.audit.note(
+                    who, f"end {operation.kind}", operation.link, after=operation.asked, outcome=outcome
+                )
         return result
 
     return watched

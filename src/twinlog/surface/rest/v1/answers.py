@@ -17,7 +17,7 @@ from twinlog.model.ledger.stage_times import figures
 from twinlog.model.ledger.translation import AtOrBefore, Exact
 from twinlog.model.switch.log import held_because
 from twinlog.surface.http.operations import Operation
-from twinlog.watch.monitor import Sight
+from twinlog.watch.monitor import LinkSnapshot
 
 
 class Fault(BaseModel):
@@ -241,33 +241,33 @@ class Problem(BaseModel):
     remedy: str = ""
 
 
-def summary_of(sight: Sight) -> LinkSummary:
+def summary_of(snapshot: LinkSnapshot) -> LinkSummary:
     """One link in a line."""
-    return LinkSummary(**_summary(sight))
+    return LinkSummary(**_summary(snapshot))
 
 
-def _summary(sight: Sight) -> dict[str, Any]:
-    status = sight.status
-    link = sight.link
-    decided = sight.switches.state if sight.switches else None
-    sample = sight.samples[-1] if sight.samples else None
+def _summary(snapshot: LinkSnapshot) -> dict[str, Any]:
+    status = snapshot.status
+    link = snapshot.link
+    decided = snapshot.switches.state if snapshot.switches else None
+    sample = snapshot.samples[-1] if snapshot.samples else None
     partitions = status.partitions if status else ()
     engine_trouble = status.engine.trouble if status and status.engine else None
-    if decided is not None and state_of(sight) == "SWITCHED":
+    if decided is not None and state_of(snapshot) == "SWITCHED":
         # An engine that stands still writes nothing more: what it said is as old as the first step of the switch.
         engine_trouble = held_because(decided, link.name)
-    trouble = sight.trouble or sight.superseded or (status.source_trouble if status else None) or engine_trouble
+    trouble = snapshot.trouble or snapshot.superseded or (status.source_trouble if status else None) or engine_trouble
     return {
         "link": link.name,
         "source": link.source,
         "target": link.target,
-        "state": state_of(sight),
+        "state": state_of(snapshot),
         "trouble": trouble,
         "reason": trouble or (_reason(status) if status else "not looked at yet"),
-        "remedy": sight.remedy or ("" if trouble or status is None else _remedy(status)),
+        "remedy": snapshot.remedy or ("" if trouble or status is None else _remedy(status)),
         "source_down_since_ms": source_down_since(status) if status else None,
         "loss": _loss(status, link.source),
-        "looked_ms": sight.looked_ms,
+        "looked_ms": snapshot.looked_ms,
         "lag_records": status.lag if status else None,
         "lag_seconds": status.lag_seconds if status else None,
         "rpo": at_risk(status.exposure.total) if status and status.exposure else None,
@@ -282,9 +282,9 @@ def _summary(sight: Sight) -> dict[str, Any]:
         "topics": status.topics if status else 0,
         "partitions": len(partitions),
         "faults": len(status.faults) if status else 0,
-        "movement": worst(list(sight.movements.values())),
-        "active": decided.active if decided else link.source if sight.switches else None,
-        "switch_open": bool(sight.switches and sight.switches.open),
+        "movement": worst(list(snapshot.movements.values())),
+        "active": decided.active if decided else link.source if snapshot.switches else None,
+        "switch_open": bool(snapshot.switches and snapshot.switches.open),
     }
 
 
@@ -309,17 +309,17 @@ def _remedy(status: LinkStatus) -> str:
     return status.faults[0].remedy if status.faults and silent_seconds(status) is None else ""
 
 
-def state_of(sight: Sight) -> str:
+def state_of(snapshot: LinkSnapshot) -> str:
     """The state as it may be claimed: what could not be looked at is unknown, whatever was seen before."""
-    return "UNKNOWN" if sight.status is None or sight.trouble else sight.status.state
+    return "UNKNOWN" if snapshot.status is None or snapshot.trouble else snapshot.status.state
 
 
-def detail_of(sight: Sight) -> LinkDetail:
+def detail_of(snapshot: LinkSnapshot) -> LinkDetail:
     """One link with everything but its partitions."""
-    status = sight.status
+    status = snapshot.status
     exposure = status.exposure if status else None
     return LinkDetail(
-        **_summary(sight),
+        **_summary(snapshot),
         engine=status.engine.model_dump(exclude_none=True) if status and status.engine else None,
         chores=[Chore(**note.model_dump()) for note in (status.chores if status else ())],
         fault_list=faults_of(status) if status else [],
@@ -351,25 +351,25 @@ def faults_of(status: LinkStatus) -> list[Fault]:
     return [Fault(thing=thing, **fault.model_dump()) for thing, fault in things]
 
 
-def topics_of(sight: Sight) -> list[TopicRow]:
+def topics_of(snapshot: LinkSnapshot) -> list[TopicRow]:
     """All topics of a link; made once for each look, however many ask."""
-    status = sight.status
+    status = snapshot.status
     if status is None:
         return []
-    made_of, rows = sight.derived.get("topics", (None, []))
+    made_of, rows = snapshot.derived.get("topics", (None, []))
     if made_of is not status:
-        rows = _topics(sight, status)
-        sight.derived["topics"] = (status, rows)
+        rows = _topics(snapshot, status)
+        snapshot.derived["topics"] = (status, rows)
     return rows
 
 
-def _topics(sight: Sight, status: LinkStatus) -> list[TopicRow]:
+def _topics(snapshot: LinkSnapshot, status: LinkStatus) -> list[TopicRow]:
     exposures = {one.topic: one for one in status.exposure.topics} if status.exposure else {}
     by_topic: dict[str, list[PartitionStatus]] = {}
     for part in status.partitions:
         by_topic.setdefault(part.partition.topic, []).append(part)
     problems = {str(problem.facts.get("topic", "")): problem for problem in status.problems}
-    return [_topic(topic, parts, exposures, problems, sight.movements) for topic, parts in by_topic.items()]
+    return [_topic(topic, parts, exposures, problems, snapshot.movements) for topic, parts in by_topic.items()]
 
 
 def _topic(

@@ -13,7 +13,7 @@ from twinlog.model.health.event_log import before_id
 from twinlog.model.health.history import bands, summary, thinned
 from twinlog.model.ledger.translation import Exact
 from twinlog.model.names import TopicPartition
-from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.app_state import AppState, TheDesk
 from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.answers import (
@@ -102,21 +102,21 @@ class Setting(BaseModel):
 
 
 @router.get("/links", response_model=list[LinkSummary], dependencies=[FOR_ALL])
-def list_links(desk: TheDesk) -> Response:
+def list_links(app_state: TheDesk) -> Response:
     """Every link in a line."""
-    return _json(_SUMMARIES.dump_json([*map(answers.summary_of, desk.sights())]))
+    return _json(_SUMMARIES.dump_json([*map(answers.summary_of, app_state.snapshots())]))
 
 
 @router.get("/links/{link}", response_model=LinkDetail, dependencies=[FOR_ALL])
-def show_link(link: str, desk: TheDesk) -> Response:
+def show_link(link: str, app_state: TheDesk) -> Response:
     """One link: state and its cause, what is at risk, chores, faults."""
-    return _json(answers.detail_of(desk.sight(link)).model_dump_json().encode())
+    return _json(answers.detail_of(app_state.snapshot(link)).model_dump_json().encode())
 
 
 @router.get("/links/{link}/topics", response_model=TopicList, dependencies=[FOR_ALL])
-def list_topics(link: str, desk: TheDesk, wish: TheWish) -> Response:
+def list_topics(link: str, app_state: TheDesk, wish: TheWish) -> Response:
     """The mirrored topics, a page at a time."""
-    return _json(TopicList(**vars(topic_part(desk, link, wish))).model_dump_json().encode())
+    return _json(TopicList(**vars(topic_part(app_state, link, wish))).model_dump_json().encode())
 
 
 def _json(body: bytes) -> Response:
@@ -124,24 +124,26 @@ def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json")
 
 
-def topic_part(desk: Desk, link: str, wish: Wish) -> Part[TopicRow]:
+def topic_part(app_state: AppState, link: str, wish: Wish) -> Part[TopicRow]:
     """A page of topics."""
-    return part_of(answers.topics_of(desk.sight(link)), wish, lambda row: row.topic, lambda row: row.state, TOPIC_SORTS)
+    return part_of(
+        answers.topics_of(app_state.snapshot(link)), wish, lambda row: row.topic, lambda row: row.state, TOPIC_SORTS
+    )
 
 
 @router.get("/links/{link}/partitions")
-def list_partitions(link: str, desk: TheDesk, wish: TheWish, topic: str | None = None) -> PartitionList:
+def list_partitions(link: str, app_state: TheDesk, wish: TheWish, topic: str | None = None) -> PartitionList:
     """Partitions with their offsets on both sides; of one topic, or of all."""
-    part = partition_part(desk, link, wish, topic)
+    part = partition_part(app_state, link, wish, topic)
     return PartitionList(**vars(part))
 
 
-def partition_part(desk: Desk, link: str, wish: Wish, topic: str | None) -> Part[PartitionRow]:
+def partition_part(app_state: AppState, link: str, wish: Wish, topic: str | None) -> Part[PartitionRow]:
     """A page of partitions."""
-    sight = desk.sight(link)
-    found = sight.status.partitions if sight.status else ()
+    snapshot = app_state.snapshot(link)
+    found = snapshot.status.partitions if snapshot.status else ()
     rows = [
-        answers.partition_of(part, sight.movements.get(part.partition, "OK"))
+        answers.partition_of(part, snapshot.movements.get(part.partition, "OK"))
         for part in found
         if topic is None or part.partition.topic == topic
     ]
@@ -149,29 +151,29 @@ def partition_part(desk: Desk, link: str, wish: Wish, topic: str | None) -> Part
 
 
 @router.get("/links/{link}/groups")
-async def list_groups(link: str, desk: TheDesk, wish: TheWish, fresh: bool = False) -> GroupList:
+async def list_groups(link: str, app_state: TheDesk, wish: TheWish, fresh: bool = False) -> GroupList:
     """Where each group stands on both sides, and how many records it would read again if it switched now.
 
     Groups are looked at every half minute; `fresh` looks now.
     """
     if fresh:
-        await desk.lookout.look_at_groups(desk.sight(link))
-    part = group_part(desk, link, wish)
-    sight = desk.sight(link)
+        await app_state.monitor.look_at_groups(app_state.snapshot(link))
+    part = group_part(app_state, link, wish)
+    snapshot = app_state.snapshot(link)
     return GroupList(
         **vars(part),
-        looked_ms=sight.groups_ms,
-        findings=list(sight.groups.findings) if sight.groups else [],
-        trouble=sight.groups_trouble,
+        looked_ms=snapshot.groups_ms,
+        findings=list(snapshot.groups.findings) if snapshot.groups else [],
+        trouble=snapshot.groups_trouble,
     )
 
 
-def group_part(desk: Desk, link: str, wish: Wish) -> Part[GroupRow]:
+def group_part(app_state: AppState, link: str, wish: Wish) -> Part[GroupRow]:
     """A page of positions of groups, of topics that the link mirrors."""
-    sight = desk.sight(link)
-    standings = sight.groups.standings if sight.groups else ()
+    snapshot = app_state.snapshot(link)
+    standings = snapshot.groups.standings if snapshot.groups else ()
     rows = [
-        answers.group_of(standing, sight.group_movements.get(standing.group, "OK"))
+        answers.group_of(standing, snapshot.group_movements.get(standing.group, "OK"))
         for standing in sorted(standings, key=lambda one: (one.group, one.source))
         if standing.remote is not None
     ]
@@ -180,11 +182,11 @@ def group_part(desk: Desk, link: str, wish: Wish) -> Part[GroupRow]:
 
 @router.get("/links/{link}/translation")
 async def translate(
-    link: str, desk: TheDesk, position: Annotated[Position, Query()], reverse: bool = False
+    link: str, app_state: TheDesk, position: Annotated[Position, Query()], reverse: bool = False
 ) -> Translated:
     """One offset on the other side: where a reader goes on without missing a record."""
     asked = TopicPartition(position.topic, position.partition)
-    found = await desk.rooms.translate(desk.link(link), asked, position.offset, reverse=reverse)
+    found = await app_state.backend.translate(app_state.link(link), asked, position.offset, reverse=reverse)
     kind: Literal["exact", "at-or-before"] = "exact" if isinstance(found.translation, Exact) else "at-or-before"
     return Translated(
         topic=found.place.topic, partition=found.place.partition, offset=found.place_offset, translation=kind
@@ -192,11 +194,11 @@ async def translate(
 
 
 @router.get("/links/{link}/history")
-def show_history(link: str, desk: TheDesk, points: Annotated[int, Query(ge=1, le=1800)] = 360) -> History:
+def show_history(link: str, app_state: TheDesk, points: Annotated[int, Query(ge=1, le=1800)] = 360) -> History:
     """Lag, RPO, throughput and latency of the last hour, and the stretches with faults and switches."""
-    sight = desk.sight(link)
-    samples = list(sight.samples)
-    own = [event for event in desk.events() if event.link == link]
+    snapshot = app_state.snapshot(link)
+    samples = list(snapshot.samples)
+    own = [event for event in app_state.events() if event.link == link]
     return History(
         samples=[answers.point(sample) for sample in thinned(samples, points)],
         bands=[answers.band(one) for one in bands(own)],
@@ -205,18 +207,18 @@ def show_history(link: str, desk: TheDesk, points: Annotated[int, Query(ge=1, le
 
 
 @router.get("/links/{link}/faults")
-def list_faults(link: str, desk: TheDesk) -> list[Fault]:
+def list_faults(link: str, app_state: TheDesk) -> list[Fault]:
     """Everything that cannot be copied, with its cause and the way out."""
-    sight = desk.sight(link)
-    if sight.status is None and sight.trouble:
-        raise ClusterUnreachable(sight.link.target, sight.trouble)
-    return answers.faults_of(sight.status) if sight.status else []
+    snapshot = app_state.snapshot(link)
+    if snapshot.status is None and snapshot.trouble:
+        raise ClusterUnreachable(snapshot.link.target, snapshot.trouble)
+    return answers.faults_of(snapshot.status) if snapshot.status else []
 
 
 @router.get("/links/{link}/settings")
-def list_settings(link: str, desk: TheDesk) -> list[Setting]:
+def list_settings(link: str, app_state: TheDesk) -> list[Setting]:
     """Every setting with the line that decided it. Secrets are masked."""
-    origins = desk.rooms.settings(desk.link(link))
+    origins = app_state.backend.settings(app_state.link(link))
     return [Setting(name=name, **origin._asdict()) for name, origin in sorted(origins.items())]
 
 
@@ -230,11 +232,11 @@ class EventWish(BaseModel):
 
 
 @router.get("/events", tags=["events"])
-def list_events(desk: TheDesk, wish: Annotated[EventWish, Query()]) -> list[EventLine]:
+def list_events(app_state: TheDesk, wish: Annotated[EventWish, Query()]) -> list[EventLine]:
     """What happened to the links in the last week, newest first; the next page begins `before` the last one's id."""
     found = [
         event
-        for event in before_id(sorted(desk.events(), key=lambda one: one.at_ms)[::-1], wish.before)
+        for event in before_id(sorted(app_state.events(), key=lambda one: one.at_ms)[::-1], wish.before)
         if wish.link in {"", event.link} and wish.level in {"", event.level}
     ]
     return [answers.line(event) for event in found[: wish.limit]]

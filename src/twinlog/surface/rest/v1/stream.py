@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from twinlog.control.audit import NOBODY, Who
-from twinlog.surface.http.app_state import Desk, TheDesk
+from twinlog.surface.http.app_state import AppState, TheDesk
 from twinlog.surface.rest.v1.answers import line, operation_of, summary_of
 from twinlog.surface.rest.v1.route import problem
 
@@ -29,55 +29,55 @@ _PACE_S: Final = 1.0
         200: {"content": {"text/event-stream": {}}, "description": "links, events and operations, as they come"}
     },
 )
-async def stream(desk: TheDesk, request: Request) -> Response:
+async def stream(app_state: TheDesk, request: Request) -> Response:
     """Events named `links` (all summaries), `event` (one line) and `operations` (those that run or just ended)."""
     who: Who = request.scope.get("twinlog.who") or NOBODY
-    most = desk.most_streams
-    if desk.streams[who.name] >= most:
+    most = app_state.most_streams
+    if app_state.streams[who.name] >= most:
         way = "Close some, or raise http.max.streams.per.user."
         return problem(429, "TOO_MANY_STREAMS", f"{who.name} has {most} live streams already", way)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     still_in: Callable[[], bool] = request.scope.get("twinlog.still_in", lambda: True)
-    told = _counted(_messages(desk, still_in), desk, who.name)
+    told = _counted(_messages(app_state, still_in), app_state, who.name)
     return StreamingResponse(told, media_type="text/event-stream", headers=headers)
 
 
-async def _counted(messages: AsyncGenerator[str], desk: Desk, name: str) -> AsyncIterator[str]:
-    desk.streams[name] += 1
+async def _counted(messages: AsyncGenerator[str], app_state: AppState, name: str) -> AsyncIterator[str]:
+    app_state.streams[name] += 1
     try:
         async with contextlib.aclosing(messages):
             async for message in messages:
                 yield message
     finally:
-        desk.streams[name] -= 1
-        if not desk.streams[name]:
-            del desk.streams[name]
+        app_state.streams[name] -= 1
+        if not app_state.streams[name]:
+            del app_state.streams[name]
 
 
-async def _messages(desk: Desk, still_in: Callable[[], bool]) -> AsyncGenerator[str]:
+async def _messages(app_state: AppState, still_in: Callable[[], bool]) -> AsyncGenerator[str]:
     told: dict[str, Any] = {}
-    last = next(reversed(desk.events()), None)
-    while not desk.ended and still_in():
-        links = [summary_of(sight).model_dump() for sight in desk.sights()]
+    last = next(reversed(app_state.events()), None)
+    while not app_state.ended and still_in():
+        links = [summary_of(snapshot).model_dump() for snapshot in app_state.snapshots()]
         if told.get("links") != links:
             told["links"] = links
             yield _message("links", links)
         fresh = []
-        for event in reversed(desk.events()):
+        for event in reversed(app_state.events()):
             if event is last:
                 break
             fresh.append(event)
         for event in reversed(fresh):
             yield _message("event", line(event).model_dump())
-        last = next(reversed(desk.events()), None)
-        operations = [operation_of(one).model_dump(exclude={"result"}) for one in desk.operations_of()[:20]]
+        last = next(reversed(app_state.events()), None)
+        operations = [operation_of(one).model_dump(exclude={"result"}) for one in app_state.operations_of()[:20]]
         if told.get("operations") != operations:
             told["operations"] = operations
             yield _message("operations", operations)
-        busy = any(one.status == "running" for one in desk.operations_of())
+        busy = any(one.status == "running" for one in app_state.operations_of())
         try:
             async with asyncio.timeout(_PACE_S if busy else _ALIVE_S):
-                await desk.lookout.next_change()
+                await app_state.monitor.next_change()
         except TimeoutError:
             yield ": alive\n\n"
         else:

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from fastapi import Request
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 
 from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import Role, Who
 from twinlog.surface.http import response_cache as shelves
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.gate import Message, Receive, Scope, Send
-from twinlog.surface.http.response_cache import Shelf, keep_for_all, keep_for_visitor
+from twinlog.surface.http.response_cache import ResponseCache, keep_for_all, keep_for_visitor
 
 FILE = "clusters = F, G\nbootstrap.servers = k:9092\nF->G.enabled = true\n"
 ANNA = Who("anna", "admin")
@@ -34,7 +34,7 @@ class Route:
         self.begun, self.go_on = asyncio.Event(), asyncio.Event()
         self.go_on.set()
         self.turn: object = 0
-        self.shelf = Shelf(self, turn=lambda: self.turn)
+        self.shelf = ResponseCache(self, turn=lambda: self.turn)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive
@@ -211,9 +211,11 @@ def test_the_page_is_kept_for_its_visitor_and_nobody_else_gets_anything(tmp_path
     users = tmp_path / "users"
     for name, role in (("vera", "viewer"), ("anna", "admin")):
         save_user(users, with_password(name, role, f"{name}'s long password"))
-    rooms = PaperRooms()
+    backend = PaperBackend()
     service = PaperService(
-        PaperTopic(), http=HttpSettings(users_file=users), desk=lambda audit: Desk.of(rooms, audit, look_seconds=60)
+        PaperTopic(),
+        http=HttpSettings(users_file=users),
+        app_state=lambda audit: AppState.of(backend, audit, look_seconds=60),
     )
     with asked(service) as client:
 
@@ -231,8 +233,8 @@ def test_the_page_is_kept_for_its_visitor_and_nobody_else_gets_anything(tmp_path
 
 
 def test_what_an_action_says_is_on_the_page_at_once() -> None:
-    rooms = PaperRooms()
-    service = PaperService(PaperTopic(), desk=lambda audit: Desk.of(rooms, audit, look_seconds=60))
+    backend = PaperBackend()
+    service = PaperService(PaperTopic(), app_state=lambda audit: AppState.of(backend, audit, look_seconds=60))
     with asked(service) as client:
         assert "examination" not in client.get("/ui/").text
         order = client.post("/v1/links/east-%3Ewest/examinations", headers={"Idempotency-Key": "12345678"})

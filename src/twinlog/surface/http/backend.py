@@ -1,6 +1,6 @@
-"""What the faces ask of the rooms below, as one list; and the answers of a running service.
+"""The operations that HTTP handlers may call, and their implementation over a running service.
 
-Routers and pages know only `Rooms`. They parse and render; everything that is decided is decided behind it.
+Routers and pages know only `Backend`. They parse and render; everything that is decided is decided behind it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from twinlog.surface.rest.switch_steps import announced
 from twinlog.sync.answers.group_report import Answer, GroupReport
 from twinlog.verify.plan import VerifyWish
 from twinlog.verify.run import OnProgress
-from twinlog.watch.monitor import Looks
+from twinlog.watch.monitor import LinkObserver
 
 Say = Callable[[str], None]
 
 
-class Rooms(Protocol):
+class Backend(Protocol):
     """Everything that a face can ask for."""
 
     def links(self) -> Sequence[LinkSettings]:
@@ -53,7 +53,7 @@ class Rooms(Protocol):
     def link_of(self, connector: str) -> str | None:
         """The link that a connector is about."""
 
-    def observer(self, link: LinkSettings) -> Looks:
+    def observer(self, link: LinkSettings) -> LinkObserver:
         """Eyes on a link."""
 
     def superseded(self, link: LinkSettings) -> str | None:
@@ -97,7 +97,7 @@ class Rooms(Protocol):
 
 
 @dataclass
-class LiveRooms:
+class ServiceBackend:
     """The rooms of a running service. `config` is its file; None when its links come from elsewhere.
 
     A service that stands by runs no link; it looks at those of its file.
@@ -127,12 +127,12 @@ class LiveRooms:
     def link_of(self, connector: str) -> str | None:
         return None if self.steward is None else self.steward.link_of(connector)
 
-    def observer(self, link: LinkSettings) -> Looks:
+    def observer(self, link: LinkSettings) -> LinkObserver:
         return observer(link)
 
     def superseded(self, link: LinkSettings) -> str | None:
-        sight = self.service.sight(link.name)
-        return sight.trouble if sight is not None and sight.phase == "superseded" else None
+        snapshot = self.service.snapshot(link.name)
+        return snapshot.trouble if snapshot is not None and snapshot.phase == "superseded" else None
 
     async def groups(self, link: LinkSettings) -> GroupReport:
         return await group_report(link, lambda _: True)

@@ -18,19 +18,21 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.kit.connect_paper import PaperService, PaperTopic, asked, served
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 
 from twinlog.config.security.users import remove_user, save_user, with_certificate, with_token
 from twinlog.config.service_settings import HttpSettings
 from twinlog.local.certificates import write_certificates
 from twinlog.local.security import SecureFiles
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.health_listener import answer_probes, bind_health
 
 
 def service_of(http: HttpSettings) -> PaperService:
-    return PaperService(PaperTopic(), http=http, desk=lambda audit: Desk.of(PaperRooms(), audit, look_seconds=0.2))
+    return PaperService(
+        PaperTopic(), http=http, app_state=lambda audit: AppState.of(PaperBackend(), audit, look_seconds=0.2)
+    )
 
 
 def place(address: str) -> tuple[str, int]:
@@ -48,12 +50,12 @@ def status(url: str, headers: dict[str, str] | None = None, context: ssl.SSLCont
 
 
 @contextmanager
-def probed(desk: Desk) -> Iterator[str]:
+def probed(app_state: AppState) -> Iterator[str]:
     """The listener for probes in a thread; yields its address."""
     sock = bind_health("127.0.0.1:0")
     port = sock.getsockname()[1]
     loop = asyncio.new_event_loop()
-    task = loop.create_task(answer_probes(sock, desk))
+    task = loop.create_task(answer_probes(sock, app_state))
     thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.wait([task])), daemon=True)
     thread.start()
     try:
@@ -95,7 +97,7 @@ def _quietly(url: str) -> int:
 def test_probes_are_answered_while_every_connection_of_the_service_is_taken():
     http = HttpSettings(connections_per_address=1200)
     service = service_of(http)
-    with served(service) as address, probed(service.app.state.desk) as probes, ExitStack() as idle:
+    with served(service) as address, probed(service.app.state.app_state) as probes, ExitStack() as idle:
         for _ in range(1000):
             idle.enter_context(socket.create_connection(place(address), timeout=5))
         taken = wait_until(lambda: _quietly(f"{address}/livez"), lambda seen: seen != 200, within_s=10, what="no room")

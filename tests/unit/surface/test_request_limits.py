@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.kit.connect_paper import TOKEN, PaperService, PaperTopic, served
-from tests.kit.paper_rooms import PaperRooms
+from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
 
 from twinlog.config.service_settings import HttpSettings
-from twinlog.surface.http.app_state import Desk
+from twinlog.surface.http.app_state import AppState
 
 PATIENCE = 15
 ORDER = b"POST /connectors HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % TOKEN.encode()
@@ -99,8 +99,10 @@ def test_a_body_that_never_ends_is_cut_off_where_it_is_too_long():
 
 def test_a_reader_of_the_stream_may_stay_longer_than_any_request_and_is_told_what_changes():
     http = HttpSettings(request_timeout_seconds=1)
-    rooms = PaperRooms()
-    service = PaperService(PaperTopic(), http=http, desk=lambda audit: Desk.of(rooms, audit, look_seconds=0.2))
+    backend = PaperBackend()
+    service = PaperService(
+        PaperTopic(), http=http, app_state=lambda audit: AppState.of(backend, audit, look_seconds=0.2)
+    )
     with served(service) as address, connected(address) as reader:
         reader.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         began, seen = time.monotonic(), b""
@@ -160,8 +162,8 @@ def test_a_head_without_end_is_cut_off(head: bytes, piece: bytes):
 
 @pytest.mark.proves("R11")
 def test_behind_a_stream_and_behind_a_body_there_is_no_head_without_end_either():
-    rooms = PaperRooms()
-    service = PaperService(PaperTopic(), desk=lambda audit: Desk.of(rooms, audit))
+    backend = PaperBackend()
+    service = PaperService(PaperTopic(), app_state=lambda audit: AppState.of(backend, audit))
     chunked = ORDER + b"Host: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
     with served(service) as address:
         for begun in (b"GET /v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET / HTTP/1.1\r\n", chunked):

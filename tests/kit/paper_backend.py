@@ -34,7 +34,7 @@ from twinlog.model.switch.plan import Facts, Plan, plan_of
 from twinlog.model.verify.report import VerifyReport
 from twinlog.recovery.report import Report, report_of
 from twinlog.recovery.switching import Standing
-from twinlog.surface.http.application import Say
+from twinlog.surface.http.backend import Say
 from twinlog.surface.rest.switch_steps import announced
 from twinlog.sync.answers.group_report import Answer, GroupReport
 from twinlog.verify.plan import VerifyWish
@@ -177,7 +177,7 @@ def _times(records: int) -> dict[Stage, Durations]:
 
 
 @dataclasses.dataclass
-class PaperRooms:
+class PaperBackend:
     """All rooms."""
 
     topics: int = 8
@@ -351,16 +351,16 @@ class PaperRooms:
         return self.resolved.origins[link.name]
 
 
-def everything(rooms: PaperRooms) -> Any:
+def everything(backend: PaperBackend) -> Any:
     """An application over these rooms, with nothing else in it."""
     from fastapi import FastAPI
 
-    from twinlog.surface.http.app_state import Desk
+    from twinlog.surface.http.app_state import AppState
     from twinlog.surface.http.routers import add_faces
 
-    desk = Desk.of(rooms, look_seconds=0.3)
-    app = FastAPI(title="Twinlog", lifespan=lambda _: desk.open())
-    add_faces(app, desk)
+    app_state = AppState.of(backend, look_seconds=0.3)
+    app = FastAPI(title="Twinlog", lifespan=lambda _: app_state.open())
+    add_faces(app, app_state)
     app.add_middleware(_AsAdmin)
     return app
 

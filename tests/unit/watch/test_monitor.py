@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable
+
+import pytest
+from tests.kit.paper_backend import PaperBackend, PaperLooks
+
+from twinlog.config.settings import LinkSettings
+from twinlog.model.health.movement import ENOUGH
+from twinlog.model.health.readiness import reasons_against
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.switch.log import StateEntry
+from twinlog.recovery.switching import Standing
+from twinlog.surface.http.backend import Backend
+from twinlog.surface.page.needs import without_copy
+from twinlog.surface.rest.v1.answers import state_of
+from twinlog.watch.monitor import LinkSnapshot, Monitor, Observers
+
+
+def lookout_over(backend: Backend) -> Monitor:
+    observers = Observers(backend.links, backend.observer, backend.groups, backend.standing)
+    return Monitor(observers, look_seconds=0.02, slow_seconds=0.05)
+
+
+async def until(monitor: Monitor, true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not true():
+            await monitor.next_change()
+
+
+def test_links_come_go_and_change_while_one_looks() -> None:
+    backend = PaperBackend()
+    links = list(backend.links())
+
+    async def watch() -> None:
+        monitor = lookout_over(backend)
+        watching = asyncio.create_task(monitor.run())
+        await until(
+            monitor, lambda: all(len(s.samples) > 2 for s in monitor.snapshots.values()) and bool(monitor.snapshots)
+        )
+        await until(monitor, lambda: monitor.snapshots["east->west"].groups is not None)
+        seen = list(monitor.snapshots["east->west"].samples)
+        changed = links[0].model_copy(update={"tasks_max": 3})
+        backend.resolved = dataclasses.replace(backend.resolved, links=(changed, links[1]))
+        await until(monitor, lambda: monitor.snapshots["east->west"].link.tasks_max == 3)
+        assert list(monitor.snapshots["east->west"].samples)[: len(seen)] == seen
+        assert len(monitor.snapshots["east->west"].last_looks) > 1  # a changed setting does not make a link unready
+        assert set(monitor.snapshots) == {changed.name, links[1].name}
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(watch())
+
+
+def test_a_look_that_fails_is_told_and_tried_again() -> None:
+    backend = PaperBackend()
+
+    async def watch() -> None:
+        monitor = lookout_over(backend)
+        watching = asyncio.create_task(monitor.run())
+        await until(
+            monitor, lambda: "east->west" in monitor.snapshots and monitor.snapshots["east->west"].status is not None
+        )
+        snapshot = monitor.snapshots["east->west"]
+        backend.looks["east->west"].away = True
+        await until(monitor, lambda: snapshot.failures > 2)
+        assert snapshot.trouble is not None
+        assert "no broker answers" in snapshot.trouble
+        assert snapshot.remedy
+        assert monitor.snapshots["west->east"].trouble is None
+        backend.looks["east->west"].away = False
+        await until(monitor, lambda: snapshot.trouble is None and snapshot.failures == 0)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+
+    asyncio.run(watch())
+
+
+def test_a_group_that_nobody_is_in_stops_and_one_with_members_stalls() -> None:
+    backend = PaperBackend()
+    link = backend.links()[0]
+
+    async def watch() -> LinkSnapshot:
+        snapshot = LinkSnapshot(link, backend.observer(link))
+        snapshot.take(await snapshot.looks.look())
+        for _ in range(ENOUGH):
+            snapshot.take_groups(await backend.groups(link))
+        return snapshot
+
+    # On paper groups stand still with records left to read; only `warehouse` has no members.
+    assert asyncio.run(watch()).group_movements == {
+        "billing": "STALL",
+        "search-indexer": "STALL",
+        "fraud": "STALL",
+        "warehouse": "STOP",
+    }
+
+
+def test_a_new_link_is_not_ready_because_it_knew_no_topic_when_it_began() -> None:
+    backend = PaperBackend()
+    link = backend.links()[0]
+
+    async def reasons() -> list[list[str]]:
+        snapshot = LinkSnapshot(link, backend.observer(link))
+        copying = await snapshot.looks.look()
+        assert copying.engine is not None
+        waiting = dataclasses.replace(copying, problems=())
+        blank = dataclasses.replace(
+            waiting, partitions=(), engine=copying.engine.model_copy(update={"phase": "starting"})
+        )
+        first, *others = waiting.partitions
+        moving = dataclasses.replace(
+            waiting, partitions=(dataclasses.replace(first, source_next=first.source_next + 1), *others)
+        )
+        told = []
+        for status in (blank, waiting, moving):
+            snapshot.take(status)
+            told.append(list(reasons_against(snapshot.status, None, tuple(snapshot.last_looks))))
+        return told
+
+    assert asyncio.run(reasons()) == [["the engine is starting"], ["records wait and no partition moves"], []]
+
+
+@pytest.mark.proves("R7")
+def test_a_link_that_was_switched_is_shown_with_the_side_that_is_active_at_once() -> None:
+    """The slow watch may sleep for minutes behind a source that is away: nothing must look protected meanwhile."""
+    backend = PaperBackend()
+
+    class LinkObserver(PaperLooks):
+        switched = False
+
+        async def look(self) -> LinkStatus:
+            found = await super().look()
+            assert found.engine is not None
+            phase = "switched" if self.switched else "running"
+            return dataclasses.replace(found, engine=found.engine.model_copy(update={"phase": phase}))
+
+    looks = LinkObserver(backend.links()[0], 1, 1)
+
+    async def standing(link: LinkSettings) -> Standing:
+        active = "west" if looks.switched else "east"
+        pair = f"{link.source}<->{link.target}"
+        return Standing(StateEntry(pair=pair, generation=1, active=active, links={}), None, ())
+
+    async def watch() -> list[str]:
+        observers = Observers(lambda: backend.links()[:1], lambda _: looks, backend.groups, standing)
+        monitor = Monitor(observers, look_seconds=0.02, slow_seconds=600)
+        watching = asyncio.create_task(monitor.run())
+        await until(monitor, lambda: any(snapshot.groups is not None for snapshot in monitor.snapshots.values()))
+        looks.switched = True
+        await until(monitor, lambda: state_of(monitor.snapshots["east->west"]) == "SWITCHED")
+        lonely = without_copy(monitor.snapshots.values())
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        return lonely
+
+    assert asyncio.run(watch()) == ["west"]
