@@ -50,8 +50,10 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 	$(PY) -m twinlog.config.telling.reference --check
 	$(PY) -m twinlog.config.telling.samples --check
 	$(PY) -m twinlog.surface.cli.reference --check
+	$(PY) -m docgen --check
+	$(PY) -m tests.proofs --check
 	@echo "looking for leftover marks"
-	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docs)
+	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docgen docs)
 
 test: $(READY) ## unit tests, then real brokers and real Spark
 	@$(MAKE) --no-print-directory promtool >/dev/null 2>&1 || echo "promtool cannot be had here: Prometheus' own judgement of the alerts is left out"
@@ -106,6 +108,7 @@ reference: $(READY) ## write the generated pages of docs/reference and the examp
 	$(PY) -m twinlog.config.telling.reference
 	$(PY) -m twinlog.config.telling.samples
 	$(PY) -m twinlog.surface.cli.reference
+	$(PY) -m docgen
 
 # In an environment of its own: the site's tools are no business of the code.
 docs: $(READY) ## the documentation as a site, in .state/site; any warning fails

@@ -80,7 +80,7 @@ def _marks(expression: ast.expr) -> list[str]:
     ]
 
 
-def main(root: Path) -> int:
+def main(root: Path, *, quiet: bool = False) -> int:
     """Print the table for the project in this folder; 1 if a promise is unproven or unknown."""
     design = root / "DESIGN.md"
     promises = promises_of(design.read_text(encoding="utf-8")) if design.exists() else []
@@ -95,7 +95,8 @@ def main(root: Path) -> int:
     for promise in promises:
         proofs = "\n".join(claims.get(promise.name, ())) or ("(planned)" if promise.planned else "NOBODY")
         table.add_row(f"{promise.name} {promise.title}", proofs)
-    Console(soft_wrap=True).print(table)
+    if not quiet:
+        Console(soft_wrap=True).print(table)
     problems = judge(promises, claims)
     for problem in problems:
         print(problem)
@@ -103,4 +104,4 @@ def main(root: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(__file__).parent.parent))
+    sys.exit(main(Path(__file__).parent.parent, quiet="--check" in sys.argv))

@@ -77,7 +77,7 @@ def test_processor_time_never_falls(
 ) -> None:
     """Whatever JVM is there (its number comes again), and whoever of its workers is gone."""
     proc = tmp_path_factory.mktemp("proc")
-    household = ProcessCosts(proc, 10)
+    process_costs = ProcessCosts(proc, 10)
     last = 0.0
     for jvm, workers in looks:
         write(
@@ -86,7 +86,7 @@ def test_processor_time_never_falls(
             Paper(11, 10, 1, 0, SPARK, started=jvm),
             *(Paper(20 + place, 11, spent) for place, spent in enumerate(workers)),
         )
-        now = household.look()["worker"].cpu_s
+        now = process_costs.look()["worker"].cpu_s
         assert now >= last
         last = now
 
@@ -107,10 +107,10 @@ def test_the_kernel_tells_it_of_real_processes() -> None:
 
 
 def test_many_who_ask_at_once_stop_the_workers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    household = ProcessCosts(tmp_path, 10)
+    process_costs = ProcessCosts(tmp_path, 10)
     write(tmp_path, Paper(10, 1, 3))
-    before = household.lately()
+    before = process_costs.lately()
     write(tmp_path, Paper(10, 1, 5))
-    assert household.lately() is before
+    assert process_costs.lately() is before
     monkeypatch.setattr("twinlog.watch.processes.KEPT_SECONDS", 0.0)
-    assert household.lately()["service"].cpu_s == 5
+    assert process_costs.lately()["service"].cpu_s == 5

@@ -196,4 +196,4 @@ async def _given(request: Request) -> AppState:
     return app_state_of(request)
 
 
-TheDesk = Annotated[AppState, Depends(_given)]
+TheAppState = Annotated[AppState, Depends(_given)]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 
 from twinlog.model.health.readiness import reasons_against
-from twinlog.surface.http.app_state import AppState, TheDesk
+from twinlog.surface.http.app_state import AppState, TheAppState
 
 router = APIRouter(tags=["health"])
 TheLink = Annotated[str, Query(max_length=500, description="Only this link.")]
@@ -21,14 +21,14 @@ async def live() -> dict[str, str]:
 
 
 @router.get("/readyz", responses={503: {"description": "Some link does not move"}})
-async def ready(app_state: TheDesk, link: TheLink = "") -> Response:
+async def ready(app_state: TheAppState, link: TheLink = "") -> Response:
     """200 when the data of every link moves, or of the one that is asked for. Asked without a login: yes or no."""
     well = is_ready(app_state, link)
     return JSONResponse({"status": "ready" if well else "not ready"}, 200 if well else 503)
 
 
 @router.get("/v1/readiness")
-async def readiness(app_state: TheDesk, link: TheLink = "") -> dict[str, list[str]]:
+async def readiness(app_state: TheAppState, link: TheLink = "") -> dict[str, list[str]]:
     """Why each link is not ready; an empty list for one that is."""
     return reasons(app_state, link)
 

@@ -13,15 +13,15 @@ from twinlog.watch.processes import ProcessCosts
 _OWN: Final = CollectorRegistry()
 ProcessCollector(registry=_OWN)
 PlatformCollector(registry=_OWN)
-_HOUSEHOLD: Final = ProcessCosts()
+_PROCESS_COSTS: Final = ProcessCosts()
 
 
-def process_families(household: ProcessCosts = _HOUSEHOLD) -> Iterator[Metric]:
+def process_families(process_costs: ProcessCosts = _PROCESS_COSTS) -> Iterator[Metric]:
     """Both of them."""
     count = GaugeMetricFamily("twinlog_processes", "Processes of the mirror on this machine.", labels=["role"])
     cpu = CounterMetricFamily("twinlog_process_cpu_seconds", "Processor time of them.", labels=["role"])
     memory = GaugeMetricFamily("twinlog_process_memory_bytes", "Memory of them, shared pages once.", labels=["role"])
-    for role, cost in household.lately().items():
+    for role, cost in process_costs.lately().items():
         count.add_metric([role], cost.processes)
         cpu.add_metric([role], cost.cpu_s)
         memory.add_metric([role], cost.memory_bytes)

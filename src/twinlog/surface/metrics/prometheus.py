@@ -29,7 +29,7 @@ from twinlog.model.health.movement import WORST_FIRST
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.stage_times import STAGES
 from twinlog.model.ledger.translation import AtOrBefore, Exact
-from twinlog.surface.http.app_state import AppState, TheDesk
+from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.metrics.mirrormaker import OTHERS, mirrormaker_families
 from twinlog.surface.metrics.processes import process_families
@@ -57,7 +57,7 @@ class MetricsWish(BaseModel):
 @router.get(
     "/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}}, dependencies=[FOR_ALL]
 )
-def metrics(app_state: TheDesk, wish: Annotated[MetricsWish, Query()]) -> Response:
+def metrics(app_state: TheAppState, wish: Annotated[MetricsWish, Query()]) -> Response:
     """Everything, in Prometheus' text."""
     return Response(render(app_state, wish), media_type=CONTENT_TYPE_LATEST)
 

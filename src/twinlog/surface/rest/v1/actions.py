@@ -19,7 +19,7 @@ from twinlog.errors import TwinlogError, UsageError
 from twinlog.model.switch.plan import Facts, Plan
 from twinlog.model.wanted import Wanted
 from twinlog.recovery.switching import reports
-from twinlog.surface.http.app_state import AppState, TheDesk
+from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.operations import Kind, Operation, Work
 from twinlog.surface.rest.v1.answers import OperationAnswer, operation_of
 from twinlog.surface.rest.v1.route import PROBLEMS, V1Route, problem
@@ -94,7 +94,7 @@ Accepted = {202: {"model": OperationAnswer, "description": "Begun; `Location` te
 
 
 @router.post("/links/{link}/verifications", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def verify(link: str, wish: VerifyRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
+async def verify(link: str, wish: VerifyRequest, app_state: TheAppState, request: Request, key: Key) -> Response:
     """Compare both logs of a link, record by record, while it runs."""
     settings = app_state.link(link)
     asked = verify_wish(wish.topics, wish.sample)
@@ -106,7 +106,7 @@ async def verify(link: str, wish: VerifyRequest, app_state: TheDesk, request: Re
 
 
 @router.get("/links/{link}/verifications")
-def list_verifications(link: str, app_state: TheDesk) -> list[OperationAnswer]:
+def list_verifications(link: str, app_state: TheAppState) -> list[OperationAnswer]:
     """The verifications of this link with their reports, newest first."""
     return [operation_of(one) for one in app_state.operations_of("verification", app_state.link(link).name)]
 
@@ -117,7 +117,7 @@ def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
 
 
 @router.post("/links/{link}/examinations", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def examine(link: str, app_state: TheDesk, request: Request, key: Key) -> Response:
+async def examine(link: str, app_state: TheAppState, request: Request, key: Key) -> Response:
     """Ask both clusters everything that a disaster would test."""
     settings = app_state.link(link)
 
@@ -128,13 +128,13 @@ async def examine(link: str, app_state: TheDesk, request: Request, key: Key) -> 
 
 
 @router.get("/links/{link}/examinations")
-def list_examinations(link: str, app_state: TheDesk) -> list[OperationAnswer]:
+def list_examinations(link: str, app_state: TheAppState) -> list[OperationAnswer]:
     """What the doctor found at this link, newest first."""
     return [operation_of(one) for one in app_state.operations_of("examination", app_state.link(link).name)]
 
 
 @router.get("/links/{link}/switches")
-async def show_switches(link: str, app_state: TheDesk) -> SwitchStanding:
+async def show_switches(link: str, app_state: TheAppState) -> SwitchStanding:
     """Which side is active, what runs, what was done."""
     standing = await app_state.backend.standing(app_state.link(link))
     return SwitchStanding(
@@ -145,7 +145,7 @@ async def show_switches(link: str, app_state: TheDesk) -> SwitchStanding:
 
 
 @router.post("/links/{link}/switches/plan")
-async def plan_switch(link: str, wish: PlanRequest, app_state: TheDesk) -> PlanAnswer:
+async def plan_switch(link: str, wish: PlanRequest, app_state: TheAppState) -> PlanAnswer:
     """The dry run: every step, and what is at risk. Changes nothing."""
     return plan_answer(*await app_state.backend.plan(app_state.link(link), wish.command))
 
@@ -165,7 +165,7 @@ def plan_answer(facts: Facts, plan: Plan) -> PlanAnswer:
 
 
 @router.post("/links/{link}/switches", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def switch(link: str, wish: SwitchRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
+async def switch(link: str, wish: SwitchRequest, app_state: TheAppState, request: Request, key: Key) -> Response:
     """Switch. `confirm` must be the name of the link."""
     settings = app_state.link(link)
     _confirmed(link, wish.confirm)
@@ -177,7 +177,7 @@ async def switch(link: str, wish: SwitchRequest, app_state: TheDesk, request: Re
 
 
 @router.post("/links/{link}/switches/resume", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def resume(link: str, wish: ConfirmRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
+async def resume(link: str, wish: ConfirmRequest, app_state: TheAppState, request: Request, key: Key) -> Response:
     """Go on with an interrupted switch, at the step where it stopped."""
     settings = app_state.link(link)
     _confirmed(link, wish.confirm)
@@ -189,7 +189,7 @@ async def resume(link: str, wish: ConfirmRequest, app_state: TheDesk, request: R
 
 
 @router.post("/links/{link}/switches/abort", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def abort(link: str, wish: ConfirmRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
+async def abort(link: str, wish: ConfirmRequest, app_state: TheAppState, request: Request, key: Key) -> Response:
     """Give an open switch up; not once a side was made active."""
     settings = app_state.link(link)
     _confirmed(link, wish.confirm)
@@ -201,13 +201,13 @@ async def abort(link: str, wish: ConfirmRequest, app_state: TheDesk, request: Re
 
 
 @router.get("/links/{link}/drills")
-async def list_drills(link: str, app_state: TheDesk) -> list[dict[str, Any]]:
+async def list_drills(link: str, app_state: TheAppState) -> list[dict[str, Any]]:
     """The reports of every drill of this link, newest first; each holds the hash of the one before."""
     return (await asyncio.to_thread(app_state.backend.drills, app_state.link(link)))[::-1]
 
 
 @router.post("/links/{link}/drills", status_code=202, responses=Accepted)  # type: ignore[arg-type]
-async def drill(link: str, wish: DrillRequest, app_state: TheDesk, request: Request, key: Key) -> Response:
+async def drill(link: str, wish: DrillRequest, app_state: TheAppState, request: Request, key: Key) -> Response:
     """Rehearse a disaster. Production topics, groups and clients are not touched."""
     settings = app_state.link(link)
 
@@ -218,13 +218,13 @@ async def drill(link: str, wish: DrillRequest, app_state: TheDesk, request: Requ
 
 
 @router.get("/operations")
-def list_operations(app_state: TheDesk, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
+def list_operations(app_state: TheAppState, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
     """The actions of this machine's services, newest first."""
     return [operation_of(one) for one in app_state.operations_of(kind, link)]
 
 
 @router.get("/operations/{operation_id}", response_model=OperationAnswer)
-def show_operation(operation_id: str, app_state: TheDesk) -> Any:
+def show_operation(operation_id: str, app_state: TheAppState) -> Any:
     """How far an action is, and what came of it."""
     found = app_state.operation(operation_id)
     if found is None:

@@ -13,7 +13,7 @@ from twinlog.model.health.event_log import before_id
 from twinlog.model.health.history import bands, summary, thinned
 from twinlog.model.ledger.translation import Exact
 from twinlog.model.names import TopicPartition
-from twinlog.surface.http.app_state import AppState, TheDesk
+from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.rest.v1 import answers
 from twinlog.surface.rest.v1.answers import (
@@ -102,19 +102,19 @@ class Setting(BaseModel):
 
 
 @router.get("/links", response_model=list[LinkSummary], dependencies=[FOR_ALL])
-def list_links(app_state: TheDesk) -> Response:
+def list_links(app_state: TheAppState) -> Response:
     """Every link in a line."""
     return _json(_SUMMARIES.dump_json([*map(answers.summary_of, app_state.snapshots())]))
 
 
 @router.get("/links/{link}", response_model=LinkDetail, dependencies=[FOR_ALL])
-def show_link(link: str, app_state: TheDesk) -> Response:
+def show_link(link: str, app_state: TheAppState) -> Response:
     """One link: state and its cause, what is at risk, chores, faults."""
     return _json(answers.detail_of(app_state.snapshot(link)).model_dump_json().encode())
 
 
 @router.get("/links/{link}/topics", response_model=TopicList, dependencies=[FOR_ALL])
-def list_topics(link: str, app_state: TheDesk, wish: TheWish) -> Response:
+def list_topics(link: str, app_state: TheAppState, wish: TheWish) -> Response:
     """The mirrored topics, a page at a time."""
     return _json(TopicList(**vars(topic_part(app_state, link, wish))).model_dump_json().encode())
 
@@ -132,7 +132,7 @@ def topic_part(app_state: AppState, link: str, wish: Wish) -> Part[TopicRow]:
 
 
 @router.get("/links/{link}/partitions")
-def list_partitions(link: str, app_state: TheDesk, wish: TheWish, topic: str | None = None) -> PartitionList:
+def list_partitions(link: str, app_state: TheAppState, wish: TheWish, topic: str | None = None) -> PartitionList:
     """Partitions with their offsets on both sides; of one topic, or of all."""
     part = partition_part(app_state, link, wish, topic)
     return PartitionList(**vars(part))
@@ -151,7 +151,7 @@ def partition_part(app_state: AppState, link: str, wish: Wish, topic: str | None
 
 
 @router.get("/links/{link}/groups")
-async def list_groups(link: str, app_state: TheDesk, wish: TheWish, fresh: bool = False) -> GroupList:
+async def list_groups(link: str, app_state: TheAppState, wish: TheWish, fresh: bool = False) -> GroupList:
     """Where each group stands on both sides, and how many records it would read again if it switched now.
 
     Groups are looked at every half minute; `fresh` looks now.
@@ -182,7 +182,7 @@ def group_part(app_state: AppState, link: str, wish: Wish) -> Part[GroupRow]:
 
 @router.get("/links/{link}/translation")
 async def translate(
-    link: str, app_state: TheDesk, position: Annotated[Position, Query()], reverse: bool = False
+    link: str, app_state: TheAppState, position: Annotated[Position, Query()], reverse: bool = False
 ) -> Translated:
     """One offset on the other side: where a reader goes on without missing a record."""
     asked = TopicPartition(position.topic, position.partition)
@@ -194,7 +194,7 @@ async def translate(
 
 
 @router.get("/links/{link}/history")
-def show_history(link: str, app_state: TheDesk, points: Annotated[int, Query(ge=1, le=1800)] = 360) -> History:
+def show_history(link: str, app_state: TheAppState, points: Annotated[int, Query(ge=1, le=1800)] = 360) -> History:
     """Lag, RPO, throughput and latency of the last hour, and the stretches with faults and switches."""
     snapshot = app_state.snapshot(link)
     samples = list(snapshot.samples)
@@ -207,7 +207,7 @@ def show_history(link: str, app_state: TheDesk, points: Annotated[int, Query(ge=
 
 
 @router.get("/links/{link}/faults")
-def list_faults(link: str, app_state: TheDesk) -> list[Fault]:
+def list_faults(link: str, app_state: TheAppState) -> list[Fault]:
     """Everything that cannot be copied, with its cause and the way out."""
     snapshot = app_state.snapshot(link)
     if snapshot.status is None and snapshot.trouble:
@@ -216,7 +216,7 @@ def list_faults(link: str, app_state: TheDesk) -> list[Fault]:
 
 
 @router.get("/links/{link}/settings")
-def list_settings(link: str, app_state: TheDesk) -> list[Setting]:
+def list_settings(link: str, app_state: TheAppState) -> list[Setting]:
     """Every setting with the line that decided it. Secrets are masked."""
     origins = app_state.backend.settings(app_state.link(link))
     return [Setting(name=name, **origin._asdict()) for name, origin in sorted(origins.items())]
@@ -232,7 +232,7 @@ class EventWish(BaseModel):
 
 
 @router.get("/events", tags=["events"])
-def list_events(app_state: TheDesk, wish: Annotated[EventWish, Query()]) -> list[EventLine]:
+def list_events(app_state: TheAppState, wish: Annotated[EventWish, Query()]) -> list[EventLine]:
     """What happened to the links in the last week, newest first; the next page begins `before` the last one's id."""
     found = [
         event

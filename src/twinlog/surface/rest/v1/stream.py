@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from twinlog.control.audit import NOBODY, Who
-from twinlog.surface.http.app_state import AppState, TheDesk
+from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.rest.v1.answers import line, operation_of, summary_of
 from twinlog.surface.rest.v1.route import problem
 
@@ -29,7 +29,7 @@ _PACE_S: Final = 1.0
         200: {"content": {"text/event-stream": {}}, "description": "links, events and operations, as they come"}
     },
 )
-async def stream(app_state: TheDesk, request: Request) -> Response:
+async def stream(app_state: TheAppState, request: Request) -> Response:
     """Events named `links` (all summaries), `event` (one line) and `operations` (those that run or just ended)."""
     who: Who = request.scope.get("twinlog.who") or NOBODY
     most = app_state.most_streams
