@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from tests.kit.ends import Ends
@@ -14,7 +13,7 @@ from tests.kit.threads import engine_running
 
 from twinlog.errors import SwitchRefused
 from twinlog.kafka.admin import TopicOrder
-from twinlog.ledger import writer
+from twinlog.model.clock import SystemClock
 from twinlog.model.ledger.records import ledger_topic
 
 HOUR_MS = 3_600_000
@@ -42,7 +41,7 @@ def test_a_target_whose_clock_is_two_hours_behind_takes_the_notes_of_the_engine(
     make_ends: Callable[..., Ends], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, older: bool
 ) -> None:
     """Brokers refuse records that are more than an hour ahead of their clock."""
-    monkeypatch.setattr(writer, "time", SimpleNamespace(time=lambda: time.time() + 2 * HOUR_MS / 1000))
+    monkeypatch.setattr(SystemClock, "now_ms", lambda _: int(time.time() * 1000) + 2 * HOUR_MS)
     ends = make_ends()
     topic = ends.create("orders")
     produce(ends.source_cluster.bootstrap_servers, topic, range(10))

@@ -16,17 +16,17 @@ from tests.kit.ends import Ends
 from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import ClientSettings
+from twinlog.control.events_topic import EventsTopic
+from twinlog.control.links_topic import LinksTopic
 from twinlog.errors import NotActive
 from twinlog.kafka.client_options import client_options
-from twinlog.kafka.events_topic import EventsTopic
-from twinlog.kafka.links_topic import LinksTopic
 from twinlog.model.connectors import Leader, Shelf
 
 # A service of its own: it leads, says so, and is killed.
 VICTIM = """
 import sys
 from twinlog.config.settings import ClientSettings
-from twinlog.kafka.links_topic import LinksTopic
+from twinlog.control.links_topic import LinksTopic
 from twinlog.model.connectors import Leader
 from threading import Event
 turn = Event()

@@ -16,18 +16,20 @@ from typing import Any, Final
 
 from twinlog.config.client_properties import ClusterProperties
 from twinlog.config.text.precedence import Client
-from twinlog.errors import ClusterError, TopicExists
-from twinlog.kafka.admin import ClusterAdmin, TopicOrder
+from twinlog.errors import ClusterError
+from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import NewRecord, RecordProducer
+from twinlog.logs.ensure import ensure_logs
+from twinlog.logs.topic import LogTopic
 from twinlog.model.groups.consumer_timestamps import PARTITIONS, TIMESTAMPS_TOPIC, ConsumerTimestamp, ReadTimes
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics.target_topics import TopicFacts
 
 log = logging.getLogger("twinlog.client")
 
 _SWITCH: Final = "offset.timestamps.commit"
 _FACTOR: Final = "timestamps.topic.replication.factor"
 _LINGER_MS: Final = 500
+_TOPIC: Final = LogTopic(TIMESTAMPS_TOPIC, {"cleanup.policy": "compact"}, PARTITIONS)
 
 
 class ConsumerTimestamps:
@@ -127,15 +129,7 @@ class ConsumerTimestamps:
         self.trouble = str(error)
 
     def _ensure_topic(self) -> int:
-        admin = ClusterAdmin(self._admin)
-        facts = admin.describe_topics([TIMESTAMPS_TOPIC])[TIMESTAMPS_TOPIC]
-        if isinstance(facts, TopicFacts):
-            return facts.partitions
-        order = TopicOrder(TIMESTAMPS_TOPIC, PARTITIONS, self._factor, {"cleanup.policy": "compact"})
-        refusal = admin.create_topics([order])[TIMESTAMPS_TOPIC]
-        if refusal is not None and not isinstance(refusal, TopicExists):
-            raise refusal
-        return PARTITIONS
+        return ensure_logs(ClusterAdmin(self._admin), self._factor, _TOPIC)[TIMESTAMPS_TOPIC].partitions
 
 
 class _Watched:

@@ -15,7 +15,7 @@ from twinlog.model.health.history import EVENTS, Event
 
 
 class Log(Protocol):
-    """Where events are kept (given by the service: kafka.events_topic). All of it blocks."""
+    """Where events are kept (given by the service: control.events_topic). All of it blocks."""
 
     def read(self, most: int) -> list[bytes]:
         """The last ones, oldest first. Raises ClusterError."""

@@ -50,7 +50,7 @@ _LONGEST_PAUSE_S: Final = 10.0
 
 
 class Store(Protocol):
-    """Where connectors are kept (given by the service: kafka.links_topic). All of it blocks."""
+    """Where connectors are kept (given by the service: control.links_topic). All of it blocks."""
 
     def open(self) -> Shelf:
         """Read what is there and begin to follow it."""

@@ -7,11 +7,12 @@ chores, `twinlog status` and the client library use it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from twinlog.ledger.spool import PartSpool, Spool
+from twinlog.logs.follow import follow
+from twinlog.logs.read import Batches, read_to_end
 from twinlog.model.ledger.map_parts import PartIndex, Parts
 from twinlog.model.ledger.partition_map import PartitionMap
 from twinlog.model.ledger.records import (
@@ -33,7 +34,6 @@ from twinlog.model.names import TopicPartition
 from twinlog.wire.batch import BatchHeader
 from twinlog.wire.codec import open_batch
 from twinlog.wire.connection import Cluster
-from twinlog.wire.log import LogReader, fetch_ends
 
 
 @dataclass
@@ -152,27 +152,20 @@ class LedgerView:
 
     async def catch_up(self, cluster: Cluster, source: str, lane: str = "ledger") -> None:
         """Read everything there is now."""
-        topic = ledger_topic(source)
-        ends = await fetch_ends(cluster, topic, self.positions)
-        behind = {p for p, end in ends.items() if self.positions[p] < end}
-        if not behind:
-            return
-        reader = LogReader(cluster, topic, {p: self.positions[p] for p in behind}, lane, max_wait_ms=50, lasting=False)
-        async with aclosing(reader.batches()) as found:
-            async for partition, batches in found:
-                for header, data in batches:
-                    self.take(header, data)
-                self.positions[partition] = reader.positions[partition]
-                behind = {p for p in behind if reader.positions[p] < ends[p]}
-                if not behind:
-                    return
+        await read_to_end(cluster, ledger_topic(source), self.positions, self._take_batches, lane)
+
+    def _take_batches(self, _: int, batches: Batches) -> None:
+        for header, data in batches:
+            self.take(header, data)
 
     async def follow(
         self, cluster: Cluster, source: str, on_entry: Callable[[Entry], None], lane: str = "ledger"
     ) -> None:
         """Read for ever and tell of every new entry."""
-        reader = LogReader(cluster, ledger_topic(source), self.positions, lane)
-        async for _, batches in reader.batches():
+
+        def take(_: int, batches: Batches) -> None:
             for header, data in batches:
                 for entry in self.take(header, data):
                     on_entry(entry)
+
+        await follow(cluster, ledger_topic(source), self.positions, take, lane)

@@ -17,14 +17,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.errors import AccessDenied, BrokerRefused, TopicNotKnownYet
-from twinlog.ledger.writer import LedgerWriter
+from twinlog.errors import BrokerRefused, TopicNotKnownYet
+from twinlog.logs.append import LogWriter
+from twinlog.logs.read import Batches, is_there, read_up_to, records_in
 from twinlog.model.routes.provenance import WRITERS_TOPIC, WriterNote, read_writer
-from twinlog.wire import protocol_errors as codes
-from twinlog.wire.codec import open_batch
 from twinlog.wire.committed import Stamps
 from twinlog.wire.connection import Cluster
-from twinlog.wire.log import LogReader, fetch_ends
+from twinlog.wire.log import fetch_ends
 
 _PATIENCE_S: Final = 30.0
 _REMEMBERED: Final = 100_000
@@ -33,10 +32,10 @@ _REMEMBERED: Final = 100_000
 
 async def note_writer(target: Cluster, note: WriterNote) -> None:
     """Note an id; returns when every replica has it. Raises BrokerRefused when the topic is gone or has no leader."""
-    writer = LedgerWriter(target, WRITERS_TOPIC, 0, note.link)
+    writer = LogWriter(target, WRITERS_TOPIC)
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            await writer.write_pairs([(note.key(), note.value())])
+            await writer.append([(note.key(), note.value())])
     except TimeoutError:
         problem = f"{WRITERS_TOPIC} takes no records; if it was deleted, start Twinlog anew, which creates it"
         raise BrokerRefused(target.alias, problem) from None
@@ -49,7 +48,7 @@ async def await_known_everywhere(target: Cluster) -> None:
     a link that looked.
     """
     await target.refresh([WRITERS_TOPIC])
-    if (await fetch_ends(target, WRITERS_TOPIC, {0: 0}))[0] > 0:
+    if (await fetch_ends(target, WRITERS_TOPIC, [0]))[0] > 0:
         return
     for node in list(target.nodes):
         found = await target.refresh([WRITERS_TOPIC], node)
@@ -64,7 +63,7 @@ class SourceWriters:
     source: Cluster
     leaves_out: Callable[[WriterNote], bool]
     stamps: Stamps = field(default_factory=Stamps)
-    _position: int = 0
+    _positions: dict[int, int] = field(default_factory=lambda: {0: 0})
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def learn(self, unknown: Collection[int]) -> None:
@@ -75,29 +74,21 @@ class SourceWriters:
             await self._read_notes()
             if len(self.stamps.copied) > _REMEMBERED:
                 self.stamps.copied.intersection_update({-1})
-                self._position = 0
+                self._positions[0] = 0
                 await self._read_notes()
             self.stamps.copied.update(producer for producer in unknown if producer not in self.stamps.left_out)
 
     async def _read_notes(self) -> None:
-        topic = (await self.source.refresh([WRITERS_TOPIC]))[WRITERS_TOPIC]
-        if topic.error == codes.TOPIC_AUTHORIZATION_FAILED:
-            raise AccessDenied(self.source.alias, f"Read and Describe on {WRITERS_TOPIC} are needed")
-        if topic.error == codes.UNKNOWN_TOPIC_OR_PARTITION:
+        if not await is_there(self.source, WRITERS_TOPIC):
             return  # no link writes into this cluster
-        end = (await fetch_ends(self.source, WRITERS_TOPIC, {0: 0}))[0]
-        if end < self._position:  # created anew
-            self._position = 0
-        if end <= self._position:
-            return
-        reader = LogReader(self.source, WRITERS_TOPIC, {0: self._position}, "writers", max_wait_ms=50, lasting=False)
-        async for _, batches in reader.batches():
-            for header, data in batches:
-                for record in [] if header.is_control else open_batch(data):
-                    self._take(read_writer(record.key, record.value))
-            self._position = reader.positions[0]
-            if self._position >= end:
-                return
+        end = (await fetch_ends(self.source, WRITERS_TOPIC, [0]))[0]
+        if end < self._positions[0]:  # created anew
+            self._positions[0] = 0
+        await read_up_to(self.source, WRITERS_TOPIC, self._positions, {0: end}, self._take_notes, "writers")
+
+    def _take_notes(self, _: int, batches: Batches) -> None:
+        for record in records_in(batches):
+            self._take(read_writer(record.key, record.value))
 
     def _take(self, note: WriterNote | None) -> None:
         if note is None:

@@ -50,10 +50,10 @@ class LogWriter:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def append(self, pairs: Sequence[KeyValue]) -> int:
-        """Write keys and values; returns the offset of the first one. Raises ClusterError."""
+        """Write keys and values; returns the offset of the first one (-1 when there is none). Raises ClusterError."""
         async with self._lock:
             offsets = [await self._write(encode_pairs(some, self.clock.now_ms())) for some in _by_bytes(pairs)]
-        return offsets[0]
+        return offsets[0] if offsets else -1
 
     async def append_records(self, records: Sequence[OpenRecord]) -> None:
         """Write records with times and headers of their own, uncompressed. Raises ClusterError."""
@@ -66,8 +66,7 @@ class LogWriter:
         """Write what `decide` returns. This writer writes nothing else meanwhile."""
         async with self._lock:
             for some in _by_bytes(await decide()):
-                if some:
-                    await self._write(encode_pairs(some, self.clock.now_ms()))
+                await self._write(encode_pairs(some, self.clock.now_ms()))
 
     async def _write(self, sealed: SealedBatch) -> int:
         if self.producer is None:
@@ -138,4 +137,5 @@ def _by_bytes(pairs: Sequence[KeyValue]) -> Iterator[Sequence[KeyValue]]:
             yield pairs[begin:index]
             begin, size = index, 0
         size += more
-    yield pairs[begin:]
+    if pairs:
+        yield pairs[begin:]

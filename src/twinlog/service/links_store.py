@@ -10,12 +10,12 @@ from twinlog.config.resolve import Resolved
 from twinlog.config.settings import ClientSettings
 from twinlog.control.audit import Audit
 from twinlog.control.chronicle import Chronicle
+from twinlog.control.events_topic import EventsTopic
 from twinlog.control.group_trust import GroupTrust
+from twinlog.control.links_topic import LinksTopic
 from twinlog.control.steward import Runner, Steward
 from twinlog.errors import UsageError
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.kafka.events_topic import EventsTopic
-from twinlog.kafka.links_topic import LinksTopic
 
 
 def store_of(file: Resolved) -> ClientSettings:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import BrokerRefused, ClusterError, TakeOverRefused, TopicExists, TopicUnknown
-from twinlog.kafka.admin import ClusterAdmin, TopicOrder
-from twinlog.kafka.broker_time import BROKER_TIME, ensure_broker_time
+from twinlog.errors import BrokerRefused, ClusterError, TakeOverRefused, TopicUnknown
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.logs.configs import fetch_configs
+from twinlog.logs.ensure import ensure_logs
+from twinlog.logs.topic import BROKER_TIME, LogTopic
 from twinlog.model.ledger.records import RosterTopic, ledger_topic
 from twinlog.model.ledger.roster import Origins, may_create
 from twinlog.model.mirrormaker.takeover_decision import Fresh, Inherited, Refused, takeover_note
@@ -18,7 +20,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import WRITERS_TOPIC, ClusterIds
 from twinlog.model.selection import replicates
 from twinlog.model.start import AtTime, Earliest, Latest
-from twinlog.model.topics.target_topics import Roster, TopicFacts
+from twinlog.model.topics.target_topics import Roster
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 from twinlog.sync.topics import TopicSync
 
@@ -34,7 +36,7 @@ LEDGER_CONFIGS: Final = {
     "max.message.bytes": "8388608",
 }
 _LEAST_MESSAGE_BYTES: Final = 1_000_000
-_VISIBLE_WITHIN_S: Final = 15.0
+_WRITERS: Final = LogTopic(WRITERS_TOPIC, LEDGER_CONFIGS)
 
 
 class LinkTopics:
@@ -50,16 +52,14 @@ class LinkTopics:
 
     def ensure_ledger(self) -> int:
         """Create our topics unless they are there; returns the ledger's shards, which were fixed when it was made."""
-        self._ensure(WRITERS_TOPIC, 1)
-        shards = self._ensure(ledger_topic(self._link.source), 1 + self._link.ledger_shards).partitions - 1
-        self._require_room(ledger_topic(self._link.source))
-        ensure_broker_time(self._target, [WRITERS_TOPIC, ledger_topic(self._link.source)])
-        return shards
+        ledger = LogTopic(ledger_topic(self._link.source), LEDGER_CONFIGS, 1 + self._link.ledger_shards)
+        known = ensure_logs(self._target, self._link.replication_factor, _WRITERS, ledger)
+        self._require_room(ledger.name)
+        return known[ledger.name].partitions - 1
 
     def _require_room(self, name: str) -> None:
         """A ledger that takes no batch of ours would end every task; one that we may not ask about is tried."""
-        answer = self._target.fetch_topic_configs([name])[name]
-        configs = {} if isinstance(answer, ClusterError) else {config.name: config.value for config in answer}
+        configs = fetch_configs(self._target, name) or {}
         limit = int(configs.get("max.message.bytes") or _LEAST_MESSAGE_BYTES)
         if limit < _LEAST_MESSAGE_BYTES:
             wanted = f"set it to at least {_LEAST_MESSAGE_BYTES}"
@@ -68,20 +68,6 @@ class LinkTopics:
     def cluster_ids(self) -> ClusterIds:
         """Ask both clusters for the ids they were formatted with."""
         return ClusterIds(self._source.fetch_cluster_id(), self._target.fetch_cluster_id())
-
-    def _ensure(self, name: str, partitions: int) -> TopicFacts:
-        deadline = time.monotonic() + _VISIBLE_WITHIN_S
-        while True:
-            facts = self._target.describe_topics([name])[name]
-            if isinstance(facts, TopicFacts):
-                return facts
-            if time.monotonic() > deadline:
-                raise BrokerRefused(self._link.target, f"{name} was created but does not appear: {facts}")
-            order = TopicOrder(name, partitions, self._link.replication_factor, LEDGER_CONFIGS)
-            refusal = self._target.create_topics([order])[name]
-            if refusal is not None and not isinstance(refusal, TopicExists):
-                raise refusal
-            time.sleep(0.1)
 
     def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
         """One cycle of topic sync; what somebody deleted on the target is not created again behind his back."""

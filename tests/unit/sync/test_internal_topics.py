@@ -12,6 +12,7 @@ from tests.kit.batches import make_batch
 
 from twinlog.errors import BrokerRefused
 from twinlog.ledger.view import LedgerView
+from twinlog.logs import read
 from twinlog.model.topics.configs import TopicConfig
 from twinlog.recovery.steps import positions
 from twinlog.sync import internal_topics
@@ -49,8 +50,8 @@ def log_of(monkeypatch: pytest.MonkeyPatch, pauses: list[float]) -> InternalLog:
     async def ends(*_: Any) -> dict[int, int]:
         return {0: 4}
 
-    monkeypatch.setattr(internal_topics, "LogReader", Reader)
-    monkeypatch.setattr(internal_topics, "fetch_ends", ends)
+    monkeypatch.setattr(read, "LogReader", Reader)
+    monkeypatch.setattr(read, "fetch_ends", ends)
     monkeypatch.setattr(internal_topics, "_SILENT_FOR_S", LIMIT_S)
     return InternalLog(cast("Any", PaperCluster()), "A.checkpoints.internal")
 

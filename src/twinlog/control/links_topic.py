@@ -1,0 +1,96 @@
+"""The topic that keeps links made over HTTP, and which service of a group runs them. Its methods block.
+
+All services of the group read it; Kafka elects one of them (logs.elected). The elected one shuts the former leader out
+of the topic, then writes that it leads.
+
+Losing the election changes nothing by itself: links go on until the log says that another service leads, and the
+ledger's generations keep two engines apart meanwhile (R8, R10).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from twinlog.config.settings import ClientSettings
+from twinlog.control.service_topics import AUDIT, LINKS
+from twinlog.errors import ClusterError, ClusterUnreachable, LogFenced, NotActive
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.logs.background import BackgroundWriter
+from twinlog.logs.elected import ElectedLog
+from twinlog.logs.ensure import ensure_logs
+from twinlog.logs.topic import KeyValue, LogRecord
+from twinlog.model.connectors import Leader, Shelf
+
+log = logging.getLogger("twinlog.audit")
+
+Record: TypeAlias = KeyValue
+
+
+class LinksTopic:
+    """The links topic for one service of one group. `on_news` and `on_turn` are called in threads of the log."""
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        group: str,
+        *,
+        replication_factor: int,
+        on_news: Callable[[Shelf], None],
+        on_turn: Callable[[], None],
+    ) -> None:
+        """Nothing is sent yet."""
+        self.cluster = settings.cluster
+        self._settings = settings
+        self._group = group
+        self._replication_factor = replication_factor
+        self._log = ElectedLog(
+            settings,
+            LINKS.name,
+            group,
+            start=Shelf(group),
+            apply=_with_record,
+            on_change=on_news,
+            on_elected=on_turn,
+            transactional_id=f"twinlog-links-{group}",
+        )
+        self._audit = BackgroundWriter(settings, AUDIT.name)
+
+    def open(self) -> Shelf:
+        """Read everything there is, then follow it, and stand for election. Raises ClusterError."""
+        ensure_logs(ClusterAdmin(self._settings), self._replication_factor, LINKS, AUDIT)
+        return self._log.open()
+
+    def lead(self, leader: Leader) -> Shelf:
+        """Shut out the former leader, and write that we lead. Raises ClusterError."""
+        return self._log.lead([self._log.state.leader_record(leader)])
+
+    def append(self, records: Sequence[Record]) -> Shelf:
+        """Write records, all or none, and read up to them. Raises ClusterError; NotActive when another one leads."""
+        if not self._log.leads:
+            raise NotActive(self._group, "this service does not run the links")
+        try:
+            return self._log.append(records)
+        except LogFenced as error:
+            raise NotActive(self._group, "another service took the links over") from error
+
+    def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
+        """Write one audit entry in the background. `done` gets None when it is written, or why it is not."""
+
+        def told(error: ClusterError | None) -> None:
+            done(None if error is None else error.problem)
+
+        self._audit.append(None, entry, told)
+
+    def close(self) -> None:
+        """Leave the group, so that another service leads at once."""
+        self._log.close()
+        try:
+            self._audit.close()
+        except ClusterUnreachable as error:
+            log.warning("%s: %s", AUDIT.name, error)
+
+
+def _with_record(shelf: Shelf, record: LogRecord) -> Shelf:
+    return shelf.take(record.key, record.value)
