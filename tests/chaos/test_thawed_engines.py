@@ -8,9 +8,9 @@ from typing import Literal
 
 import psutil
 import pytest
-from tests.integration.test_forced_stop import SETTINGS, end_of, steady_load
 from tests.kit.ends import Ends
 from tests.kit.engine import EngineProcess, twinlog_run
+from tests.kit.steady_load import SETTINGS, end_of, steady_load
 from tests.kit.switches import do_switch
 from tests.kit.waiting import wait_until
 

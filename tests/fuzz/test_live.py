@@ -11,10 +11,10 @@ from typing import Any, Final
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
-from tests.fuzz.test_rest import SERVICE
 from tests.kit.connect_worker import ask, free_port, own_token
 from tests.kit.ends import Ends
 from tests.kit.engine import EngineProcess, twinlog_run
+from tests.kit.fuzzed_service import SERVICE
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster

@@ -14,14 +14,11 @@ from typing import Any, Final
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
-from tests.kit.connect_paper import TOKEN, PaperService, PaperTopic, served
-from tests.kit.paper_backend import PaperBackend
-
-from twinlog.surface.http.app_state import AppState
+from tests.kit.connect_paper import TOKEN, served
+from tests.kit.fuzzed_service import SERVICE
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
-FILE = "clusters = F, G\nbootstrap.servers = k:9092\nF->G.enabled = true\n"
 MADE: Final = {
     "connector.class": "MirrorSource",
     "source.cluster.alias": "A",
@@ -38,11 +35,6 @@ THERE: Final = {
 }
 
 
-SERVICE = PaperService(
-    PaperTopic(),
-    text=FILE,
-    app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01), audit, look_seconds=0.5),
-)
 schema = schemathesis.openapi.from_dict(SERVICE.app.openapi())
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 answered: dict[str, set[int]] = {}

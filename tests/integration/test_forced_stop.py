@@ -5,30 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.kit.ends import Ends
-from tests.kit.switches import IDENTITY, do_switch, produce, service_running
+from tests.kit.steady_load import SETTINGS, end_of, steady_load
+from tests.kit.switches import do_switch, service_running
 from tests.kit.waiting import wait_until
 
 from twinlog.engine import switch_watch
-from twinlog.errors import AccessDenied, ClusterError
+from twinlog.errors import AccessDenied
 from twinlog.ledger.switch_log import SwitchTopic
-from twinlog.model.names import TopicPartition
 from twinlog.model.switch.log import SwitchLog
 from twinlog.recovery import standstill
-
-SETTINGS = {
-    "replication_policy_class": IDENTITY,
-    "emit_checkpoints_interval_seconds": "1",
-    "sync_group_offsets_interval_seconds": "1",
-    "refresh_groups_interval_seconds": "1",
-    "switch_grace_seconds": "0",
-    # Producers of the source go on, so that there is always something to copy.
-    "switch_fence": "none",
-}
 
 
 @pytest.fixture
@@ -50,25 +39,6 @@ def may_read_the_switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.E
     monkeypatch.setattr(standstill, "_HEED_WITHIN_S", 2.0)
     yield granted
     granted.set()  # an engine that ended leaves no thread behind
-
-
-@contextmanager
-def steady_load(bootstrap: str, topic: str) -> Iterator[Callable[[], int]]:
-    """Records with growing numbers until the block ends; tells how many there are so far."""
-    done, sent = threading.Event(), [0]
-
-    def work() -> None:
-        while not done.wait(0.05):
-            assert produce(bootstrap, topic, range(sent[0], sent[0] + 20)) == []
-            sent[0] += 20
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield lambda: sent[0]
-    finally:
-        done.set()
-        thread.join()
 
 
 @pytest.mark.proves("R10", "R14")
@@ -96,9 +66,3 @@ def test_an_engine_that_cannot_read_the_switch_adds_nothing_behind_the_cut_and_c
         do_switch(ends, tmp_path, "failback-delta")
         wait_until(lambda: engine.engine.phase, lambda phase: phase == "running", within_s=30, what="a running engine")
         ends.await_copied(topic)
-
-
-def end_of(ends: Ends, topic: str) -> int:
-    """Where the copy ends, markers included; 0 before there is one."""
-    found = ends.target.fetch_end_offsets([TopicPartition(topic, 0)], committed=False)[TopicPartition(topic, 0)]
-    return 0 if isinstance(found, ClusterError) else found

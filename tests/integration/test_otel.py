@@ -17,9 +17,9 @@ import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from prometheus_client.parser import text_string_to_metric_families
+from tests.kit.observed_state import app_state_of
 from tests.kit.paper_backend import PaperBackend
 from tests.kit.waiting import wait_until
-from tests.unit.surface.test_metrics import app_state_of
 
 from twinlog.config.resolve import resolve
 from twinlog.config.service_settings import OtelSettings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.basic_login import basic
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 
 from twinlog.config.security.secrets import Secret
@@ -53,10 +53,6 @@ def login(**more: str) -> dict[str, str]:
         "source.cluster.sasl.jaas.config": PLAIN.format(SECRET),
         **more,
     }
-
-
-def basic(name: str) -> dict[str, str]:
-    return {"authorization": "Basic " + base64.b64encode(f"{name}:{name}-password".encode()).decode()}
 
 
 def put(client: TestClient, config: dict[str, str], **headers: Any) -> Any:

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.surface.test_validate import run
+from tests.kit.validated import run
 
 from twinlog.config.telling.explain import Explanation, explain
 from twinlog.config.text.catalogue import CATALOGUE, SUPPORTED

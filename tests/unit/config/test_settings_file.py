@@ -1,41 +1,14 @@
 import pickle
 
 import pytest
+from tests.kit.settings_text import MINIMAL, errors, findings, link, resolved
 
-from twinlog.config.resolve import Resolved, load_file, resolve
-from twinlog.config.settings import LinkSettings
+from twinlog.config.resolve import load_file
 from twinlog.config.text.catalogue import CATALOGUE, SUPPORTED
 from twinlog.config.text.keys import Key
-from twinlog.errors import Finding, SettingsInvalid, UsageError
+from twinlog.errors import SettingsInvalid, UsageError
 from twinlog.model.selection import Patterns
 from twinlog.model.start import AtTime, Earliest, Latest
-
-MINIMAL = """\
-clusters = A, B
-A.bootstrap.servers = a1:9092, a2:9092
-B.bootstrap.servers = b:9092
-A->B.enabled = true
-"""
-
-
-def resolved(more: str = "", clusters: tuple[str, ...] = (), text: str = MINIMAL) -> Resolved:
-    return resolve((text + more).encode("latin-1"), "links.properties", clusters, {})
-
-
-def link(more: str = "") -> LinkSettings:
-    (only,) = resolved(more).links
-    return only
-
-
-def findings(more: str, text: str = MINIMAL) -> list[Finding]:
-    try:
-        return list(resolved(more, text=text).findings)
-    except SettingsInvalid as invalid:
-        return list(invalid.findings)
-
-
-def errors(more: str, text: str = MINIMAL) -> list[str]:
-    return [str(one) for one in findings(more, text) if one.level == "error"]
 
 
 def test_a_minimal_file_gives_one_link_with_our_defaults():

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from tests.unit.surface.test_local_access import answering
+from tests.kit.fixed_answers import answering
 
 from twinlog.config.resolve import examine, resolve
 from twinlog.config.security.masking import is_secret, masked

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.basic_login import basic
 from tests.kit.connect_paper import PaperService, PaperTopic, asked, served
-from tests.unit.config.test_connector_rules import basic
-from tests.unit.surface.test_local_access import answering
+from tests.kit.fixed_answers import answering
 
 from twinlog.config.security.secrets import Secret
 from twinlog.config.security.users import save_user, with_password

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from tests.unit.config.test_settings_file import link as read_link
+from tests.kit.settings_text import link as read_link
 
 from twinlog.doctor.answers import Answer, CannotTell, Check, Diagnosis, diagnose
 from twinlog.doctor.facts import EndFacts, Facts

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.config.test_settings_file import link, resolved
+from tests.kit.settings_text import link, resolved
 from typer.testing import CliRunner
 
 from twinlog.config.pair import resolve_pair

@@ -3,7 +3,7 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.config.test_settings_file import errors, findings, link, resolved
+from tests.kit.settings_text import errors, findings, link, resolved
 
 from twinlog.model.names import LinkName
 from twinlog.model.topics.deletion import DeleteAfter, IgnoreDeletion, ReportDeletion, parse_deletion

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.config.test_settings_file import link
+from tests.kit.settings_text import link
 
 from twinlog.model.groups.cut_sets import (
     Cut,

@@ -5,32 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.paper_backend import PaperBackend
+from tests.kit.paper_events import EVENTS, PaperLog
 from tests.kit.waiting import wait_until
 
 from twinlog.control.chronicle import Chronicle
-from twinlog.errors import ClusterUnreachable
 from twinlog.model.health.event_log import before_id, dump_event, event_id, news, read_event
-from twinlog.model.health.history import Event, Kind, Level, bands
+from twinlog.model.health.history import Event, bands
 from twinlog.surface.http.app_state import AppState
-
-EVENTS = st.builds(
-    Event,
-    st.integers(0, 2**42),
-    st.sampled_from(["A->B", "B->A"]),
-    st.sampled_from(get_args(Kind)),
-    st.sampled_from(get_args(Level)),
-    st.sampled_from(["orders-0", "orders-1"]),
-    st.text(max_size=10),
-    st.text(max_size=10),
-    st.booleans(),
-)
 
 
 @given(EVENTS)
@@ -74,25 +61,6 @@ def test_pages_together_are_all_of_it(events: list[Event], size: int):
     if listed:
         gone = before_id(listed[1:], event_id(listed[0]))
         assert all(event.at_ms < listed[0].at_ms for event in gone), "the time tells where a forgotten one was"
-
-
-class PaperLog:
-    """The topic of events; `away` as a store that cannot be reached."""
-
-    def __init__(self) -> None:
-        self.kept: list[bytes] = []
-        self.away = False
-
-    def read(self, most: int) -> list[bytes]:
-        if self.away:
-            raise ClusterUnreachable("T", "no broker answers")
-        return self.kept[-most:]
-
-    def append(self, entry: bytes) -> None:
-        self.kept.append(entry)
-
-    def close(self) -> None:
-        return
 
 
 def service_over(log: PaperLog, backend: PaperBackend, *, leads: bool = True) -> PaperService:

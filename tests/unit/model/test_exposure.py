@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.config.test_settings_file import errors, findings, link
+from tests.kit.settings_text import errors, findings, link
 
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.loss_range import LossRange, loss_range

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.link_statuses import status
 
 from twinlog.model.health.history import (
     Event,
@@ -16,23 +17,10 @@ from twinlog.model.health.history import (
     summary,
     thinned,
 )
-from twinlog.model.health.states import LinkStatus, PartitionStatus
-from twinlog.model.ledger.records import ChoreNote, Engine, FaultEntry
-from twinlog.model.names import TopicPartition
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.records import ChoreNote, FaultEntry
 
 GAP = FaultEntry(code="OFFSET_GAP", says="orders-1: offsets 5..9 were deleted", remedy="raise retention")
-
-
-def status(at_ms: int = 1000, *, fault: FaultEntry | None = None, trouble: str | None = None) -> LinkStatus:
-    parts = tuple(
-        PartitionStatus(
-            TopicPartition("orders", n), "A.orders", 5, 9, 5, records=5, fault=fault if n == 1 else None, at_ms=at_ms
-        )
-        for n in range(2)
-    )
-    engine = Engine(engine_id="e", generation=3, host="h", pid=1, phase="running", at_ms=at_ms)
-    note = ChoreNote(chore="acls", at_ms=at_ms, trouble=trouble)
-    return LinkStatus("A->B", engine, parts, now_ms=at_ms, records_per_second=2.0, chores=(note,))
 
 
 def told(before: LinkStatus | None, after: LinkStatus) -> list[tuple[str, str, bool]]:

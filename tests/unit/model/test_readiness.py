@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.model.test_history import status
+from tests.kit.link_statuses import status
 
 from twinlog.model.health.movement import Seen
 from twinlog.model.health.readiness import reasons_against, seen_of

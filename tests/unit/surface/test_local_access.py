@@ -7,15 +7,13 @@ import json
 import os
 import socket
 import stat
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit.commands import run_command
 from tests.kit.connect_paper import TOKEN, PaperService, PaperTopic, asked, served
+from tests.kit.fixed_answers import answering
 from tests.kit.paper_backend import PaperBackend
 
 from twinlog.config.security.users import save_user, with_password
@@ -152,30 +150,6 @@ def test_the_token_is_for_this_user_and_this_machine(home: Path):
     later.withdraw()
     assert token_for("http://127.0.0.1:8083") is None
     assert list((home / "access").iterdir()) == []
-
-
-@contextmanager
-def answering(status: int, *headers: str) -> Iterator[tuple[int, list[bytes]]]:
-    """A server that says one thing to everybody, and keeps what it was asked."""
-    heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:
-                    return
-                with connection:
-                    heard.append(connection.recv(65536))
-                    head = "\r\n".join([f"HTTP/1.1 {status} x", *headers, "content-length: 0", "connection: close"])
-                    connection.sendall(f"{head}\r\n\r\n".encode())
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        yield server.getsockname()[1], heard
-        server.shutdown(socket.SHUT_RDWR)
-    thread.join(5)
 
 
 def test_commands_use_the_socket_and_the_token_and_follow_nobody_elsewhere(

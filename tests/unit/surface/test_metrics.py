@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from tests.kit.observed_state import app_state_of
 from tests.kit.paper_backend import PaperBackend
 
 from twinlog.control.states import ConnectorStatus
@@ -28,23 +28,6 @@ RULES = DEPLOY / "prometheus" / "twinlog-alerts.yml"
 TESTS = DEPLOY / "prometheus" / "twinlog-alerts.test.yml"
 ALWAYS = {"up", "ALERTS"}
 NAME = re.compile(r"\b(?:twinlog|process|kafka|up|ALERTS)\w*\b(?=[{\[\s)=<>]|$)")
-
-
-def app_state_of(backend: PaperBackend) -> AppState:
-    app_state = AppState.of(backend)
-
-    async def look() -> None:
-        app_state.monitor._meet(backend.links())
-        for name in list(app_state.monitor._tasks):  # before they begin: this test looks exactly once
-            for task in app_state.monitor._tasks.pop(name):
-                task.cancel()
-        for snapshot in app_state.monitor.snapshots.values():
-            snapshot.take(await snapshot.looks.look())
-            await app_state.monitor.look_at_groups(snapshot)
-            await app_state.monitor.look_at_switches(snapshot)
-
-    asyncio.run(look())
-    return app_state
 
 
 def samples(app_state: AppState, **wish: bool) -> dict[str, list[tuple[dict[str, str], float]]]:

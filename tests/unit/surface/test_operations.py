@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.paper_backend import PaperBackend
+from tests.kit.paper_events import EVENTS, PaperLog
 from tests.kit.waiting import wait_until
-from tests.unit.model.test_event_log import EVENTS, PaperLog
 
 from twinlog.control.chronicle import Chronicle
 from twinlog.control.reports import ReportFolder

@@ -2,13 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
-
-from twinlog.surface.cli.commands.validate import validate
-
-app = typer.Typer()
-app.command()(validate)
+from tests.kit.validated import run
 
 FILE = """\
 clusters = A, B, C
@@ -25,11 +19,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "links.properties"
     path.write_text(FILE)
     return path
-
-
-def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "160"})
-    return result.exit_code, result.output
 
 
 def test_a_good_file_shows_each_link_with_the_lines_and_its_remarks(file: Path):
