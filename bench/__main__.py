@@ -14,6 +14,7 @@ import bench.partitions.run
 import bench.throughput.run
 import bench.translation.run
 import bench.verify.run
+import bench.wan.run
 from bench.machine import machine_facts
 from bench.options import Options
 from bench.report import append, listed
@@ -26,6 +27,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "verify": bench.verify.run.answer,
     "interface": bench.interface.run.answer,
     "ledger": bench.ledger.run.answer,
+    "wan": bench.wan.run.answer,
 }
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterError
@@ -33,6 +34,8 @@ SETTINGS = {
     "log.segment.delete.delay.ms": "1000",
 }
 _KAFKA_OWN = "__"
+Side: TypeAlias = Literal["source", "target"]
+SIDES: Final[tuple[Side, ...]] = ("source", "target")
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,7 @@ class End:
     cluster: LocalCluster
     settings: ClientSettings
     admin: ClusterAdmin
-
-    @property
-    def servers(self) -> str:
-        return self.cluster.bootstrap_servers
+    servers: str  # for everybody on its own side of the line
 
     def create(self, topic: str, partitions: int, configs: dict[str, str] | None = None) -> None:
         order = TopicOrder(topic, partitions, 1, configs or {})
@@ -74,27 +74,46 @@ class Pair:
     source: End
     target: End
     folder: Path
+    far: Side | None = None  # the cluster that the mirror reaches over the long line
+
+    def mirror_servers(self, side: Side) -> str:
+        """Where the mirror finds a cluster."""
+        end = self.source if side == "source" else self.target
+        return end.cluster.bootstrap_servers if side == self.far else end.servers
 
 
 @contextmanager
-def two_clusters() -> Iterator[Pair]:
-    """Both clusters, fresh; they and their folder are gone afterwards."""
+def two_clusters(relay_ports: Mapping[Side, int] | None = None) -> Iterator[Pair]:
+    """Both clusters, fresh; they and their folder are gone afterwards.
+
+    With relay ports, clients that come by the line are told to use these; all others come by the inner listener.
+    """
+    ports = relay_ports or {}
     with tempfile.TemporaryDirectory(prefix="twinlog-bench-", ignore_cleanup_errors=True) as name, ExitStack() as stack:
         folder = Path(name)
         clusters = [
-            LocalCluster(which, folder / which, settings=SETTINGS, java_options=JAVA_OPTIONS)
-            for which in ("source", "target")
+            LocalCluster(
+                which,
+                folder / which,
+                settings=SETTINGS,
+                java_options=JAVA_OPTIONS,
+                advertised_ports={1: ports[which]} if which in ports else None,
+            )
+            for which in SIDES
         ]
         for cluster in clusters:
             stack.callback(cluster.stop)
             cluster.launch()
-        source, target = (_end(cluster.await_ready()) for cluster in clusters)
+        for cluster in clusters:
+            cluster.await_ready()
+        source, target = (_end(cluster) for cluster in clusters)
         yield Pair(source, target, folder)
 
 
 def _end(cluster: LocalCluster) -> End:
-    settings = ClientSettings(cluster=cluster.name, bootstrap_servers=tuple(cluster.bootstrap_servers.split(",")))
-    return End(cluster, settings, ClusterAdmin(settings))
+    servers = cluster.internal_servers
+    settings = ClientSettings(cluster=cluster.name, bootstrap_servers=tuple(servers.split(",")))
+    return End(cluster, settings, ClusterAdmin(settings), servers)
 
 
 def _raise_any(answers: Iterable[ClusterError | None]) -> None:

@@ -16,6 +16,11 @@ P99_MS = 60.0
 QUIET_RATE = 1000
 P99_WHILE_ASKED = 1.2
 ANSWERED = 0.95
+TIMES_TUNED_FAR = 2.0
+SHARE_OF_LOCAL = 0.8
+SHARE_OF_LINE = 0.9
+ABOVE_ONE_WAY_MS = 15.0
+LONG_MS = 80
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,31 @@ def interface_goals(quiet_p99_ms: float, asked_p99_ms: float, answered: float) -
     """What readers of the interface may cost a link; and that they were answered, for otherwise they cost nothing."""
     yield _at_most("p99 with readers, of p99 without", asked_p99_ms / quiet_p99_ms, P99_WHILE_ASKED)
     yield _at_least("requests answered, of those asked", answered, ANSWERED)
+
+
+def wan_copy_goals(
+    title: str, line: tuple[int, int], ours: float, tuned: float | None, local: float | None
+) -> Iterator[Goal]:
+    """Goals of one long line (milliseconds, Mbit/s or 0); rates in megabytes a second."""
+    round_trip_ms, mbit = line
+    if mbit:
+        yield _at_least(f"{title}: speed, of the line", ours / (mbit / 8), SHARE_OF_LINE)
+        return
+    if tuned and round_trip_ms >= LONG_MS:
+        yield _at_least(f"{title}: speed, of tuned MirrorMaker 2", ours / tuned, TIMES_TUNED_FAR)
+    if local and round_trip_ms <= LONG_MS:
+        yield _at_least(f"{title}: speed, of our own without a line", ours / local, SHARE_OF_LOCAL)
+
+
+def wan_latency_goals(
+    title: str, one_way_ms: float, pushed: bool, ours: Mapping[str, float], tuned: Mapping[str, float] | None
+) -> Iterator[Goal]:
+    """Goals of one long line; `pushed`: the mirror is beside the source, so a record crosses the line once."""
+    if pushed:
+        most = one_way_ms + ABOVE_ONE_WAY_MS
+        yield Goal(f"{title}: p50", f"at most {most:.0f} ms", f"{ours['p50']:.1f} ms", ours["p50"] <= most)
+    for p, most in (tuned or {}).items():
+        yield Goal(f"{title}: {p}", f"below MirrorMaker 2's {most:.1f} ms", f"{ours[p]:.1f} ms", ours[p] < most)
 
 
 def _at_least(what: str, value: float, wanted: float) -> Goal:

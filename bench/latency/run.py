@@ -72,7 +72,7 @@ def _rounds(pair: Pair, rate: int, peers: list[Peer], rounds: int, times: Times)
     for turn in range(rounds):
         for peer in (None, *peers):
             errand = Errand(pair, next(_numbers), "paced", PARTITIONS)
-            run = _once(peer, errand, rate, times)
+            run = measure_once(peer, errand, rate, times)
             name = peer.name if peer else FLOOR
             runs[name].append(run)
             shown = ", ".join(f"{p} {value:.1f}" for p, value in run.ms.items())
@@ -82,7 +82,8 @@ def _rounds(pair: Pair, rate: int, peers: list[Peer], rounds: int, times: Times)
     return runs
 
 
-def _once(peer: Peer | None, errand: Errand, rate: int, times: Times) -> LatencyRun:
+def measure_once(peer: Peer | None, errand: Errand, rate: int, times: Times) -> LatencyRun:
+    """One mirror, or none, under paced records."""
     errand.pair.source.create(errand.topic, PARTITIONS)
     send_probes(errand)
     if peer is None:

@@ -52,8 +52,8 @@ class Errand:
         link = f"{self.source}->{self.target}"
         lines = {
             "clusters": f"{self.source}, {self.target}",
-            f"{self.source}.bootstrap.servers": self.pair.source.servers,
-            f"{self.target}.bootstrap.servers": self.pair.target.servers,
+            f"{self.source}.bootstrap.servers": self.pair.mirror_servers("source"),
+            f"{self.target}.bootstrap.servers": self.pair.mirror_servers("target"),
             f"{link}.enabled": "true",
             f"{link}.topics": self.topic,
             **{key.replace("LINK", link).replace("SOURCE", self.source): value for key, value in settings.items()},

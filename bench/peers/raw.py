@@ -20,7 +20,7 @@ class RawPassThrough:
         errand.pair.target.create(errand.remote, errand.partitions, {"retention.ms": "-1"})
         return [
             *(sys.executable, "-m", "bench.peers.passthrough"),
-            *(errand.pair.source.servers, errand.pair.target.servers, errand.topic, errand.remote),
+            *(errand.pair.mirror_servers("source"), errand.pair.mirror_servers("target"), errand.topic, errand.remote),
         ]
 
 

@@ -76,6 +76,11 @@ class Blueprint:
         return ",".join(f"{HOST}:{self.advertised_port(node)}" for node in self.nodes)
 
     @property
+    def internal_servers(self) -> str:
+        """Return the addresses that brokers use among themselves: no proxy stands before them."""
+        return ",".join(f"{HOST}:{node.internal_port}" for node in self.nodes)
+
+    @property
     def tls_servers(self) -> str:
         """Return the addresses for clients that show a certificate."""
         return ",".join(f"{HOST}:{node.tls_port}" for node in self.nodes)

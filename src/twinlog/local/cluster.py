@@ -116,6 +116,11 @@ class LocalCluster:
         return self._blueprint.bootstrap_servers
 
     @property
+    def internal_servers(self) -> str:
+        """Return the addresses that brokers use among themselves, for clients that must pass no proxy."""
+        return self._blueprint.internal_servers
+
+    @property
     def authority(self) -> Path:
         """Return the file with the certificate that clients of a secure cluster trust."""
         return self.files.authority
