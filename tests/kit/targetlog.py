@@ -94,6 +94,12 @@ class TargetLog:
             if header.next_offset > offset:
                 yield header, batch
 
+    def written(self, producer_id: int, epoch: int) -> dict[int, int]:
+        """First sequence number -> offset, of the batches of one producer and epoch."""
+        headers = [header for header, _ in self.behind(0) if not header.is_control]
+        ours = [header for header in headers if (header.producer_id, header.producer_epoch) == (producer_id, epoch)]
+        return {header.base_sequence: header.base_offset for header in ours}
+
     def records(self) -> list[PlainRecord]:
         """What the mirror wrote."""
         ours = [batch for header, batch in self.behind(0) if not header.is_control and header.producer_id != STRANGER]

@@ -1,4 +1,4 @@
-"""Lanes: one stream of produce requests to each leader, a few under way at a time. Runs in the writer's loop.
+"""Lanes: one stream of produce requests to each leader, as many under way as its line wants. Runs in the writer's loop.
 
 A request takes one batch of each partition that has one. Nothing waits to fill a request: while the lane is busy
 batches pile up and the next request is fuller, while it is quiet a single record leaves at once.
@@ -15,7 +15,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from twinlog.errors import ClusterError
-from twinlog.flow.outbox import Outbox, Outgoing
+from twinlog.flow.outbox import Outbox
+from twinlog.flow.outgoing import Outgoing
+from twinlog.flow.window import FEW, Departure, Window
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster, ConnectionTrouble, why
@@ -24,7 +26,6 @@ from twinlog.wire.writability import NO_LEADER
 
 log = logging.getLogger("twinlog.write")
 
-REQUESTS_UNDER_WAY: Final = 5
 _PAUSE_S: Final = 0.1
 _NOT_THERE: Final = frozenset({codes.UNKNOWN_TOPIC_OR_PARTITION, codes.TOPIC_AUTHORIZATION_FAILED})
 
@@ -45,7 +46,7 @@ class Lane:
     node: int
     boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)  # with something to send, in turn
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    under_way: int = 0
+    window: Window = field(default_factory=Window)
     task: asyncio.Task[None] | None = None
 
 
@@ -121,7 +122,7 @@ class Lanes:
 
     async def _drive(self, lane: Lane) -> None:
         while True:
-            if lane.under_way >= REQUESTS_UNDER_WAY or not lane.boxes:
+            if not lane.window.is_open or not lane.boxes:
                 lane.wake.clear()
                 await lane.wake.wait()
                 continue
@@ -130,14 +131,14 @@ class Lanes:
                 continue
             try:
                 connection = await self.target.connection(lane.node, "produce")
-                batches = {box.remote: out.stamped for box, out in chosen}
-                ids = {box.remote: box.opened.begin.roster.target_id for box, _ in chosen}
+                batches = {box.remote: out.parts for box, out in chosen}
+                ids = {box.remote: box.target_id for box, _ in chosen}
                 answer = begin_produce(connection, batches, self.target.timeout_s, ids)
             except ConnectionTrouble as trouble:
                 self._spread(lane, chosen, None, trouble)
                 continue
-            lane.under_way += 1
-            answer.add_done_callback(partial(self._arrived, lane, chosen))
+            departure = lane.window.depart(time.monotonic(), sum(out.size for _, out in chosen))
+            answer.add_done_callback(partial(self._arrived, lane, chosen, departure))
             if lane.boxes:
                 # A large request goes out in pieces; without this pause the loop would never read the answers.
                 await asyncio.sleep(0)
@@ -146,29 +147,36 @@ class Lanes:
         """One batch of each box, round robin, up to the size of a request."""
         chosen: list[tuple[Outbox, Outgoing]] = []
         size = 0
+        depth = max(FEW, lane.window.requests + 1)  # a request holds one batch of each box at most
         for remote in list(lane.boxes):
             box = lane.boxes.pop(remote)
-            out = box.next_to_send()
+            out = box.next_to_send(depth)
             if out is None:
                 self.on_quiet(box)
                 continue
             if box.has_more:
                 lane.boxes[remote] = box  # to the end of the row
             chosen.append((box, out))
-            size += len(out.stamped)
+            size += out.size
             if size >= self.request_bytes:
                 break
         return chosen
 
     def _arrived(
-        self, lane: Lane, chosen: list[tuple[Outbox, Outgoing]], done: asyncio.Future[dict[TopicPartition, Produced]]
+        self,
+        lane: Lane,
+        chosen: list[tuple[Outbox, Outgoing]],
+        departure: Departure,
+        done: asyncio.Future[dict[TopicPartition, Produced]],
     ) -> None:
-        lane.under_way -= 1
-        if lane.boxes:
-            lane.wake.set()
         trouble = done.exception() if not done.cancelled() else asyncio.CancelledError()
         if trouble is None:
             self.heard_at = time.monotonic()
+            lane.window.answer(departure, self.heard_at)
+        else:
+            lane.window.fail(departure)
+        if lane.boxes:
+            lane.wake.set()
         if trouble is not None and not isinstance(trouble, (*ConnectionTrouble, asyncio.CancelledError)):
             self.on_failure(trouble)
             return

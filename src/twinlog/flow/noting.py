@@ -36,10 +36,12 @@ class Noting:
 
         A shard whose notes are under way is told the next time.
         """
-        shards: dict[int, list[Outbox]] = {shard: [] for shard, owner in self.owners.items() if not owner.watch.told}
+        shards: dict[int, list[Outbox]] = {
+            shard: [] for shard, owner in self.owners.items() if not owner.ownership.watch.told
+        }
         for box in self.boxes.values():
-            if box.dirty or box.unsaved:
-                shards.setdefault(box.owner.shard, []).append(box)
+            if box.has_news:
+                shards.setdefault(box.shard, []).append(box)
         for shard, boxes in shards.items():
             if shard not in self.under_way:
                 self.under_way[shard] = time.monotonic()
@@ -66,11 +68,11 @@ class Noting:
         if not stuck or at.now - at.heard_at > PATIENCE_S:
             return
         for box in self.boxes.values():
-            if box.owner.shard in stuck and not box.stopped:
-                ledger = box.owner.ledger
+            if box.shard in stuck and not box.stopped:
+                ledger = self.owners[box.shard].ledger
                 led = ledger.cluster.leader(ledger.topic, ledger.partition) is not None
                 why = f"{'no answer came' if led else 'it has no leader'} for {PATIENCE_S:.0f} s"
-                yield box, LedgerUnwritable(*box.opened.begin.partition, f"{ledger.topic}-{ledger.partition}", why)
+                yield box, LedgerUnwritable(*box.partition, f"{ledger.topic}-{ledger.partition}", why)
 
 
 async def _write(owner: ShardOwner, boxes: Iterable[Outbox]) -> None:
@@ -78,8 +80,7 @@ async def _write(owner: ShardOwner, boxes: Iterable[Outbox]) -> None:
     batches: list[Acknowledged] = []
     for box in boxes:
         entries += box.entries()
-        owner.view.states[box.opened.begin.partition] = entries[-1]  # type: ignore[assignment]
-        batches += box.unheard
-        box.unheard = []
-    await owner.ledger.write(entries if owner.watch.told else [*entries, owner.times()])
-    owner.watch.noted(batches, now_us())
+        owner.view.states[box.partition] = entries[-1]  # type: ignore[assignment]
+        batches += box.take_unheard()
+    await owner.ledger.write(entries if owner.ownership.watch.told else [*entries, owner.times()])
+    owner.ownership.watch.noted(batches, now_us())

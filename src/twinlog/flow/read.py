@@ -14,34 +14,30 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
     STAYING,
-    AccessDenied,
-    ClusterError,
     ClusterUnreachable,
-    CorruptBatch,
     LedgerUnwritable,
-    OffsetGap,
     PartitionAccessDenied,
     PartitionFault,
-    ProvenanceUnknown,
     SourceTopicMissing,
     SourceTopicRecreated,
-    SourceTruncated,
     TargetUnwritable,
 )
-from twinlog.flow.parcel import FLUSH, Parcel, data_parcel, now_us
+from twinlog.flow.delivery import Delivery, Reading
+from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.parcel_queue import ParcelQueue
+from twinlog.flow.patience import MISSING_FOR_S
 from twinlog.flow.plan import TaskPlan
-from twinlog.flow.row import LARGE, Row
+from twinlog.flow.reader_fault import fault_note
+from twinlog.flow.row import Row
+from twinlog.flow.streams import Streams
 from twinlog.ledger.view import LedgerView
-from twinlog.ledger.writers import SourceWriters
 from twinlog.model.ledger.records import (
     ROSTER_PARTITION,
     TRUNCATIONS,
@@ -55,43 +51,17 @@ from twinlog.model.ledger.records import (
     truncation_name,
 )
 from twinlog.model.names import TopicPartition
-from twinlog.model.routes.provenance import ClusterIds, WriterNote
+from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.committed import select_batches
 from twinlog.wire.connection import Cluster, ConnectionTrouble
-from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
-from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
+from twinlog.wire.fetch import FetchPosition
 
 log = logging.getLogger("twinlog.read")
 
-_PAUSE_S: Final = 0.05
 _LEDGER_LOST_S: Final = 10.0
 _NUDGE_S: Final = 2.0
 _SOON_S: Final = 3.0  # a target partition without a leader usually has one again within seconds
 _SOON_OVER: Final = frozenset({TargetUnwritable.code, LedgerUnwritable.code})
-_LONGEST_PAUSE_S: Final = 2.0
-_LEARN_S: Final = 5.0
-_UNSURE_FOR_S: Final = 10.0  # a leader election is no fault
-_MISSING_FOR_S: Final = 3.0  # metadata may be behind: a topic is missing only when it stays missing
-
-
-@dataclass
-class Reading:
-    """One partition while it is read."""
-
-    topic: RosterTopic
-    position: FetchPosition
-    since_missing: float | None = None
-    since_unsure: float | None = None  # who wrote what was fetched cannot be told
-
-
-@dataclass
-class Node:
-    """The fetching from one leader."""
-
-    session: FetchSession
-    task: asyncio.Task[None]
-    wake: asyncio.Event
 
 
 @dataclass
@@ -106,21 +76,25 @@ class Reader:
     out: ParcelQueue
     view: LedgerView
     reading: dict[TopicPartition, Reading] = field(default_factory=dict)
-    nodes: dict[int, Node] = field(default_factory=dict)
     resting: dict[TopicPartition, float] = field(default_factory=dict)  # faulted: when to try again
     replan: int | None = None
     finished: asyncio.Event = field(default_factory=asyncio.Event)
-    unsure_until: float = 0.0
     ledger_lost: dict[int, float] = field(default_factory=dict)  # partitions of the ledger without a leader, since when
     nudge_at: float = 0.0
 
     def __post_init__(self) -> None:
-        self.writers = {
-            exempt: SourceWriters(self.source, partial(self._leaves_out, exempt)) for exempt in (False, True)
-        }
-
-    def _leaves_out(self, exempt: bool, writer: WriterNote) -> bool:
-        return self.link.provenance.leaves_out(writer, self.clusters, exempt=exempt)
+        link = self.link
+        delivery = Delivery(link, self.clusters, self.source, self.out, self.reading, self._fault, self._place)
+        self.streams = Streams(
+            self.source,
+            link.name,
+            link.fetch,
+            link.max_bytes_in_flight // 2,
+            room=self.out.wait_for_room,
+            deliver=delivery.take,
+            replace=self._place,
+            on_failure=self.out.put,
+        )
 
     async def run(self) -> None:
         """Read until the epoch ends, the plan changes, or the engine stops or is superseded."""
@@ -145,9 +119,7 @@ class Reader:
         finally:
             if follow is not None:
                 follow.cancel()
-            for node in self.nodes.values():
-                node.task.cancel()
-            await asyncio.gather(*(n.task for n in self.nodes.values()), return_exceptions=True)
+            await self.streams.stop()
 
     def _nudge(self) -> None:
         """An empty row every few seconds: a writer that failed sees it, also where no records come."""
@@ -167,6 +139,7 @@ class Reader:
                 topic = self.view.roster.get(partition.topic)
                 if topic is not None:
                     self._begin(topic, partition)
+            self.streams.narrow()
             await self._place()
 
     def _rest_where_the_ledger_is_lost(self, now: float) -> None:
@@ -263,8 +236,7 @@ class Reader:
 
     def _stop(self, partition: TopicPartition) -> None:
         self.reading.pop(partition, None)
-        for node in self.nodes.values():
-            node.session.positions.pop(partition, None)
+        self.streams.remove(partition)
 
     def _rest(self, partition: TopicPartition, at_most_s: float | None = None) -> None:
         if partition in self.reading:
@@ -275,8 +247,7 @@ class Reader:
     def _fault(self, partition: TopicPartition, fault: PartitionFault) -> None:
         """The partition cannot be read: tell the writer, which tells the ledger; try again later (R7, R8)."""
         at = self.reading[partition].position.offset
-        note = {"code": fault.code, "says": str(fault), "remedy": fault.way_out(), "facts": fault.facts()}
-        self.out.put(Parcel(partition, at, at, "fault", json.dumps(note).encode()))
+        self.out.put(Parcel(partition, at, at, "fault", fault_note(fault)))
         self.out.put(FLUSH)
         self._rest(partition)
 
@@ -284,7 +255,7 @@ class Reader:
 
     async def _place(self) -> None:
         """Give every partition without a fetching leader to its leader; start what is new at once."""
-        placed = {p for node in self.nodes.values() for p in node.session.positions}
+        placed = set(self.streams.placed())
         homeless = [p for p in self.reading if p not in placed]
         if not homeless:
             return
@@ -296,8 +267,7 @@ class Reader:
             return
         for partition in homeless:
             await self._place_one(partition)
-        for node in self.nodes.values():
-            node.wake.set()
+        self.streams.wake()
 
     async def _place_one(self, partition: TopicPartition) -> None:
         reading = self.reading.get(partition)
@@ -309,7 +279,7 @@ class Reader:
         elif metadata.error == codes.UNKNOWN_TOPIC_OR_PARTITION:
             now = time.monotonic()
             reading.since_missing = reading.since_missing or now
-            if now - reading.since_missing >= _MISSING_FOR_S:
+            if now - reading.since_missing >= MISSING_FOR_S:
                 self._fault(partition, SourceTopicMissing(*partition, reading.position.offset))
         elif metadata.topic_id != reading.topic.source_id:
             self._fault(partition, SourceTopicRecreated(*partition, reading.topic.source_id, metadata.topic_id))
@@ -318,147 +288,7 @@ class Reader:
             leader = self.source.leader(*partition)
             if leader is not None:
                 reading.position.leader_epoch = leader.epoch
-                self._node(leader.node).session.positions[partition] = reading.position
-
-    def _node(self, number: int) -> Node:
-        node = self.nodes.get(number)
-        if node is None:
-            fetch = self.link.fetch
-            session = FetchSession(
-                fetch.max_bytes, fetch.max_wait_ms, fetch.min_bytes, fetch.isolation == "read_committed"
-            )
-            wake = asyncio.Event()
-            node = self.nodes[number] = Node(session, asyncio.create_task(self._fetch(number, session, wake)), wake)
-            node.task.add_done_callback(self._node_ended)
-        return node
-
-    def _node_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.out.put(error)
-
-    # --- fetching -----------------------------------------------------------------------------------------------------
-
-    async def _fetch(self, number: int, session: FetchSession, wake: asyncio.Event) -> None:
-        pause = _PAUSE_S
-        while True:
-            if not session.positions:
-                session.reset()
-                wake.clear()
-                await wake.wait()
-                continue
-            await self.out.wait_for_room()
-            try:
-                connection = await self.source.connection(number, "fetch")
-                fetched = await session.poll(connection, self.source.timeout_s)
-            except (FetchRefused, *ConnectionTrouble) as trouble:
-                log.warning("%s: fetching from broker %d: %s", self.link.name, number, str(trouble) or repr(trouble))
-                session.reset()
-                session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE_S)
-                await self._place()
-                continue
-            pause = _PAUSE_S
-            if await self._deliver(fetched, session):
-                self.out.put(FLUSH)
-            if sum(len(part.records) for part in fetched) < LARGE:
-                # A trickle: the next answer would bring a record or two and cost as much as one with a hundred.
-                await asyncio.sleep(self.link.merge_linger_ms / 1000)
-
-    async def _deliver(self, fetched: list[FetchedPartition], session: FetchSession) -> bool:
-        """Turn an answer into parcels; tells whether there was any. Trouble of one partition is its own (R8)."""
-        sent = moved = False
-        now = now_us()
-        for part in fetched:
-            reading = self.reading.get(part.partition)
-            if reading is None or session.positions.get(part.partition) is not reading.position:
-                continue  # we stopped reading it while the answer was under way
-            if part.diverging_end is not None:
-                wanted = reading.position.offset
-                self._fault(part.partition, SourceTruncated(*part.partition, wanted, part.diverging_end))
-            elif part.error == codes.OFFSET_OUT_OF_RANGE:
-                await self._out_of_range(part.partition, reading)
-            elif part.error == codes.TOPIC_AUTHORIZATION_FAILED:
-                self._fault(part.partition, PartitionAccessDenied(*part.partition, self.source.alias, "Read"))
-            elif part.error == codes.CORRUPT_MESSAGE:
-                problem = "the source broker itself finds it unreadable"
-                self._fault(part.partition, CorruptBatch(*part.partition, reading.position.offset, problem))
-            elif part.error:
-                session.positions.pop(part.partition)  # not the leader, no such id, …: `_place` finds out
-                moved = True
-            elif len(part.records):
-                sent |= await self._send(part, reading, now)
-        if moved:
-            await asyncio.sleep(_PAUSE_S)
-            await self._place()
-        return sent
-
-    async def _send(self, part: FetchedPartition, reading: Reading, fetched_us: int) -> bool:
-        position = reading.position
-        writers = self._writers_of(reading.topic)
-        stamps = None if writers is None else writers.stamps
-        chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch, stamps)
-        if chosen.unknown and writers is not None:
-            if not await self._learn(part.partition, reading, writers, chosen.unknown):
-                return False
-            if self.reading.get(part.partition) is not reading:
-                return False  # stopped meanwhile
-            chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch, stamps)
-        first, position.offset, position.last_epoch = position.offset, chosen.next_offset, chosen.last_epoch
-        if chosen.next_offset > first:
-            kept = (first, chosen.next_offset, chosen.payload, chosen.returned)
-            self.out.put(data_parcel(part.partition, *kept, fetched_us=fetched_us, epoch=chosen.last_epoch))
-        if chosen.strange is not None:
-            problem = f"magic {chosen.strange.magic} with length {chosen.strange.length} is not a batch"
-            self._fault(part.partition, CorruptBatch(*part.partition, chosen.strange.base_offset, problem))
-        return chosen.next_offset > first
-
-    def _writers_of(self, topic: RosterTopic) -> SourceWriters | None:
-        """Who decides which batches of a topic came from the target; None: all are copied."""
-        provenance = self.link.provenance
-        return self.writers[provenance.exempts(self.clusters, topic.remote)] if provenance.mode == "batch" else None
-
-    async def _learn(
-        self, partition: TopicPartition, reading: Reading, writers: SourceWriters, unknown: Collection[int]
-    ) -> bool:
-        """Find out who these producers are. Until that is known nothing of the partition is copied (R2)."""
-        if time.monotonic() < self.unsure_until:
-            return False
-        try:
-            async with asyncio.timeout(_LEARN_S):
-                await writers.learn(unknown)
-        except (ClusterError, *ConnectionTrouble) as trouble:
-            now = time.monotonic()
-            self.unsure_until = now + _PAUSE_S  # the other partitions of this answer need not wait as long again
-            reading.since_unsure = reading.since_unsure or now
-            denied = isinstance(trouble, AccessDenied)
-            if self.reading.get(partition) is reading and (denied or now - reading.since_unsure > _UNSURE_FOR_S):
-                problem = str(trouble) or "the notes of writers cannot be read"
-                self._fault(partition, ProvenanceUnknown(*partition, min(unknown), problem))
-            await asyncio.sleep(_PAUSE_S)
-            return False
-        reading.since_unsure = None
-        return True
-
-    async def _out_of_range(self, partition: TopicPartition, reading: Reading) -> None:
-        wanted = reading.position.offset
-        try:
-            earliest = await fetch_offset(self.source, *partition, EARLIEST)
-            latest = await fetch_offset(self.source, *partition, LATEST)
-        except (OffsetsRefused, *ConnectionTrouble):
-            return  # the next fetch says the same again
-        if wanted > latest or earliest <= wanted:
-            # The second: the broker does not know the leader epoch that we read last: it is not the log that we read.
-            latest = min(wanted, latest)
-            self._fault(partition, SourceTruncated(*partition, wanted, latest))
-        elif wanted < earliest:
-            gap = OffsetGap(*partition, wanted, earliest)
-            if self.link.on_gap == "fault":
-                self._fault(partition, gap)
-            else:
-                self.out.put(Parcel(partition, wanted, earliest, "gap", str(gap).encode()))
-                self.out.put(FLUSH)
-                reading.position.offset, reading.position.last_epoch = earliest, -1
+                self.streams.place(partition, reading.position, leader.node)
 
 
 def _stays(state: PartitionState) -> bool:

@@ -23,7 +23,7 @@ from twinlog.errors import CorruptBatch, PartitionFault, RecordTooLarge, Unknown
 from twinlog.flow.marks import HopMarks
 from twinlog.model.ledger.runs import Run
 from twinlog.model.names import TopicPartition
-from twinlog.wire.batch import CODECS, LOG_APPEND_TIME, BatchHeader, checksum_holds, read_header, scan_tiny, walk
+from twinlog.wire.batch import CODECS, LOG_APPEND_TIME, BatchHeader, CutBatch, cut, read_header, scan_tiny, walk
 from twinlog.wire.codec import (
     OpenRecord,
     PlainRecord,
@@ -43,11 +43,25 @@ TINY_BYTES: Final = 8_192
 class Piece(NamedTuple):
     """One batch for the target. `offsets` are the source offsets of its records; None: dense from `first`."""
 
-    data: bytes
-    header: BatchHeader
+    batch: CutBatch
     first: int
     offsets: Sequence[int] | None
     passed: bool  # unopened: its bytes are the source's
+
+    @property
+    def header(self) -> BatchHeader:
+        """Of the batch, before it gets our stamp."""
+        return self.batch.header
+
+    @property
+    def data(self) -> bytes:
+        """The batch in one piece."""
+        return self.batch.data
+
+    @property
+    def size(self) -> int:
+        """Bytes of the batch."""
+        return len(self.batch.head) + len(self.batch.records)
 
     @property
     def records(self) -> int:
@@ -107,14 +121,14 @@ class Shaper:
         codec = held = 0
         try:
             for at, header in walk(payload):
-                data = bytes(payload[at : at + header.size])
-                self._check(data, header)
-                its_codec = header.codec if header.magic == 2 else legacy_codec(data)
+                batch = cut(payload, at, header)
+                self._check(batch)
+                its_codec = _codec_of(batch)
                 if records and (its_codec != codec or held + header.size > self.merge_bytes):
                     yield from self._seal(records, codec)
                     records, held = [], 0
                 codec = its_codec
-                wanted = [record for record in self._open(data, header) if record.offset >= resume]
+                wanted = [record for record in self._open(batch) if record.offset >= resume]
                 kept, returned = marks.mark(wanted)
                 records += kept
                 held += header.size
@@ -135,12 +149,12 @@ class Shaper:
 
     def _shape_one_by_one(self, payload: bytes | memoryview, resume: int) -> Iterator[Piece]:
         """The same with every batch looked at by itself; merges what stands between others, and names what is wrong."""
-        tiny: list[tuple[bytes, BatchHeader]] = []
+        tiny: list[CutBatch] = []
         held = 0
         for at, header in walk(payload):
-            data = bytes(payload[at : at + header.size])
+            batch = cut(payload, at, header)
             try:
-                self._check(data, header)
+                self._check(batch)
             except PartitionFault:
                 if tiny:  # what lies before the bad batch is sound
                     yield from self._merge(tiny)
@@ -148,25 +162,25 @@ class Shaper:
             if header.next_offset <= resume:
                 continue
             if self._is_tiny(header, resume):
-                if tiny and (header.codec != tiny[0][1].codec or held + header.size > self.merge_bytes):
+                if tiny and (header.codec != tiny[0].header.codec or held + header.size > self.merge_bytes):
                     yield from self._merge(tiny)
                     tiny, held = [], 0
-                tiny.append((data, header))
+                tiny.append(batch)
                 held += header.size
                 continue
             if tiny:
                 yield from self._merge(tiny)
                 tiny, held = [], 0
-            yield from self._one(data, header, resume)
+            yield from self._one(batch, resume)
         if tiny:
             yield from self._merge(tiny)
 
-    def _check(self, data: bytes, header: BatchHeader) -> None:
-        codec = header.codec if header.magic == 2 else legacy_codec(data)
-        holds = checksum_holds(data, header) if header.magic == 2 else legacy_checksum_holds(data)
+    def _check(self, batch: CutBatch) -> None:
+        header = batch.header
+        holds = batch.checksum_holds if header.magic == 2 else legacy_checksum_holds(batch.records)
         if not holds:
             raise CorruptBatch(*self.partition, header.base_offset, "its checksum does not match")
-        if codec >= len(CODECS):
+        if (codec := _codec_of(batch)) >= len(CODECS):
             raise UnknownCodec(*self.partition, header.base_offset, codec)
 
     def _is_tiny(self, header: BatchHeader, resume: int) -> bool:
@@ -178,20 +192,21 @@ class Shaper:
             and header.record_count > 0
         )
 
-    def _merge(self, batches: list[tuple[bytes, BatchHeader]]) -> Iterator[Piece]:
+    def _merge(self, batches: list[CutBatch]) -> Iterator[Piece]:
         if len(batches) == 1:
-            yield from self._one(*batches[0], resume=0)
+            yield from self._one(batches[0], resume=0)
             return
         records: list[OpenRecord] = []
         try:
-            for data, header in batches:
-                records += self._open(data, header)
+            for batch in batches:
+                records += self._open(batch)
         except CorruptBatch:
-            yield from self._seal(records, batches[0][1].codec)
+            yield from self._seal(records, batches[0].header.codec)
             raise
-        yield from self._seal(records, batches[0][1].codec)
+        yield from self._seal(records, batches[0].header.codec)
 
-    def _one(self, data: bytes, header: BatchHeader, resume: int) -> Iterator[Piece]:
+    def _one(self, batch: CutBatch, resume: int) -> Iterator[Piece]:
+        header = batch.header
         passes = (
             header.magic == 2
             and header.is_dense
@@ -200,16 +215,17 @@ class Shaper:
             and header.size <= self.limit
         )
         if passes:
-            yield Piece(data, header, header.base_offset, None, passed=True)
+            yield Piece(batch, header.base_offset, None, passed=True)
             return
-        records = [record for record in self._open(data, header) if record.offset >= resume]
-        yield from self._seal(records, header.codec if header.magic == 2 else legacy_codec(data))
+        records = [record for record in self._open(batch) if record.offset >= resume]
+        yield from self._seal(records, _codec_of(batch))
 
-    def _open(self, data: bytes, header: BatchHeader) -> list[OpenRecord]:
+    def _open(self, batch: CutBatch) -> list[OpenRecord]:
         try:
-            return open_batch(data)
+            return open_batch(batch.data)
         except Exception as error:  # aiokafka raises whatever its decompressor raises
-            raise CorruptBatch(*self.partition, header.base_offset, f"it cannot be decoded: {error}") from error
+            problem = f"it cannot be decoded: {error}"
+            raise CorruptBatch(*self.partition, batch.header.base_offset, problem) from error
 
     def _seal(self, records: Sequence[OpenRecord], codec: int) -> Iterator[Piece]:
         if not records:
@@ -222,17 +238,22 @@ class Shaper:
     def _sealed(self, sealed: SealedBatch) -> Piece:
         first, last = sealed.offsets[0], sealed.offsets[-1]
         dense = last - first + 1 == len(sealed.offsets)
-        return Piece(sealed.data, sealed.header, first, None if dense else sealed.offsets, passed=False)
+        batch = cut(sealed.data, 0, sealed.header)
+        return Piece(batch, first, None if dense else sealed.offsets, passed=False)
 
     def opened(self, piece: Piece) -> list[OpenRecord]:
         """The records of a piece with their source offsets."""
         offsets = piece.offsets if piece.offsets is not None else range(piece.first, piece.first + piece.records)
-        records = self._open(piece.data, piece.header)
+        records = self._open(piece.batch)
         return [_at(record, offset) for record, offset in zip(records, offsets, strict=True)]
 
     def behind(self, piece: Piece, records: int) -> Iterator[Piece]:
         """The rest of a piece of which the first `records` are on the target already."""
         yield from self._seal(self.opened(piece)[records:], piece.header.codec)
+
+
+def _codec_of(batch: CutBatch) -> int:
+    return batch.header.codec if batch.header.magic == 2 else legacy_codec(batch.records)
 
 
 def _at(record: OpenRecord, offset: int) -> OpenRecord:

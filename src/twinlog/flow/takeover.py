@@ -32,8 +32,8 @@ from twinlog.errors import (
     TargetTopicMissing,
     TargetUnwritable,
 )
+from twinlog.flow.ownership import Ownership
 from twinlog.flow.retirement import retire_if_old
-from twinlog.flow.stopwatch import Stopwatch
 from twinlog.flow.unnoted import Unnoted, Writing
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
@@ -173,15 +173,14 @@ class ShardOwner:
     shard: int
     target: Cluster
     fence: Fence
-    producer: Producer
+    ownership: Ownership
     ledger: LedgerWriter
     view: LedgerView
-    # Next sequence number per target partition in this epoch, behind what is acknowledged.
-    sequences: dict[TopicPartition, int] = field(default_factory=dict)
-    # Target partitions with a batch of this epoch that was given up unanswered: it may still arrive. Only the marker of
-    # the next owner shuts it out, so such a partition is never called closed (R2).
-    adrift: set[TopicPartition] = field(default_factory=set)
-    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def producer(self) -> Producer:
+        """Id and epoch."""
+        return self.ownership.producer
 
     @classmethod
     async def take(cls, link: LinkSettings, clusters: ClusterIds, target: Cluster, begin: Begin) -> ShardOwner:
@@ -202,11 +201,11 @@ class ShardOwner:
         async for header, data in up_to_marker(reader, 1 + shard, producer.producer_id, producer.epoch):
             view.take(header, data)
         writer = LedgerWriter(target, topic, 1 + shard, link.name, producer)
-        return cls(link, shard, target, fence, producer, writer, view)
+        return cls(link, shard, target, fence, Ownership(producer), writer, view)
 
     def times(self) -> ShardTimes:
         """What the stopwatch counted, for the ledger."""
-        return self.watch.entry(self.shard, f"{self.producer.producer_id}/{self.producer.epoch}")
+        return self.ownership.watch.entry(self.shard, f"{self.producer.producer_id}/{self.producer.epoch}")
 
     def known(self, begin: Begin) -> PartitionState | None:
         """What the ledger says of a partition: the newest of the plan's word and what was read at the take-over."""
@@ -278,7 +277,7 @@ class ShardOwner:
         if end < state.target_next:
             return Opened(begin, state, fault=TargetLogShrunk(*begin.partition, state.target_next, end))
         # A new topic has heard nothing of what was sent to an old one of its name.
-        sequence = self.sequences.get(begin.remote, 0) if known else 0
+        sequence = self.ownership.sequences.get(begin.remote, 0) if known else 0
         return Opened(begin, state, sequence=sequence, target_end=end)
 
     def _is_news(self, opened: Opened) -> bool:

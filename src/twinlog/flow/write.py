@@ -33,8 +33,10 @@ from twinlog.flow.budget import Budget, Opening
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
 from twinlog.flow.noting import Noting
-from twinlog.flow.outbox import Outbox, Progress
-from twinlog.flow.parcel import Parcel, now_us
+from twinlog.flow.outbox import Outbox
+from twinlog.flow.outgoing import Outgoing
+from twinlog.flow.parcel import Parcel
+from twinlog.flow.patience import MISSING_FOR_S
 from twinlog.flow.row import Row, is_flush, unpack
 from twinlog.flow.shape import Shaper
 from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, Pressure, why_given_up
@@ -45,6 +47,8 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.offsets import OffsetsRefused
+from twinlog.wire.written import Written, fetch_written
 
 log = logging.getLogger("twinlog.write")
 
@@ -53,7 +57,6 @@ _COUNTED: Final = frozenset({"data", "returned", "gap", "fault"})  # what stays 
 _PAUSE_S: Final = 0.1
 _RELIEVE_S: Final = 0.25
 _SEEN_WHEN_OPENED: Final = frozenset({TargetUnwritable.code, TargetTopicMissing.code})
-_MISSING_FOR_S: Final = 3.0
 _PRUNE_EVERY_S: Final = 3_600.0
 _PRUNED: Final[dict[tuple[str, int], float]] = {}
 """When this process last pruned a shard: Spark uses a worker for many epochs."""
@@ -112,7 +115,7 @@ class Writer:
         if box is None or box.stopped:
             self.budget.give(len(parcel.payload))
             return
-        box.parcels.append(parcel)
+        box.add(parcel)
         self.lanes.ready(box)
 
     # --- opening ------------------------------------------------------------------------------------------------------
@@ -159,12 +162,12 @@ class Writer:
         box = self.boxes.get(partition)
         if box is None:
             return
-        while any(out.progress is Progress.SENT for out in box.under_way):
+        while box.awaits_answers:
             await asyncio.sleep(0.01)
         box.drop()
         self._collect(box)
-        if box.dirty or box.unsaved:
-            await self.notes.note(box.owner, [box])
+        if box.has_news:
+            await self.notes.note(self.owners[box.shard], [box])
         del self.boxes[partition]
 
     def _install(self, owner: ShardOwner, opened: Opened) -> None:
@@ -173,7 +176,7 @@ class Writer:
         if self.link.provenance.mode == "header":
             marks = HopMarks(self.link.provenance, self.clusters, begin.partition.topic, begin.roster.remote)
         shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.merge_target_bytes, marks)
-        box = Outbox(owner, begin.remote, shaper, opened)
+        box = Outbox(owner.ownership, begin.remote, shaper, opened)
         self.boxes[begin.partition] = box
         opening = self.opening.pop(begin.partition)
         if opened.fault is not None:
@@ -205,60 +208,71 @@ class Writer:
         """Judge what the broker said about one batch."""
         out, error = answer.out, answer.error
         if error == codes.NONE:
-            out.progress, out.target = Progress.ACKED, answer.base_offset
-            if out.passage is not None:
-                out.passage.acked_us = now_us()
-            box.answered(taken=True)
-            box.settle()
+            box.acknowledge(out, answer.base_offset)
         elif error in codes.FENCED:
-            self._fail(OwnershipLost(self.link.name, box.owner.shard))
+            self._fail(OwnershipLost(self.link.name, box.shard))
             return
         else:
             self._refused(box, answer)
         self._after(box)
 
     def _refused(self, box: Outbox, answer: Answer) -> None:
-        out, error, where = answer.out, answer.error, box.opened.begin.partition
-        if out not in box.under_way:
+        out, error, where = answer.out, answer.error, box.partition
+        if not box.refuse(out):
             return  # dropped with a fault meanwhile
-        out.progress = Progress.FAILED
-        box.answered(taken=False)
-        first = out.piece.first if out.piece else -1
-        size = len(out.stamped)
         match error:
-            case codes.OUT_OF_ORDER_SEQUENCE if out is not box.under_way[0]:
+            case codes.OUT_OF_ORDER_SEQUENCE if not box.is_first(out):
                 return  # one before it failed: both are repeated, in order
+            case codes.OUT_OF_ORDER_SEQUENCE if out.repeated:
+                if box.pause():
+                    self._spawn(self._recall(box, out))
+                return
             case codes.UNKNOWN_TOPIC_OR_PARTITION | codes.UNKNOWN_TOPIC_ID:
-                now = time.monotonic()
-                box.missing_since = box.missing_since or now
-                if now - box.missing_since < _MISSING_FOR_S:
+                if box.missing_s() < MISSING_FOR_S:
                     self._again(box, codes.name_of(error))
                     return
-                fault: PartitionFault = TargetTopicMissing(*where, box.opened.state.source_next)
+                fault: PartitionFault = TargetTopicMissing(*where, box.position)
             case _ if error in codes.PASSING:
                 self._again(box, answer.message or codes.name_of(error))
                 return
             case codes.MESSAGE_TOO_LARGE:
-                fault = RecordTooLarge(*where, first, size, min(box.shaper.limit, size - 1))
+                fault = RecordTooLarge(*where, out.first, out.size, min(box.shaper.limit, out.size - 1))
             case codes.INVALID_TIMESTAMP:
-                fault = TimestampRefused(*where, first)
+                fault = TimestampRefused(*where, out.first)
             case codes.TOPIC_AUTHORIZATION_FAILED:
                 fault = PartitionAccessDenied(*where, self.target.alias, "Describe and Write")
             case _:
-                fault = PartitionRefused(*where, first, answer.message or codes.name_of(error))
+                fault = PartitionRefused(*where, out.first, answer.message or codes.name_of(error))
         box.fault(fault)
 
     def _again(self, box: Outbox, problem: str) -> None:
         """Repeat after a pause, wherever the leader is by then."""
         box.hinder(problem)
         self.lanes.moved(box.remote.topic)
-        if not box.resting:
-            box.resting = True
+        if box.pause():
             asyncio.get_running_loop().call_later(_PAUSE_S, self._rested, box)
 
     def _rested(self, box: Outbox) -> None:
-        box.resting = False
+        box.resume()
         self.lanes.ready(box)
+
+    async def _recall(self, box: Outbox, out: Outgoing) -> None:
+        """More answers were lost than the broker remembers batches: look for these in the target's log (R1, R2)."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                written = await fetch_written(self.target, box.remote, box.target_position, box.ownership.producer)
+        except (ClusterError, OffsetsRefused, *ConnectionTrouble) as trouble:
+            log.warning("%s: %s: what it holds cannot be read: %s", self.link.name, box.remote, trouble)
+            written = Written({}, -1, None)
+        box.resume()
+        if box.stopped or self.boxes.get(box.partition) is not box:
+            return
+        if not box.recall(written.batches) and box.is_first(out):
+            if written.misses(out.sequences[1]):
+                box.fault(PartitionRefused(*box.partition, out.first, codes.name_of(codes.OUT_OF_ORDER_SEQUENCE)))
+            else:
+                self._again(box, "it does not say yet what it took before the connection was lost")
+        self._after(box)
 
     def _check(self, box: Outbox) -> None:
         """Declare a fault whose turn has come; give back bytes that are done with."""
@@ -272,8 +286,7 @@ class Writer:
             self.lanes.ready(box)
 
     def _collect(self, box: Outbox) -> None:
-        freed, box.freed = box.freed, 0
-        self.budget.give(freed)
+        self.budget.give(box.collect())
 
     # --- partitions that take no writes -------------------------------------------------------------------------------
 
@@ -298,7 +311,7 @@ class Writer:
             given_up = True
         for box in self.boxes.values():
             if (problem := why_given_up(box, at)) is not None:
-                box.fault(TargetUnwritable(*box.opened.begin.partition, str(box.remote), problem))
+                box.fault(TargetUnwritable(*box.partition, str(box.remote), problem))
                 self._collect(box)
                 given_up = True
         late = [opening for opening in self.opening.values() if pressed and now - opening.since >= PATIENCE_S]
@@ -330,7 +343,7 @@ class Writer:
         await self.notes.flush_all(lambda: self.budget.failure is not None)
         if self.budget.failure is not None:
             raise self.budget.failure
-        return {str(p): box.opened.state.source_next for p, box in self.boxes.items()}
+        return {str(p): box.position for p, box in self.boxes.items()}
 
     # --- life ---------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import google_crc32c
 
 HEADER_BYTES: Final = 61
+_SIGNED_FROM: Final = 21
 LOG_OVERHEAD: Final = 12  # base offset and length, which `length` does not count
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _REST: Final = struct.Struct(">hiqqqhii")
@@ -174,7 +175,35 @@ def scan_tiny(buffer: bytes | memoryview, at: int, records: int, size: int, tota
 
 def checksum_holds(batch: bytes, header: BatchHeader) -> bool:
     """Whether the bytes are the ones the producer wrote. Checked before we sign them with a checksum of our own."""
-    return bool(google_crc32c.value(batch[21:]) == header.crc)
+    return bool(google_crc32c.value(batch[_SIGNED_FROM:]) == header.crc)
+
+
+class CutBatch(NamedTuple):
+    """A batch taken out of a buffer, header and records apart: who changes the header need not copy the records again.
+
+    A message of the old formats has no such header: all of it is in `records`.
+    """
+
+    head: bytes
+    records: bytes
+    header: BatchHeader
+
+    @property
+    def data(self) -> bytes:
+        """The batch in one piece."""
+        return self.head + self.records
+
+    @property
+    def checksum_holds(self) -> bool:
+        """The same as for a whole batch (v2 only)."""
+        signed = google_crc32c.value(self.head[_SIGNED_FROM:])
+        return bool(google_crc32c.extend(signed, self.records) == self.header.crc)
+
+
+def cut(buffer: bytes | memoryview, at: int, header: BatchHeader) -> CutBatch:
+    """Take the batch out that starts at `at`."""
+    begin = at + HEADER_BYTES if header.magic == 2 else at
+    return CutBatch(bytes(buffer[at:begin]), bytes(buffer[begin : at + header.size]), header)
 
 
 class Stamp(NamedTuple):
@@ -186,7 +215,13 @@ class Stamp(NamedTuple):
 
 
 def readdress(batch: bytes, header: BatchHeader, stamp: Stamp) -> bytes:
-    """Give the batch our stamp: base offset 0, no leader epoch, plain (not transactional), a new checksum.
+    """Give the batch our stamp: the whole of it, see `stamped_head`."""
+    records = batch[HEADER_BYTES:]
+    return stamped_head(records, header, stamp) + records
+
+
+def stamped_head(records: bytes, header: BatchHeader, stamp: Stamp) -> bytes:
+    """Our header for these records: base offset 0, no leader epoch, plain (not transactional), a new checksum.
 
     Only the codec survives of the attributes: a log-append-time batch is opened before it comes here, and the
     delete-horizon mark of compaction has no meaning in another log.
@@ -199,6 +234,5 @@ def readdress(batch: bytes, header: BatchHeader, stamp: Stamp) -> bytes:
         *stamp,
         header.record_count,
     )
-    records = batch[HEADER_BYTES:]
     crc = google_crc32c.extend(google_crc32c.value(rest), records)
-    return b"".join((_PREFIX.pack(0, header.length, -1, 2), crc.to_bytes(4, "big"), rest, records))
+    return b"".join((_PREFIX.pack(0, header.length, -1, 2), crc.to_bytes(4, "big"), rest))

@@ -1,8 +1,7 @@
-"""Connections to brokers: TLS and SASL by aiokafka, frames by hand.
+"""One Kafka cluster as a process sees it: brokers, leaders, connections.
 
-Runs on executors and in the driver-side planning process, inside one asyncio loop. `BrokerConnection` adds one thing to
-aiokafka's connection: `exchange`, which sends raw bytes and answers with raw bytes. `Cluster` knows where the leaders
-are and keeps one connection per (broker, lane): a long-polling fetch must not hold back a produce request.
+Runs on executors and in the driver-side planning process, inside one asyncio loop. `Cluster` knows where the leaders
+are and keeps one connection per (broker, purpose): a long-polling fetch must not hold back a produce request.
 """
 
 from __future__ import annotations
@@ -11,26 +10,22 @@ import asyncio
 import os
 import socket
 import ssl
-import struct
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaConnectionError, KafkaError
 from aiokafka.errors import KafkaTimeoutError as BrokerTimeout
 
 from twinlog.config.settings import ClientSettings, Security
 from twinlog.errors import AccessDenied, BrokerTooOld, ClusterUnreachable, TokenUnavailable
-from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
+from twinlog.wire.broker_connection import BrokerConnection
+from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
 from twinlog.wire.tickets import kerberos_options, ticket_trouble
 from twinlog.wire.tokens import TokenProvider, TokenTrouble
 
-T = TypeVar("T")
-
-_REQUEST = struct.Struct(">hhi")
 _METADATA = 3
 _METADATA_VERSIONS = (11, 12)
 """Both look alike. 11 is Kafka 2.8, the first that tells topic ids: older brokers are refused by name."""
@@ -67,107 +62,6 @@ def why(trouble: BaseException) -> str:
             return os.strerror(number).lower()
         case _:
             return str(trouble) or type(trouble).__name__
-
-
-class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
-    """aiokafka's connection plus raw frames."""
-
-    async def exchange(
-        self, api_key: int, version: int, body: Iterable[bytes], *, flexible: bool, timeout_s: float
-    ) -> FrameReader:
-        """Send one request and wait for its answer; the reader stands behind the answer's header.
-
-        Requests are answered in the order in which they were sent, so many may be under way; the frame is written
-        before the first await, so calls made one after the other go out in that order.
-        """
-        return await self.begin(api_key, version, body, _as_it_is, flexible=flexible, timeout_s=timeout_s)
-
-    def begin(
-        self,
-        api_key: int,
-        version: int,
-        body: Iterable[bytes],
-        read: Callable[[FrameReader], T],
-        *,
-        flexible: bool,
-        timeout_s: float,
-    ) -> asyncio.Future[T]:
-        """Send now, return the answer as a future: for pipelines that must keep the order of sending.
-
-        Read the moment it comes: each task between the socket and who asked would cost another turn of the loop.
-        """
-        if self._writer is None:
-            raise KafkaConnectionError(f"{self.host}:{self.port}: connection is closed")
-        correlation_id = self._next_correlation_id()
-        head = _REQUEST.pack(api_key, version, correlation_id) + string(self._client_id)
-        parts = [head, b"\x00" if flexible else b"", *body]
-        # Joined once: a frame is megabytes.
-        self._writer.write(b"".join((struct.pack(">i", sum(map(len, parts))), *parts)))
-        awaited = _Awaited(self, correlation_id, read, flexible=flexible)
-        awaited.late = self._loop.call_later(timeout_s, awaited.give_up)
-        self._requests.append((None, None, awaited))  # no correlation id: aiokafka hands the answer over as it came
-        return awaited.answer
-
-    def highest_version(self, api_key: int) -> int:
-        """The newest version of an API this broker speaks; -1 when it does not know it."""
-        return int(self._versions.get(api_key, (0, -1))[1])
-
-
-class _Awaited(Generic[T]):
-    """One answer under way, in aiokafka's row of them: for aiokafka it is a future of bytes."""
-
-    __slots__ = ("_connection", "_correlation_id", "_flexible", "_read", "answer", "late")
-
-    def __init__(
-        self, connection: BrokerConnection, correlation_id: int, read: Callable[[FrameReader], T], *, flexible: bool
-    ) -> None:
-        self._connection = connection
-        self._correlation_id = correlation_id
-        self._read = read
-        self._flexible = flexible
-        self.answer: asyncio.Future[T] = connection._loop.create_future()  # noqa: SLF001  aiokafka has no other way
-        self.late: asyncio.TimerHandle | None = None
-
-    def done(self) -> bool:
-        """Whether anybody still waits."""
-        return self.answer.done()
-
-    def set_result(self, data: bytes) -> None:
-        """It came."""
-        self._on_time()
-        reader = FrameReader(data)
-        try:
-            if reader.i32() != self._correlation_id:
-                where = f"{self._connection.host}:{self._connection.port}"
-                # Not at once: aiokafka is about to take this answer out of the row.
-                asyncio.get_running_loop().call_soon(self._connection.close)
-                raise KafkaConnectionError(f"{where}: answers out of step")  # noqa: TRY301
-            if self._flexible:
-                reader.tags()
-            self.answer.set_result(self._read(reader))
-        except Exception as error:  # noqa: BLE001  it belongs to who asked, not to aiokafka
-            self.set_exception(error)
-
-    def set_exception(self, error: BaseException) -> None:
-        """It will never come."""
-        self._on_time()
-        self.answer.set_exception(error)
-        # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
-        self.answer.exception()
-
-    def give_up(self) -> None:
-        """It did not come in time. Answers come in order: one that never comes poisons all behind it."""
-        if not self.answer.done():
-            self.set_exception(TimeoutError())
-            self._connection.close()
-
-    def _on_time(self) -> None:
-        if self.late is not None:
-            self.late.cancel()
-
-
-def _as_it_is(reader: FrameReader) -> FrameReader:
-    return reader
 
 
 def ssl_context(security: Security) -> ssl.SSLContext:
@@ -230,9 +124,9 @@ class Cluster:
         """How long an ordinary request may take."""
         return self.settings.request_timeout_ms / 1000
 
-    async def connection(self, node: int, lane: str = "main") -> BrokerConnection:
+    async def connection(self, node: int, purpose: str = "main") -> BrokerConnection:
         """The open connection to a broker for one kind of traffic, made when needed."""
-        key = (node, lane)
+        key = (node, purpose)
         open_one = self._connections.get(key)
         if open_one is not None and open_one.connected():
             return open_one
@@ -364,11 +258,16 @@ class Cluster:
         return topics
 
     def _forget_moved(self, nodes: dict[int, tuple[str, int]]) -> None:
-        for (node, lane), connection in list(self._connections.items()):
+        for (node, purpose), connection in list(self._connections.items()):
             if node in self.nodes and nodes.get(node) != self.nodes[node]:
                 connection.close()
-                del self._connections[node, lane]
+                del self._connections[node, purpose]
         self.nodes = nodes
+
+    @property
+    def round_trip_s(self) -> float:
+        """The quickest answer of any broker so far; infinite before the first."""
+        return min((connection.round_trip_s for connection in self._connections.values()), default=float("inf"))
 
     def leader(self, topic: str, partition: int) -> Leader | None:
         """The leader as last heard; None when unknown or absent just now."""
@@ -376,9 +275,9 @@ class Cluster:
         leader = metadata.leaders.get(partition) if metadata else None
         return leader if leader and leader.node >= 0 else None
 
-    def drop(self, lane: str) -> None:
-        """Close the connections of a lane that is not needed again."""
-        for key in [key for key in self._connections if key[1] == lane]:
+    def drop(self, purpose: str) -> None:
+        """Close the connections of a purpose that is not needed again."""
+        for key in [key for key in self._connections if key[1] == purpose]:
             self._connections.pop(key).close()
 
     async def close(self) -> None:

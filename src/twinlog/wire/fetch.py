@@ -14,7 +14,7 @@ from typing import Final
 
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import BrokerConnection
+from twinlog.wire.broker_connection import BrokerConnection
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
 
 _FETCH: Final = 1

@@ -47,7 +47,7 @@ class FrameReader:
 
     __slots__ = ("at", "data")
 
-    def __init__(self, data: bytes, at: int = 0) -> None:
+    def __init__(self, data: bytes | bytearray, at: int = 0) -> None:
         self.data = memoryview(data)
         self.at = at
 

@@ -20,7 +20,8 @@ from twinlog.errors import AccessDenied, BrokerRefused, ClusterError, ClusterUnr
 from twinlog.model.groups.observed import GroupPosition, ListedGroup
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import BrokerConnection, Cluster, ConnectionTrouble
+from twinlog.wire.broker_connection import BrokerConnection
+from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
 
 _LIST_GROUPS: Final = 16

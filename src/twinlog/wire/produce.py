@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import struct
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from twinlog.model.names import TopicPartition
-from twinlog.wire.connection import BrokerConnection
+from twinlog.wire.broker_connection import BrokerConnection
 from twinlog.wire.frames import FrameReader, string, unsigned_varint
 
 _PRODUCE: Final = 0
@@ -21,6 +21,10 @@ _BY_NAME, _BY_ID = 8, 13
 _HEAD: Final = struct.Struct(">hhii")  # no transactional id, acks, timeout, topics
 _ID_HEAD: Final = struct.Struct(">bhi")  # no transactional id, acks, timeout
 _ALL_REPLICAS: Final = -1
+
+
+Parts: TypeAlias = bytes | Sequence[bytes]
+"""A batch, in one piece or in several that follow each other."""
 
 
 class Produced(NamedTuple):
@@ -33,7 +37,7 @@ class Produced(NamedTuple):
 
 def begin_produce(
     connection: BrokerConnection,
-    batches: Mapping[TopicPartition, bytes],
+    batches: Mapping[TopicPartition, Parts],
     timeout_s: float,
     topic_ids: Mapping[TopicPartition, str] | None = None,
 ) -> asyncio.Future[dict[TopicPartition, Produced]]:
@@ -44,27 +48,31 @@ def begin_produce(
     """
     timeout_ms = int(timeout_s * 1000)
     if topic_ids is not None and connection.highest_version(_PRODUCE) >= _BY_ID:
-        by_id: dict[str, list[tuple[TopicPartition, bytes]]] = {}
+        by_id: dict[str, list[tuple[TopicPartition, list[bytes]]]] = {}
         for where, batch in batches.items():
-            by_id.setdefault(topic_ids[where], []).append((where, batch))
+            by_id.setdefault(topic_ids[where], []).append((where, _pieces(batch)))
         body = _body_by_id(by_id, timeout_ms)
         read = partial(_read_by_id, {name: some[0][0].topic for name, some in by_id.items()})
         return connection.begin(_PRODUCE, _BY_ID, body, read, flexible=True, timeout_s=timeout_s + 5)
-    topics: dict[str, list[tuple[int, bytes]]] = {}
+    topics: dict[str, list[tuple[int, list[bytes]]]] = {}
     for (topic, partition), batch in batches.items():
-        topics.setdefault(topic, []).append((partition, batch))
+        topics.setdefault(topic, []).append((partition, _pieces(batch)))
     body = _body(topics, timeout_ms)
     return connection.begin(_PRODUCE, _BY_NAME, body, _read, flexible=False, timeout_s=timeout_s + 5)
 
 
-def _body(topics: dict[str, list[tuple[int, bytes]]], timeout_ms: int) -> Iterable[bytes]:
+def _pieces(batch: Parts) -> list[bytes]:
+    return [batch] if isinstance(batch, bytes) else list(batch)
+
+
+def _body(topics: dict[str, list[tuple[int, list[bytes]]]], timeout_ms: int) -> Iterable[bytes]:
     yield _HEAD.pack(-1, _ALL_REPLICAS, timeout_ms, len(topics))
     for topic, batches in topics.items():
         yield string(topic)
         yield struct.pack(">i", len(batches))
         for partition, batch in batches:
-            yield struct.pack(">ii", partition, len(batch))
-            yield batch
+            yield struct.pack(">ii", partition, sum(map(len, batch)))
+            yield from batch
 
 
 def _read(reader: FrameReader) -> dict[TopicPartition, Produced]:
@@ -84,15 +92,15 @@ def _read(reader: FrameReader) -> dict[TopicPartition, Produced]:
     return produced
 
 
-def _body_by_id(topics: dict[str, list[tuple[TopicPartition, bytes]]], timeout_ms: int) -> Iterable[bytes]:
+def _body_by_id(topics: dict[str, list[tuple[TopicPartition, list[bytes]]]], timeout_ms: int) -> Iterable[bytes]:
     yield _ID_HEAD.pack(0, _ALL_REPLICAS, timeout_ms)
     yield unsigned_varint(len(topics) + 1)
     for topic_id, batches in topics.items():
         yield uuid.UUID(topic_id).bytes
         yield unsigned_varint(len(batches) + 1)
         for where, batch in batches:
-            yield struct.pack(">i", where.partition) + unsigned_varint(len(batch) + 1)
-            yield batch
+            yield struct.pack(">i", where.partition) + unsigned_varint(sum(map(len, batch)) + 1)
+            yield from batch
             yield b"\x00"
         yield b"\x00"
     yield b"\x00"

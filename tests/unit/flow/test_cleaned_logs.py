@@ -127,10 +127,10 @@ class CleanedWorld(World):
         chosen = rest if self.box.unnoted else rest[: self.rng.choice([1, 1, 2, 5, 25])]
         first = read_header(chosen[0].data).base_offset
         if first > self.position and self.rng.random() < 0.3:
-            self.box.parcels.append(Parcel(WHERE, self.position, first, "data", b""))
+            self.box.intake.parcels.append(Parcel(WHERE, self.position, first, "data", b""))
             self.position = first
         parcel = Parcel(WHERE, self.position, chosen[-1].next_offset, "data", payload(chosen))
-        self.box.parcels.append(parcel)
+        self.box.intake.parcels.append(parcel)
         self.enqueued += len(parcel.payload)
         self.position = parcel.next
 
@@ -166,8 +166,8 @@ def test_nothing_is_lost_or_doubled_though_cleaners_take_what_was_not_noted(seed
         for _ in range(rng.randint(0, 12)):
             world.live(rng.randint(0, 30))
             rng.choice((world.clean_source, world.clean_target, world.crash, world.die_while_noting))()
-            assert world.box.doom is None, world.box.doom
+            assert world.box.intake.doom is None, world.box.intake.doom
         world.settle_everything(until=world.end)
-        assert world.box.doom is None, world.box.doom
+        assert world.box.intake.doom is None, world.box.intake.doom
         world.flush()
         world.check_all()

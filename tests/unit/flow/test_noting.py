@@ -37,21 +37,24 @@ class Ledger:
 class Box:
     """A partition that copies without end."""
 
-    owner: Any
-    opened: Any
+    shard: int
+    partition: TopicPartition
     remote: str = "A.orders-0"
-    dirty: bool = True
+    has_news: bool = True
     stopped: bool = False
     idle: bool = True
     hindered_since: float | None = None
     awaited_since: float | None = None
-    freed: int = 0
-    unsaved: list[Any] = field(default_factory=list)
-    unheard: list[Any] = field(default_factory=list)
     faults: list[Any] = field(default_factory=list)
 
     def entries(self) -> list[str]:
         return ["state"]
+
+    def take_unheard(self) -> list[Any]:
+        return []
+
+    def collect(self) -> int:
+        return 0
 
     def fault(self, fault: Any) -> None:
         self.faults.append(fault)
@@ -64,10 +67,11 @@ def writer_of_two_shards() -> tuple[Writer, list[Ledger], list[Box]]:
     ledgers, boxes = [Ledger(1), Ledger(2)], []
     for shard, ledger in enumerate(ledgers):
         watch = SimpleNamespace(told=True, noted=lambda *_: None)
-        owner = SimpleNamespace(shard=shard, ledger=ledger, view=SimpleNamespace(states={}), watch=watch)
+        owner = SimpleNamespace(
+            shard=shard, ledger=ledger, view=SimpleNamespace(states={}), ownership=SimpleNamespace(watch=watch)
+        )
         where = TopicPartition("orders", shard)
-        state = SimpleNamespace(fault=None)
-        boxes.append(Box(owner, SimpleNamespace(begin=SimpleNamespace(partition=where), state=state)))
+        boxes.append(Box(shard, where))
         writer.owners[shard] = cast("Any", owner)
         writer.boxes[where] = cast("Any", boxes[-1])
     return writer, ledgers, boxes
@@ -108,7 +112,7 @@ def test_the_end_of_an_epoch_waits_for_notes_but_not_for_ever(monkeypatch: pytes
         writer, (_, fine), boxes = writer_of_two_shards()
         fine.answers.set()
         for box in boxes:
-            box.entries = lambda box=box: setattr(box, "dirty", False) or ["state"]  # type: ignore[method-assign, misc, func-returns-value]
+            box.entries = lambda box=box: setattr(box, "has_news", False) or ["state"]  # type: ignore[method-assign, misc, func-returns-value]
         began = time.monotonic()
         await writer.notes.flush_all(lambda: False)
         assert 0.15 < time.monotonic() - began < 5

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, cast
 from unittest import mock
 
 import pytest
@@ -19,10 +18,13 @@ from tests.kit.batches import NONE, ZSTD, Made, append_time, make_batch, make_le
 from tests.kit.targetlog import TargetLog
 
 from twinlog.flow import outbox
-from twinlog.flow.outbox import DEPTH, Outbox, Outgoing, Progress
+from twinlog.flow.outbox import Outbox
+from twinlog.flow.outgoing import Outgoing, Progress
+from twinlog.flow.ownership import Ownership
 from twinlog.flow.parcel import Parcel
 from twinlog.flow.shape import TINY_RECORDS, Shaper
-from twinlog.flow.takeover import Begin, Opened, ShardOwner, fresh_state
+from twinlog.flow.takeover import Begin, Opened, fresh_state
+from twinlog.flow.window import FEW
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.partition_map import PartitionMap
 from twinlog.model.ledger.records import PartitionState, RosterTopic, key_of
@@ -35,7 +37,6 @@ WHERE = TopicPartition("orders", 0)
 PRODUCER = 4_711
 ORIGIN = 20
 ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="t", origins=[ORIGIN])
-UNTOUCHED = cast("Any", None)  # an outbox has no I/O: it never looks at the owner's connections
 
 
 def source_log(rng: random.Random) -> list[Made]:
@@ -55,6 +56,11 @@ def source_log(rng: random.Random) -> list[Made]:
         log.append(append_time(made, 5_555) if kind == 1 else made)
         offset = log[-1].next_offset
     return log
+
+
+def stamped(out: Outgoing) -> bytes:
+    """A batch as the broker gets it."""
+    return b"".join(out.parts)
 
 
 @dataclass
@@ -77,6 +83,7 @@ class World:
     def __post_init__(self) -> None:
         elections = sorted(self.rng.choices(range(len(self.source)), k=self.rng.choice([0, 0, 1, 3])))
         self.epochs = [sum(at <= index for at in elections) for index in range(len(self.source))]
+        self.depth = self.rng.choice([FEW, FEW, 8, 40])  # a long line holds more batches than a broker remembers
         self.take_over()
 
     @property
@@ -89,8 +96,7 @@ class World:
         """Another owner: same producer id, higher epoch, other settings."""
         self.epoch += 1
         self.forgotten = False
-        producer = Producer("id", PRODUCER, self.epoch)
-        self.owner = ShardOwner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, producer, UNTOUCHED, UNTOUCHED)
+        self.owner = Ownership(Producer("id", PRODUCER, self.epoch))
         self.open()
 
     def open(self) -> None:
@@ -172,8 +178,8 @@ class World:
         if self.rng.random() < 0.2:  # all of it was aborted, or taken by compaction of whole batches
             empty = Parcel(WHERE, self.position, max(self.position, chosen[0].records[0].offset), "data", b"")
             empty = empty._replace(epoch=self.epoch_at(empty.next))
-            self.box.parcels.append(empty)
-        self.box.parcels.append(parcel)
+            self.box.add(empty)
+        self.box.add(parcel)
         self.enqueued += len(parcel.payload)
         self.position = parcel.next
 
@@ -189,16 +195,16 @@ class World:
         return self.epoch_of(before[-1]) if before else -1
 
     def send(self) -> None:
-        out = self.box.next_to_send()
+        out = self.box.next_to_send(self.depth)
         if out is not None:
             assert out.progress is Progress.SENT
             self.wire.append(out)
-        assert sum(o.progress is Progress.SENT for o in self.box.under_way) <= DEPTH
+        assert sum(o.progress is Progress.SENT for o in self.box.under_way) <= self.depth
 
     def arrive(self) -> None:
         if self.wire:
             out = self.wire.popleft()
-            self.answers.append((out, *self.target.append(out.stamped)))
+            self.answers.append((out, *self.target.append(stamped(out))))
 
     def refuse(self) -> None:
         """The broker is not the leader just now: nothing is appended."""
@@ -209,32 +215,37 @@ class World:
         """Appended, but not by enough replicas in time."""
         if self.wire:
             out = self.wire.popleft()
-            error, _ = self.target.append(out.stamped)
+            error, _ = self.target.append(stamped(out))
             self.answers.append((out, error or 20, -1))
 
     def answer(self) -> None:
         if self.answers:
             out, error, base = self.answers.popleft()
             if error == 0:
-                out.progress, out.target = Progress.ACKED, base
-                self.box.settle()
+                self.box.acknowledge(out, base)
             else:
                 assert error != 47
-                out.progress = Progress.FAILED
-                if error == 45 and out is self.box.under_way[0]:
+                assert self.box.refuse(out)
+                if error == 45 and self.box.is_first(out):
+                    if out.repeated and self.recall():
+                        return
                     assert self.owner.adrift or self.forgotten, "the broker misses a batch before this one"
                     if self.forgotten:
                         self.crash()  # a marker made it count from 0 again: a fault, until the next owner counts so too
                     else:
                         self.begin_again()  # a batch given up earlier arrived after all: a fault, and then it is found
 
+    def recall(self) -> bool:
+        """Look into the log for batches that the broker remembers no more."""
+        return self.box.recall(self.target.written(PRODUCER, self.epoch))
+
     def cut(self) -> None:
         """The connection is gone: what is in the socket may still arrive, the answers never will."""
         for out in self.wire:
             if self.rng.random() < 0.7:
-                self.stale.append(out.stamped)
+                self.stale.append(stamped(out))
         for out in (*self.wire, *(answer[0] for answer in self.answers)):
-            out.progress = Progress.FAILED
+            self.box.refuse(out)
         self.wire.clear()
         self.answers.clear()
 
@@ -274,8 +285,7 @@ class World:
             if self.position < until:
                 self.fetch()
         assert self.box.idle, "the outbox has work but sends nothing"
-        self.freed += self.box.freed
-        self.box.freed = 0
+        self.freed += self.box.collect()
         assert self.freed == self.enqueued
 
     # --- what must hold -----------------------------------------------------------------------------------------------
@@ -345,3 +355,56 @@ def test_an_owner_may_die_between_any_two_entries_that_it_notes(seed: int) -> No
                 world.flush()
             world.check_all()
         behind += 1
+
+
+@dataclass
+class LongLine(World):
+    """Much more is under way than a broker remembers, and connections break while it is."""
+
+    recalls: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.depth = 40
+
+    def make_shaper(self) -> Shaper:
+        return Shaper(WHERE, 1 << 20, 0)
+
+    def burst(self) -> None:
+        for step in (self.fetch, self.send, self.arrive):
+            for _ in range(self.rng.randint(0, 15)):
+                step()
+
+    def live(self, steps: int) -> None:
+        for _ in range(steps):
+            self.rng.choice((self.burst, self.burst, self.answer, self.answer, self.cut, self.stale_arrives))()
+            if self.rng.random() < 0.05:
+                self.rng.choice((self.refuse, self.append_and_complain, self.flush, self.stranger, self.crash))()
+
+    def recall(self) -> bool:
+        recalled = super().recall()
+        self.recalls += recalled
+        return recalled
+
+
+@pytest.mark.proves("R1", "R2", "R3", "R9")
+@settings(max_examples=60)
+@given(st.integers(0, (1 << 32) - 1))
+def test_a_long_line_loses_and_doubles_nothing_when_it_breaks(seed: int) -> None:
+    rng = random.Random(seed)
+    world = LongLine(rng, source_log(rng))
+    world.live(rng.randint(10, 80))
+    world.settle_everything(until=world.end)
+    world.flush()
+    world.check_all()
+
+
+def test_long_lines_that_broke_had_to_look_into_the_log() -> None:
+    """The property above proves little where the broker remembers everything."""
+    for seed in range(40):
+        rng = random.Random(seed)
+        world = LongLine(rng, source_log(rng))
+        world.live(60)
+        if world.recalls:
+            return
+    pytest.fail("no run needed the log")

@@ -17,18 +17,19 @@ from twinlog.errors import AccessDenied
 from twinlog.flow.budget import Budget
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.outbox import Outbox
+from twinlog.flow.ownership import Ownership
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, UNANSWERED_S, Pressure, why_given_up
-from twinlog.flow.takeover import Opened, ShardOwner, fresh_state
+from twinlog.flow.takeover import Opened, fresh_state
 from twinlog.flow.write import Writer
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire.connection import Leader, TopicMetadata
 from twinlog.wire.fence import Producer
 
 WHERE = TopicPartition("orders", 0)
 ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="t", origins=[0])
-UNTOUCHED = cast("Any", None)
 
 
 @dataclass
@@ -68,7 +69,7 @@ def test_a_login_that_is_refused_while_a_leader_is_sought_forgets_no_batch() -> 
 
         lanes = Lanes(cast("Any", target), 1 << 20, on_answer, lambda _: None, lambda error: pytest.fail(repr(error)))
         box = make_box()
-        box.parcels.append(parcel(one(0)))
+        box.intake.parcels.append(parcel(one(0)))
         lanes.ready(box)
         async with asyncio.timeout(10):
             await heard.wait()  # a lane has it, and tells that the broker cannot be reached
@@ -98,17 +99,22 @@ def test_a_partition_that_begins_twice_while_it_is_opened_keeps_no_bytes_of_the_
         may_open = asyncio.Event()
         opened: list[int] = []
 
-        class Owner(ShardOwner):
+        @dataclass
+        class Owner:
+            ownership: Ownership
+
             async def open(self, begins: Any) -> list[Opened]:
                 await may_open.wait()
                 opened.extend(begin.generation for begin in begins)
                 return [Opened(begin, fresh_state(begin, 0), fenced=True) for begin in begins]
 
-        owner = Owner(UNTOUCHED, 0, UNTOUCHED, UNTOUCHED, Producer("id", 1, 1), UNTOUCHED, UNTOUCHED)
+        owner = cast("Any", Owner(Ownership(Producer("id", 1, 1))))
         link = mock.Mock(max_request_bytes=1 << 20, merge_target_bytes=0)
         link.provenance.mode = "off"
         budget = Budget(1 << 20)
-        writer = Writer(link, UNTOUCHED, cast("Any", Target(refusals=10**6)), budget, owners={0: owner})
+        writer = Writer(
+            link, ClusterIds("here", "there"), cast("Any", Target(refusals=10**6)), budget, owners={0: owner}
+        )
         data = Parcel(WHERE, 0, 2, "data", payload([make_batch([at(0), at(1)])]))
         for generation in (1, 2):
             budget.take(len(data.payload))
@@ -119,7 +125,7 @@ def test_a_partition_that_begins_twice_while_it_is_opened_keeps_no_bytes_of_the_
         async with asyncio.timeout(10):
             await asyncio.gather(*writer._tasks)
         assert writer.boxes[WHERE].opened.begin.generation == 2
-        assert len(writer.boxes[WHERE].parcels) == 1
+        assert len(writer.boxes[WHERE].intake.parcels) == 1
         writer.lanes.stop()
 
     asyncio.run(begin_twice())
@@ -128,7 +134,7 @@ def test_a_partition_that_begins_twice_while_it_is_opened_keeps_no_bytes_of_the_
 def stuck_box(now: float) -> Outbox:
     box = make_box()
     box.clock = lambda: now
-    box.parcels += [parcel(one(0)), parcel(one(1))]
+    box.intake.parcels += [parcel(one(0)), parcel(one(1))]
     return box
 
 

@@ -15,13 +15,15 @@ from aiokafka.errors import KafkaConnectionError
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import BrokerTooOld, ClusterUnreachable
 from twinlog.wire import connection as module
-from twinlog.wire.connection import BrokerConnection, Cluster, why
+from twinlog.wire.broker_connection import BrokerConnection
+from twinlog.wire.connection import Cluster, why
 
 
 class Wire:
     """A connection whose broker is the test: enough of aiokafka's for `begin`."""
 
     host, port, _client_id = "broker", 9092, "test"
+    round_trip_s = float("inf")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

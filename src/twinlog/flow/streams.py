@@ -1,0 +1,171 @@
+"""Fetching from the leaders of the source: over a long line by several connections each. Runs in the reader's loop.
+
+A partition's next fetch needs the offset at which the last one ended, so one connection waits a round trip for each
+answer. On a short line that is nothing. On a long one the partitions of a leader are dealt to a few connections, of
+which some receive while others wait, and each asks for as much as the line holds (`window`).
+
+    leader 1 ─┬─ stream 0: orders-0, orders-3        a short line has stream 0 only
+              ├─ stream 1: orders-1, orders-4
+              └─ stream 2: orders-2, orders-5
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from twinlog.config.settings import FetchSettings
+from twinlog.flow.window import Window
+from twinlog.model.names import TopicPartition
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
+
+log = logging.getLogger("twinlog.read")
+
+LONG_S: Final = 0.01
+"""A round trip from which on a line is long."""
+MOST_STREAMS: Final = 4
+PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 2.0
+
+
+@dataclass
+class Stream:
+    """One connection's conversation with a leader."""
+
+    session: FetchSession
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass
+class SourceLeader:
+    """All that is fetched from one broker."""
+
+    node: int
+    streams: list[Stream] = field(default_factory=list)
+    window: Window = field(default_factory=Window)
+
+    @property
+    def busy(self) -> int:
+        """Streams that have something to fetch."""
+        return max(1, sum(bool(stream.session.positions) for stream in self.streams))
+
+
+@dataclass
+class Streams:
+    """All leaders of the source.
+
+    `deliver` gets every answer, `replace` is called when partitions have no leader any more, and `room` holds the
+    fetching back while too much waits to be written.
+    """
+
+    source: Cluster
+    link: str
+    fetch: FetchSettings
+    limit: int  # bytes that all fetches together may ask for beyond their settings
+    room: Callable[[], Awaitable[None]]
+    deliver: Callable[[list[FetchedPartition], FetchSession], Awaitable[None]]
+    replace: Callable[[], Awaitable[None]]
+    on_failure: Callable[[BaseException], None]
+    leaders: dict[int, SourceLeader] = field(default_factory=dict)
+
+    def placed(self) -> Iterator[TopicPartition]:
+        """Partitions that are fetched from somewhere."""
+        for stream in self._all():
+            yield from stream.session.positions
+
+    def place(self, partition: TopicPartition, position: FetchPosition, node: int) -> None:
+        """Fetch a partition from its leader from now on; `wake` begins."""
+        leader = self.leaders.setdefault(node, SourceLeader(node))
+        count = self.streams_wanted()
+        while len(leader.streams) < count and all(stream.session.positions for stream in leader.streams):
+            leader.streams.append(self._start(leader))
+        least = min(leader.streams[:count], key=lambda stream: len(stream.session.positions))
+        least.session.positions[partition] = position
+
+    def streams_wanted(self) -> int:
+        """How many connections a leader gets."""
+        return MOST_STREAMS if self.source.round_trip_s >= LONG_S else 1
+
+    def narrow(self) -> None:
+        """A line that proved to be short needs one connection only: the others' partitions are placed anew."""
+        for leader in self.leaders.values():
+            for stream in leader.streams[self.streams_wanted() :]:
+                stream.session.positions.clear()
+
+    def remove(self, partition: TopicPartition) -> None:
+        """Fetch a partition no more."""
+        for stream in self._all():
+            stream.session.positions.pop(partition, None)
+
+    def wake(self) -> None:
+        """Begin with what was placed."""
+        for stream in self._all():
+            stream.wake.set()
+
+    async def stop(self) -> None:
+        """End every conversation."""
+        tasks = [stream.task for stream in self._all() if stream.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _all(self) -> Iterator[Stream]:
+        for leader in self.leaders.values():
+            yield from leader.streams
+
+    def _start(self, leader: SourceLeader) -> Stream:
+        fetch = self.fetch
+        committed = fetch.isolation == "read_committed"
+        stream = Stream(FetchSession(fetch.max_bytes, fetch.max_wait_ms, fetch.min_bytes, committed))
+        stream.task = asyncio.create_task(self._run(leader, stream, f"fetch-{len(leader.streams)}"))
+        stream.task.add_done_callback(self._ended)
+        return stream
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.on_failure(error)
+
+    async def _run(self, leader: SourceLeader, stream: Stream, purpose: str) -> None:
+        session, pause = stream.session, PAUSE_S
+        while True:
+            if not session.positions:
+                session.reset()
+                stream.wake.clear()
+                await stream.wake.wait()
+                continue
+            await self.room()
+            try:
+                connection = await self.source.connection(leader.node, purpose)
+                session.max_bytes = max(self.fetch.max_bytes // leader.busy, self._share(leader))
+                departure = leader.window.depart(time.monotonic(), 0)
+                try:
+                    fetched = await session.poll(connection, self.source.timeout_s)
+                except BaseException:
+                    leader.window.fail(departure)
+                    raise
+            except (FetchRefused, *ConnectionTrouble) as trouble:
+                log.warning("%s: fetching from broker %d: %s", self.link, leader.node, str(trouble) or repr(trouble))
+                session.reset()
+                session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+                await self.replace()
+                continue
+            pause = PAUSE_S
+            busy = [part for part in fetched if len(part.records)]
+            leader.window.answer(departure, time.monotonic(), sum(len(part.records) for part in busy))
+            share = self._share(leader)
+            for part in busy:
+                if (position := session.positions.get(part.partition)) is not None:
+                    position.max_bytes = max(self.fetch.partition_max_bytes, share // len(busy))
+            await self.deliver(fetched, session)
+
+    def _share(self, leader: SourceLeader) -> int:
+        """What one stream may ask for, of all that the line to its leader wants to hold."""
+        return min(leader.window.bytes, self.limit // len(self.leaders)) // leader.busy

@@ -1,0 +1,227 @@
+"""One connection to a broker: TLS and SASL by aiokafka, frames by hand. Runs in one asyncio loop.
+
+aiokafka opens the connection and logs in. Then `Frames` takes the socket over: an answer is received into a buffer of
+its own size, so that the megabytes of a fetch are copied once, by the kernel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections.abc import Callable, Iterable
+from typing import Final, Generic, TypeVar
+
+from aiokafka.conn import AIOKafkaConnection, CloseReason
+from aiokafka.errors import KafkaConnectionError
+
+from twinlog.wire.frames import FrameReader, string
+
+T = TypeVar("T")
+
+_REQUEST: Final = struct.Struct(">hhi")
+_SIZE: Final = struct.Struct(">i")
+_SCRATCH: Final = 65_536
+_LARGEST: Final = 1 << 30
+
+
+class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
+    """aiokafka's connection plus raw frames."""
+
+    round_trip_s: float = float("inf")
+    """The quickest answer so far. What a line cannot do faster, however little is sent."""
+    _frames: Frames | None = None
+
+    async def connect(self) -> None:
+        """Open, log in, and take the socket over from aiokafka's stream."""
+        await super().connect()
+        self._read_task.cancel()
+        self._frames = Frames(self)
+        self._writer.transport.set_protocol(self._frames)
+
+    async def _do_version_lookup(self) -> None:
+        began = time.monotonic()
+        await super()._do_version_lookup()
+        self.round_trip_s = time.monotonic() - began
+
+    def connected(self) -> bool:
+        """Whether it is open, as far as anybody told us."""
+        return self._reader is not None and (self._frames is None or not self._frames.ended)
+
+    def take_frame(self, frame: bytes | bytearray) -> None:
+        """An answer is complete: who asked first gets it."""
+        if not self._requests:
+            raise KafkaConnectionError(f"{self.host}:{self.port}: an answer that nobody asked for")
+        self._handle_frame(frame)
+
+    def lost(self, error: Exception | None) -> None:
+        """The connection has ended: so has everything that waits for an answer."""
+        if self._closed_fut is not None and not self._closed_fut.done():
+            self._closed_fut.set_result(None)
+        self.close(reason=CloseReason.CONNECTION_BROKEN, exc=error)
+
+    async def exchange(
+        self, api_key: int, version: int, body: Iterable[bytes], *, flexible: bool, timeout_s: float
+    ) -> FrameReader:
+        """Send one request and wait for its answer; the reader stands behind the answer's header.
+
+        Requests are answered in the order in which they were sent, so many may be under way; the frame is written
+        before the first await, so calls made one after the other go out in that order.
+        """
+        return await self.begin(api_key, version, body, _as_it_is, flexible=flexible, timeout_s=timeout_s)
+
+    def begin(
+        self,
+        api_key: int,
+        version: int,
+        body: Iterable[bytes],
+        read: Callable[[FrameReader], T],
+        *,
+        flexible: bool,
+        timeout_s: float,
+    ) -> asyncio.Future[T]:
+        """Send now, return the answer as a future: for pipelines that must keep the order of sending.
+
+        Read the moment it comes: each task between the socket and who asked would cost another turn of the loop.
+        """
+        if self._writer is None:
+            raise KafkaConnectionError(f"{self.host}:{self.port}: connection is closed")
+        correlation_id = self._next_correlation_id()
+        head = _REQUEST.pack(api_key, version, correlation_id) + string(self._client_id)
+        parts = [head, b"\x00" if flexible else b"", *body]
+        # Joined once: a frame is megabytes.
+        self._writer.write(b"".join((_SIZE.pack(sum(map(len, parts))), *parts)))
+        awaited = _Awaited(self, correlation_id, read, flexible=flexible)
+        awaited.late = self._loop.call_later(timeout_s, awaited.give_up)
+        self._requests.append((None, None, awaited))  # no correlation id: aiokafka hands the answer over as it came
+        return awaited.answer
+
+    def highest_version(self, api_key: int) -> int:
+        """The newest version of an API this broker speaks; -1 when it does not know it."""
+        return int(self._versions.get(api_key, (0, -1))[1])
+
+
+class Frames(asyncio.BufferedProtocol):
+    """Cuts what a broker sends into answers. A large one is received where it stays; small ones share a buffer.
+
+    scratch   │size│answer│size│answer│size│begin of a large one          the rest of it goes to a buffer of its own
+    """
+
+    def __init__(self, connection: BrokerConnection) -> None:
+        self._connection = connection
+        self._scratch = bytearray(_SCRATCH)
+        self._view = memoryview(self._scratch)
+        self._held = 0  # bytes in the scratch buffer
+        self._large: bytearray | None = None
+        self._filled = 0  # bytes of the large answer
+        self.ended = False
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  the answer decides
+        """Asyncio's name: where the next bytes go."""
+        if self._large is not None:
+            return memoryview(self._large)[self._filled :]
+        return self._view[self._held :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Asyncio's name: so many came."""
+        try:
+            self._take(nbytes)
+        except Exception as error:  # noqa: BLE001  asyncio would only log it, and everybody would wait for ever
+            self._connection.lost(error)
+
+    def _take(self, size: int) -> None:
+        if self._large is not None:
+            self._filled += size
+            if self._filled == len(self._large):
+                frame, self._large = self._large, None
+                self._connection.take_frame(frame)
+            return
+        self._held += size
+        at = 0
+        while self._held - at >= _SIZE.size:
+            (length,) = _SIZE.unpack_from(self._scratch, at)
+            if not 0 <= length <= _LARGEST:
+                raise KafkaConnectionError(f"an answer of {length} bytes: this is not a Kafka broker")
+            begin, end = at + _SIZE.size, at + _SIZE.size + length
+            if end > self._held:
+                if length > _SCRATCH // 2:
+                    self._large, self._filled = bytearray(length), self._held - begin
+                    self._large[: self._filled] = self._view[begin : self._held]
+                    self._held = 0
+                    return
+                break
+            at = end
+            self._connection.take_frame(bytes(self._view[begin:end]))
+        if at:
+            self._scratch[: self._held - at] = self._scratch[at : self._held]
+            self._held -= at
+
+    def eof_received(self) -> bool:
+        """Asyncio's name: the broker will send nothing more."""
+        self.ended = True
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Asyncio's name: it is over."""
+        self.ended = True
+        self._connection.lost(exc)
+
+
+class _Awaited(Generic[T]):
+    """One answer under way, in aiokafka's row of them: for aiokafka it is a future of bytes."""
+
+    __slots__ = ("_connection", "_correlation_id", "_flexible", "_read", "_sent_at", "answer", "late")
+
+    def __init__(
+        self, connection: BrokerConnection, correlation_id: int, read: Callable[[FrameReader], T], *, flexible: bool
+    ) -> None:
+        self._connection = connection
+        self._correlation_id = correlation_id
+        self._sent_at = time.monotonic()
+        self._read = read
+        self._flexible = flexible
+        self.answer: asyncio.Future[T] = connection._loop.create_future()  # noqa: SLF001  aiokafka has no other way
+        self.late: asyncio.TimerHandle | None = None
+
+    def done(self) -> bool:
+        """Whether anybody still waits."""
+        return self.answer.done()
+
+    def set_result(self, data: bytes | bytearray) -> None:
+        """It came."""
+        self._on_time()
+        connection = self._connection
+        connection.round_trip_s = min(connection.round_trip_s, time.monotonic() - self._sent_at)
+        reader = FrameReader(data)
+        try:
+            if reader.i32() != self._correlation_id:
+                where = f"{self._connection.host}:{self._connection.port}"
+                # Not at once: aiokafka is about to take this answer out of the row.
+                asyncio.get_running_loop().call_soon(self._connection.close)
+                raise KafkaConnectionError(f"{where}: answers out of step")  # noqa: TRY301
+            if self._flexible:
+                reader.tags()
+            self.answer.set_result(self._read(reader))
+        except Exception as error:  # noqa: BLE001  it belongs to who asked, not to aiokafka
+            self.set_exception(error)
+
+    def set_exception(self, error: BaseException) -> None:
+        """It will never come."""
+        self._on_time()
+        self.answer.set_exception(error)
+        # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
+        self.answer.exception()
+
+    def give_up(self) -> None:
+        """It did not come in time. Answers come in order: one that never comes poisons all behind it."""
+        if not self.answer.done():
+            self.set_exception(TimeoutError())
+            self._connection.close()
+
+    def _on_time(self) -> None:
+        if self.late is not None:
+            self.late.cancel()
+
+
+def _as_it_is(reader: FrameReader) -> FrameReader:
+    return reader
