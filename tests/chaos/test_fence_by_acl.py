@@ -39,7 +39,7 @@ def test_producers_are_shut_out_and_let_in_again_by_acl(make_cluster: Callable[.
     fence = Fence.around(admin, link, SwitchSettings(), "acl")
     assert produce(cluster) is None
 
-    noted = asyncio.run(fence.former(["orders"]))
+    noted = asyncio.run(fence.note(["orders"]))
     ends = asyncio.run(fence.shut(["orders"], Patience("A->B", "fence", 20), noted))
     assert list(ends.values()) == [1]
     assert produce(cluster) == KafkaError.TOPIC_AUTHORIZATION_FAILED

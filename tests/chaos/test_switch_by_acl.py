@@ -17,6 +17,7 @@ from twinlog.kafka.acls import create_acls
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.access.acls import AclBinding
+from twinlog.model.switch.events import Acted, SwitchEvent
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]
 DENIED = KafkaError.TOPIC_AUTHORIZATION_FAILED
@@ -73,8 +74,8 @@ def test_the_old_primary_takes_the_link_s_records_and_nobody_else_s_until_the_sw
     here.await_allowed(0)
     during: list[int | None] = []
 
-    def hook(step: str, when: str) -> None:
-        if (step, when) in {("admit", "acted"), ("copy-back", "acted")}:
+    def on_event(event: SwitchEvent) -> None:
+        if isinstance(event, Acted) and event.step in {"admit", "copy-back"}:
             during.append(here.write(-1))
 
     with service_running(ends, tmp_path) as engine:
@@ -87,7 +88,7 @@ def test_the_old_primary_takes_the_link_s_records_and_nobody_else_s_until_the_sw
         assert here.write(-1) == DENIED
         there.await_allowed(1)
 
-        assert do_switch(ends, tmp_path, "failback-delta", hook).active == ends.alias
+        assert do_switch(ends, tmp_path, "failback-delta", on_event).active == ends.alias
         assert during == [DENIED, DENIED]
         assert there.write(-1) == DENIED
         here.await_allowed(2)

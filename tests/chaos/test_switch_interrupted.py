@@ -23,6 +23,7 @@ from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.switch.events import Acted, Began, Ended, SwitchEvent
 from twinlog.model.switch.log import Command
 from twinlog.recovery.report import Report
 
@@ -39,15 +40,15 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
 def interrupted(ends: Ends, folder: Path, command: Command) -> tuple[Report, int]:
     """Run a plan, pulling the plug once at each point that it reaches; returns how often that was."""
-    pulled: set[tuple[str, str]] = set()
+    pulled: set[tuple[str, type[SwitchEvent]]] = set()
 
-    def hook(step: str, when: str) -> None:
-        if (step, when) not in pulled:
-            pulled.add((step, when))
-            raise Plug(step, when)
+    def on_event(event: SwitchEvent) -> None:
+        if isinstance(event, Began | Acted | Ended) and (event.step, type(event)) not in pulled:
+            pulled.add((event.step, type(event)))
+            raise Plug(event)
 
     async def begin() -> Report:
-        one = switching(ends, folder, hook)
+        one = switching(ends, folder, on_event)
         # The same runner: nobody waits to see whether the process before is gone.
         one.runner = "plugged"
         standing = await one.standing()
@@ -118,14 +119,14 @@ def test_a_source_that_comes_back_during_the_switch_is_shut_before_the_other_sid
     source.kill()
     seen: list[str | None] = []
 
-    def hook(step: str, when: str) -> None:
-        if (step, when) == ("release", "before"):
+    def on_event(event: SwitchEvent) -> None:
+        if isinstance(event, Began) and event.step == "release":
             source.start()
             produce(source.bootstrap_servers, topic, range(100, 103))  # half dead: somebody still writes there
-        if (step, when) == ("release", "acted"):
+        if isinstance(event, Acted) and event.step == "release":
             seen.append(size_limit(ends, topic))
 
-    report = do_switch(ends, tmp_path, "failover-unplanned", hook)
+    report = do_switch(ends, tmp_path, "failover-unplanned", on_event)
     assert seen == ["0"]
     assert set(produce(source.bootstrap_servers, topic, range(1))) == {"MSG_SIZE_TOO_LARGE"}
     assert any("came back during the switch" in step["says"] for step in report.steps)

@@ -12,6 +12,7 @@ from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.switch.events import Acted, SwitchEvent
 
 SETTINGS = {
     "emit_checkpoints_interval_seconds": "1",
@@ -42,19 +43,19 @@ def test_what_was_written_under_the_original_name_comes_home_and_the_old_primary
     commit_at(here, group, topic, 60)
     limits: list[str | None] = []
 
-    def hook(step: str, when: str) -> None:
-        if when == "acted" and step in {"reverse", "admit", "copy-back", "drain-back"}:
+    def on_event(event: SwitchEvent) -> None:
+        if isinstance(event, Acted) and event.step in {"reverse", "admit", "copy-back", "drain-back"}:
             limits.append(size_limit(ends, topic))
 
     with both_running(ends, tmp_path):
-        over = do_switch(ends, tmp_path, "failover-planned", hook)
+        over = do_switch(ends, tmp_path, "failover-planned", on_event)
         assert over.active == "T"
         assert numbers_of(there, group, copy) == list(range(60, 100))
         ends.create_there(topic)
         assert produce(there, topic, range(100, 120)) == []
         assert numbers_of(there, group, topic) == list(range(100, 120))
 
-        back = do_switch(ends, tmp_path, "failback-delta", hook)
+        back = do_switch(ends, tmp_path, "failback-delta", on_event)
         assert back.active == ends.alias
         assert back.tail["records"] == 0
         assert limits == ["0", "0", "0", "0"]

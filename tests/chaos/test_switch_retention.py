@@ -10,6 +10,7 @@ from tests.kit.ends import Ends
 from tests.kit.switches import IDENTITY, do_switch, log_numbers, produce, service_running
 from tests.kit.waiting import wait_until
 
+from twinlog.model.switch.events import Acted, SwitchEvent
 from twinlog.recovery.report import Report
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(400)]
@@ -61,15 +62,15 @@ def test_what_came_from_the_other_side_may_expire_on_the_old_side(
     topic = ends.create("orders")
     produce(here, topic, range(100))
 
-    def hook(step: str, when: str) -> None:
-        if (step, when) == ("stop-back", "acted"):
+    def on_event(event: SwitchEvent) -> None:
+        if isinstance(event, Acted) and event.step == "stop-back":
             ends.delete_records(topic, 0, -1)
 
     with service_running(ends, tmp_path) as engine:
         engine.await_running()
         do_switch(ends, tmp_path, "failover-planned")
         assert produce(there, topic, range(100, 150)) == []
-        assert do_switch(ends, tmp_path, "failback-delta", hook).outcome == "done"
+        assert do_switch(ends, tmp_path, "failback-delta", on_event).outcome == "done"
         assert produce(here, topic, range(150, 160)) == []
         await_log(there, topic, list(range(160)))
         assert not ends.status().faults

@@ -12,6 +12,8 @@ from tests.kit.ends import Ends
 from tests.kit.switches import IDENTITY, commit_at, do_switch, log_numbers, numbers_of, produce, service_running
 from tests.kit.waiting import wait_until
 
+from twinlog.model.switch.events import Acted, SwitchEvent
+
 pytestmark = pytest.mark.chaos
 
 
@@ -58,8 +60,8 @@ def test_a_stray_that_slips_in_while_a_failback_copies_is_named_read_and_carried
     topic, group = ends.create("orders"), f"g{ends.alias}"
     produce(here, topic, range(100))
 
-    def hook(step: str, when: str) -> None:
-        if (step, when) == ("copy-back", "acted"):
+    def on_event(event: SwitchEvent) -> None:
+        if isinstance(event, Acted) and event.step == "copy-back":
             # The step ends when little is left to copy; the stray is to lie behind it.
             wait_until(lambda: len(log_numbers(here, topic)), lambda n: n == 110, within_s=30, what="the copy")
             assert produce(here, topic, range(777, 778)) == []
@@ -70,7 +72,7 @@ def test_a_stray_that_slips_in_while_a_failback_copies_is_named_read_and_carried
         engine.await_running()
         do_switch(ends, tmp_path, "failover-planned")
         assert produce(there, topic, range(100, 110)) == []
-        back = do_switch(ends, tmp_path, "failback-delta", hook)
+        back = do_switch(ends, tmp_path, "failback-delta", on_event)
         assert log_numbers(here, topic) == [*range(110), 777, 110, 111, 112]
         (named,) = [finding for step in back.steps for finding in step["findings"] if "by others" in finding]
         assert named.startswith(f"{topic}-0: 1 records")

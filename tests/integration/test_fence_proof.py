@@ -15,6 +15,7 @@ from twinlog.config.switch_settings import SwitchSettings
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import FenceNote
 from twinlog.recovery.fencing import Fence
 from twinlog.recovery.proof import Patience
 from twinlog.wire import protocol_errors as codes
@@ -81,7 +82,7 @@ def test_a_slow_producer_behind_a_broker_that_hears_late_loses_nothing(make_ends
     back = ends.link.model_copy(update={"target_admin": ends.link.source_admin})
     fence = Fence.around(LateBroker(ends.link.source_admin), back, SwitchSettings(), "topic-config")
     try:
-        found = asyncio.run(fence.shut([topic], Patience("A->B", "fence-source", 60), {}))
+        found = asyncio.run(fence.shut([topic], Patience("A->B", "fence-source", 60), FenceNote()))
         before = len(attempts)
         wait_until(lambda: len(attempts), lambda count: count >= before + 2, within_s=30, what="two more attempts")
     finally:

@@ -29,13 +29,13 @@ from twinlog.model.ledger.source_ends import KnownEnd
 from twinlog.model.ledger.stage_times import STAGES, Durations, Stage
 from twinlog.model.ledger.translation import Exact, Untranslatable
 from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.switch.events import Began, Ended, OnSwitchEvent, Planned
 from twinlog.model.switch.log import Claim, Command, End, StateEntry, StepRecord, Switch
 from twinlog.model.switch.plan import Facts, Plan, plan_of
 from twinlog.model.verify.report import VerifyReport
 from twinlog.recovery.report import Report, report_of
 from twinlog.recovery.switching import Standing
 from twinlog.surface.http.backend import Say
-from twinlog.surface.rest.switch_steps import announced
 from twinlog.sync.answers.group_report import Answer, GroupReport
 from twinlog.verify.plan import VerifyWish
 from twinlog.verify.run import OnProgress
@@ -267,17 +267,16 @@ class PaperBackend:
         facts = self._facts(link, command)
         return facts, plan_of(facts)
 
-    async def switch(self, link: LinkSettings, command: Command, say: Say) -> Report:
+    async def switch(self, link: LinkSettings, command: Command, on_event: OnSwitchEvent) -> Report:
         facts, plan = await self.plan(link, command)
         now = int(time.time() * 1000)
         claim = Claim(pair="east<->west", switch=f"sw{len(self.runs) + 1}", runner="r", command=command, link=link.name)
         claim = claim.model_copy(update={"operator": "ada", "host": "desk-7"})
         run = Switch(claim.switch, claim, "r", now, now)
         self.runs.append(run)
-        for line in announced({step.id: step.title for step in plan.steps}):
-            say(line)
+        on_event(Planned({step.id: step.title for step in plan.steps}))
         for number, step in enumerate(plan.steps, 1):
-            say(f"step {number} of {len(plan.steps)}: {step.id}")
+            on_event(Began(number, len(plan.steps), step.id))
             began = int(time.time() * 1000)
             await asyncio.sleep(self.step_seconds)
             await asyncio.to_thread(wait_until, lambda: self.held, lambda held: not held, within_s=60, what="a go")
@@ -285,7 +284,7 @@ class PaperBackend:
             record = StepRecord(step.id, "done", step.title, {}, began, ended, ended - began)
             run = dataclasses.replace(run, steps={**run.steps, step.id: record})
             self.runs[-1] = run
-            say(f"    {step.title}")
+            on_event(Ended(number, step.id, step.title))
         end = End(pair="east<->west", switch=run.id, runner="r", outcome="done")
         self.runs[-1] = dataclasses.replace(run, end=end, ended_ms=int(time.time() * 1000))
         self.active = facts.new_active
@@ -293,10 +292,10 @@ class PaperBackend:
         self.runs[-1] = dataclasses.replace(self.runs[-1], state=state)
         return report_of(self.runs[-1])
 
-    async def resume(self, link: LinkSettings, say: Say) -> Report:  # noqa: ARG002
+    async def resume(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:  # noqa: ARG002
         raise SwitchRefused(link.name, "no switch is open", "There is nothing to go on with.")
 
-    async def abort(self, link: LinkSettings, say: Say) -> Report:  # noqa: ARG002
+    async def abort(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:  # noqa: ARG002
         raise SwitchRefused(link.name, "no switch is open", "There is nothing to give up.")
 
     async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:

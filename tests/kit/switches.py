@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from twinlog.kafka.admin import TopicOrder
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.model.ledger.records import ledger_topic, shard_of
+from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.switch.log import Command
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier
@@ -67,29 +68,26 @@ def pair_of_ends(ends: Ends) -> Pair:
     return resolve_pair(ends.properties.encode("latin-1"), "test.properties", f"{ends.alias}->T", {})
 
 
-def switching(ends: Ends, folder: Path, hook: Callable[[str, str], None] | None = None) -> Switching:
+def switching(ends: Ends, folder: Path, on_event: OnSwitchEvent = ignore_event) -> Switching:
     """Switches whose own engines run in threads."""
     copier = EngineCopier(lambda: lambda run, _: ThreadedQuery(run), folder)
-    found = Switching(pair_of_ends(ends), copier, folder / "switch")
-    if hook is not None:
-        found.hook = hook
-    return found
+    return Switching(pair_of_ends(ends), copier, folder / "switch", on_event)
 
 
-def do_switch(ends: Ends, folder: Path, command: Command, hook: Callable[[str, str], None] | None = None) -> Report:
+def do_switch(ends: Ends, folder: Path, command: Command, on_event: OnSwitchEvent = ignore_event) -> Report:
     """Plan and execute."""
 
     async def run() -> Report:
-        one = switching(ends, folder, hook)
+        one = switching(ends, folder, on_event)
         _, plan = await one.plan(command)
         return await one.execute(plan)
 
     return asyncio.run(run())
 
 
-def resume_switch(ends: Ends, folder: Path, hook: Callable[[str, str], None] | None = None) -> Report:
+def resume_switch(ends: Ends, folder: Path, on_event: OnSwitchEvent = ignore_event) -> Report:
     """Go on with what is open."""
-    return asyncio.run(switching(ends, folder, hook).resume())
+    return asyncio.run(switching(ends, folder, on_event).resume())
 
 
 @contextmanager

@@ -37,6 +37,7 @@ from twinlog.model.naming import DRILL_ALIAS, DRILL_PREFIX
 from twinlog.model.routes.provenance import Provenance
 from twinlog.model.selection import Selection
 from twinlog.model.start import Earliest
+from twinlog.model.switch.events import as_lines
 from twinlog.model.switch.log import Command
 from twinlog.recovery.own_engines import EngineCopier, StartQuery
 from twinlog.recovery.report import Report
@@ -172,7 +173,7 @@ class Canary:
     async def _switch(self, command: Command, outcome: DrillOutcome) -> Report:
         began = time.monotonic()
         switching = Switching(
-            self.pair, EngineCopier(self.query_starter, self.folder), self.folder / "switch", self.say
+            self.pair, EngineCopier(self.query_starter, self.folder), self.folder / "switch", as_lines(self.say)
         )
         _, plan = await switching.plan(command)
         report = await switching.execute(plan)

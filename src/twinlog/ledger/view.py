@@ -6,13 +6,13 @@ chores, `twinlog status` and the client library use it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from twinlog.ledger.spool import PartSpool, Spool
 from twinlog.logs.follow import follow
-from twinlog.logs.read import Batches, read_to_end
+from twinlog.logs.read import Batches, read_to_end, read_up_to
 from twinlog.model.ledger.map_parts import PartIndex, Parts
 from twinlog.model.ledger.partition_map import PartitionMap
 from twinlog.model.ledger.records import (
@@ -153,6 +153,10 @@ class LedgerView:
     async def catch_up(self, cluster: Cluster, source: str, lane: str = "ledger") -> None:
         """Read everything there is now."""
         await read_to_end(cluster, ledger_topic(source), self.positions, self._take_batches, lane)
+
+    async def read_up_to(self, cluster: Cluster, source: str, ends: Mapping[int, int], lane: str = "ledger") -> None:
+        """Read up to these ends, for a caller that has asked where they are."""
+        await read_up_to(cluster, ledger_topic(source), self.positions, ends, self._take_batches, lane)
 
     def _take_batches(self, _: int, batches: Batches) -> None:
         for header, data in batches:

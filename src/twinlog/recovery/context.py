@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from twinlog.config.pair import Pair
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, SwitchStopped, TwinlogError
+from twinlog.errors import ClusterError, SwitchStopped
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.ledger.reading import look_at_ledger
+from twinlog.ledger.following import FollowedLedger
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
-from twinlog.model.names import LinkName
+from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.switch.events import OnSwitchEvent, Said, ignore_event
+from twinlog.model.switch.facts import FenceFacts, FenceNote, StepFacts
+from twinlog.model.switch.log import F, Switch
 from twinlog.recovery.fencing import Fence
 from twinlog.recovery.journal import Journal
 from twinlog.wire.connection import Cluster, ConnectionTrouble
-
-T = TypeVar("T")
 
 Copier = Callable[[LinkSettings], AbstractAsyncContextManager[None]]
 """Runs an engine of the switch's own for a link while the block lasts (given by the service)."""
@@ -37,7 +38,7 @@ class StepResult:
     """What a step did: a sentence for the report, and facts for later steps and for the report."""
 
     says: str
-    facts: Mapping[str, Any]
+    facts: StepFacts
 
 
 @dataclass
@@ -77,7 +78,7 @@ class ShutByUs:
 
     fence: Fence
     topics: tuple[str, ...]
-    noted: Mapping[str, Any]
+    noted: FenceNote
 
 
 @dataclass
@@ -90,13 +91,16 @@ class SwitchContext:
     target: ClusterAdmin
     engines: OwnEngines
     folder: Path
-    say: Callable[[str], None] = lambda _: None
+    on_event: OnSwitchEvent
     shut: dict[str, ShutByUs] = field(default_factory=dict)  # by cluster
     _clusters: tuple[Cluster, ...] = ()
+    _ledgers: dict[str, FollowedLedger] = field(default_factory=dict)  # by source
     _said: str = ""
 
     @classmethod
-    def of(cls, pair: Pair, copier: Copier, folder: Path, runner: str) -> SwitchContext:
+    def of(
+        cls, pair: Pair, copier: Copier, folder: Path, runner: str, on_event: OnSwitchEvent = ignore_event
+    ) -> SwitchContext:
         """Clients for both clusters; nothing is asked yet."""
         link = pair.link
         name = LinkName(link.source, link.target)
@@ -114,7 +118,7 @@ class SwitchContext:
             folder=folder,
             runner=runner,
         )
-        return cls(pair, journal, source, target, OwnEngines(copier), folder, _clusters=(here, there))
+        return cls(pair, journal, source, target, OwnEngines(copier), folder, on_event, _clusters=(here, there))
 
     async def close(self) -> None:
         """Stop what was started and close every connection."""
@@ -147,21 +151,64 @@ class SwitchContext:
         """The longest wait of one step."""
         return float(self.link.switch.timeout_seconds)
 
-    def facts(self, step: str) -> Mapping[str, Any]:
-        """What a step of this switch left behind."""
-        return self.journal.switch.facts(step)
+    def facts(self, kind: type[F]) -> F:
+        """What a step of this switch left. Raises SwitchStopped when it left nothing."""
+        found = self.find(kind)
+        if found is None:
+            reason = f"the journal has nothing of the step {kind.step}, which must run before"
+            raise SwitchStopped(self.link.name, kind.step, reason, "Give the switch up and begin it again.")
+        return found
 
-    def earlier(self, step: str) -> Mapping[str, Any]:
-        """What a step left behind in this switch, or else in the last one that had it: a failback looks at the cut."""
-        for switch in (self.journal.switch, *reversed(self.journal.log.ended)):
-            if switch.facts(step):
-                return switch.facts(step)
-        return {}
+    def ends(self, kind: type[FenceFacts]) -> dict[TopicPartition, int]:
+        """Where the topics of a side end that this switch shut. Raises SwitchStopped when it did not."""
+        ends = self.facts(kind).ends
+        if ends is None:
+            reason = f"the step {kind.step} did not note where the topics end"
+            raise SwitchStopped(self.link.name, kind.step, reason, "Give the switch up and begin it again.")
+        return ends
+
+    def find(self, kind: type[F]) -> F | None:
+        """What a step of this switch left; None when it left nothing, or is no step of this switch."""
+        return self._read(self.journal.switch, kind)
+
+    def earlier(self, kind: type[F]) -> F | None:
+        """What a step left in this switch, or else in the last one that had it: a failback looks at the cut."""
+        switches = (self.journal.switch, *reversed(self.journal.log.ended))
+        return next((found for switch in switches if (found := self._read(switch, kind)) is not None), None)
+
+    def _read(self, switch: Switch, kind: type[F]) -> F | None:
+        try:
+            return switch.facts(kind)
+        except ValueError as error:
+            reason = f"what the journal has of the step {kind.step} of {switch.id} cannot be read: {error}"
+            raise SwitchStopped(
+                self.link.name, kind.step, reason, "Another version wrote it: resume with that."
+            ) from error
+
+    def noted(self, cluster: str) -> FenceNote | None:
+        """What a cluster was like before it was shut; None while it is not shut."""
+        return self.journal.log.fenced.get(cluster)
 
     async def ledger(self, link: LinkSettings) -> LedgerView:
-        """Everything that a link's ledger says now."""
-        found = await look_at_ledger(link.target_producer, link.source, within_s=LEDGER_WITHIN_S)
-        return found if found is not None else LedgerView({})
+        """Everything that a link's ledger says now. It is read once; later looks fetch only what is new.
+
+        All looks at one link return the same view. It changes with the next look.
+        """
+        if link.source not in self._ledgers:
+            self._ledgers[link.source] = FollowedLedger(self.cluster(link.target), link.source)
+        return await self._ledgers[link.source].read(LEDGER_WITHIN_S) or LedgerView({})
+
+    def cluster(self, alias: str) -> Cluster:
+        """One of the two clusters, for raw requests."""
+        return self.at_target if alias == self.link.target else self.at_source
+
+    def admin(self, alias: str) -> ClusterAdmin:
+        """One of the two clusters, for administration."""
+        return self.target if alias == self.link.target else self.source
+
+    def say(self, text: str) -> None:
+        """Report a sentence about the running step."""
+        self.on_event(Said(text))
 
     def say_progress(self, sentence: str) -> None:
         """Say what a wait is for and how far it is. It looks several times a second: nothing is said twice."""
@@ -190,7 +237,7 @@ class SwitchContext:
 
     async def reachable(self, admin: ClusterAdmin, within_s: float) -> str | None:
         """Why a cluster does not answer; None when it does. Refused connections are told at once."""
-        cluster = self.at_source if admin is self.source else self.at_target
+        cluster = self.cluster(admin.cluster)
         try:
             async with asyncio.timeout(within_s):
                 await cluster.refresh(None)
@@ -199,10 +246,3 @@ class SwitchContext:
         except (ClusterError, *ConnectionTrouble) as error:
             return str(error) or type(error).__name__
         return None
-
-
-def require(refusals: Mapping[Any, TwinlogError | None]) -> None:
-    """Raise the first refusal of many."""
-    for refusal in refusals.values():
-        if refusal is not None:
-            raise refusal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from twinlog.config.settings import LinkSettings
 from twinlog.ledger.view import LedgerView
@@ -12,6 +11,7 @@ from twinlog.model.groups.cut_sets import CHORE, CutBack, positions_at_cuts, rem
 from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.groups.positions import GroupPartition, Standing, Told
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import CutGroup
 
 Committed = dict[str, dict[TopicPartition, GroupPosition]]
 
@@ -63,7 +63,7 @@ def cut_outlook(link: LinkSettings, view: LedgerView, told: Mapping[GroupPartiti
 
 def read_again(
     back: Iterable[CutBack], decided: Iterable[Standing], without_cuts: Iterable[Standing]
-) -> list[dict[str, Any]]:
+) -> list[CutGroup]:
     """What each group of a set reads again because of its cut, in offsets of the copies; for the report."""
     moved = list(back)
     groups = {one.group for one in moved}
@@ -74,15 +74,15 @@ def read_again(
             before = last.get((one.group, one.source))
             again[one.group] += max(0, (before or one.position) - one.position)
     return [
-        {"set": one.cut_set, "group": one.group, "as_of_ms": one.at_ms, "read_again": again[one.group]} for one in moved
+        CutGroup(set=one.cut_set, group=one.group, as_of_ms=one.at_ms, read_again=again[one.group]) for one in moved
     ]
 
 
-def cut_sentence(entry: Mapping[str, Any]) -> str:
+def cut_sentence(entry: CutGroup) -> str:
     """One entry of `read_again`, for people."""
     return (
-        f"cut set {entry['set']}: group {entry['group']} starts where it stood at {_clock(entry['as_of_ms'])}; "
-        f"it reads {entry['read_again']:,} offsets again"
+        f"cut set {entry.set}: group {entry.group} starts where it stood at {_clock(entry.as_of_ms)}; "
+        f"it reads {entry.read_again:,} offsets again"
     )
 
 

@@ -15,9 +15,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from twinlog.errors import ClusterError, RedirectFailed, SwitchRefused, SwitchStopped, SwitchTakenOver, TwinlogError
+from twinlog.model.switch.events import Acted, Began, Ended, Planned, Stopped
 from twinlog.model.switch.log import Command, Copying, End, Switch
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.report import Report, report_of, reports_of, write_report
+from twinlog.recovery.side_fences import source_fence, target_fence
 from twinlog.recovery.steps import copy_back, directions, engines, fence, loss, positions, positions_back
 from twinlog.recovery.steps.redirect import redirect
 from twinlog.recovery.steps.release import release
@@ -26,8 +28,6 @@ from twinlog.recovery.steps.wipe import wipe
 from twinlog.wire.connection import ConnectionTrouble
 
 Step = Callable[[SwitchContext], Awaitable[StepResult]]
-Hook = Callable[[str, str], None]
-"""Called with a step's id and `before`, `acted` or `after`: where a test pulls the plug."""
 
 STEPS: Final[Mapping[str, Step]] = {
     "freeze": engines.freeze,
@@ -74,10 +74,15 @@ async def take_up(ctx: SwitchContext) -> Switch:
     return switch
 
 
-async def run(ctx: SwitchContext, hook: Hook = lambda _step, _when: None) -> Report:
+def planned(switch: Switch) -> Planned:
+    """What is known of a switch before its first step runs, or runs again."""
+    return Planned(switch.titles, frozenset(step for step in switch.titles if switch.is_done(step)))
+
+
+async def run(ctx: SwitchContext) -> Report:
     """Run what is left of the claimed switch. Raises SwitchStopped where it could not go on."""
     beat = asyncio.create_task(ctx.journal.beat())
-    work = asyncio.create_task(_run(ctx, hook))
+    work = asyncio.create_task(_run(ctx))
     try:
         await asyncio.wait({beat, work}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
@@ -93,20 +98,19 @@ async def run(ctx: SwitchContext, hook: Hook = lambda _step, _when: None) -> Rep
         await asyncio.gather(beat, return_exceptions=True)
 
 
-async def _run(ctx: SwitchContext, hook: Hook) -> Report:
+async def _run(ctx: SwitchContext) -> Report:
+    ctx.on_event(planned(ctx.journal.switch))
     steps: Sequence[str] = ctx.journal.switch.claim.options["steps"]
     for number, step in enumerate(steps, 1):
         if ctx.journal.switch.is_done(step):
             continue
-        ctx.say(f"step {number} of {len(steps)}: {step}")
-        hook(step, "before")
+        ctx.on_event(Began(number, len(steps), step))
         await ctx.journal.note(step, "begun")
         began = time.monotonic()
-        result = await _attempt(ctx, step, began)
-        hook(step, "acted")
+        result = await _attempt(ctx, number, step, began)
+        ctx.on_event(Acted(number, step))
         await ctx.journal.note(step, "done", result.says, facts=result.facts, took_ms=_ms(began))
-        ctx.say(f"    {result.says}")
-        hook(step, "after")
+        ctx.on_event(Ended(number, step, result.says))
     end = End(
         pair=ctx.journal.pair,
         switch=ctx.journal.switch_id,
@@ -122,7 +126,7 @@ async def _run(ctx: SwitchContext, hook: Hook) -> Report:
     return report_of(ctx.journal.switch)
 
 
-async def _attempt(ctx: SwitchContext, step: str, began: float) -> StepResult:
+async def _attempt(ctx: SwitchContext, number: int, step: str, began: float) -> StepResult:
     """Run one step; what kept it from its end is written down before it is raised."""
     try:
         return await STEPS[step](ctx)
@@ -131,6 +135,7 @@ async def _attempt(ctx: SwitchContext, step: str, began: float) -> StepResult:
     except (TwinlogError, *ConnectionTrouble) as error:
         reason = error.reason if isinstance(error, SwitchStopped) else str(error) or type(error).__name__
         await ctx.journal.note(step, "failed", reason, took_ms=_ms(began))
+        ctx.on_event(Stopped(number, step, reason))
         if isinstance(error, SwitchStopped):
             raise SwitchStopped(ctx.link.name, step, reason, error.way) from error
         way = error.way_out() if isinstance(error, ClusterError | RedirectFailed) else ""
@@ -168,9 +173,9 @@ async def _undo(ctx: SwitchContext, switch: Switch) -> None:
     failover = switch.claim.command.startswith("failover")
     left = ctx.link.source if failover else ctx.link.target
     if left in ctx.journal.log.fenced:
-        undone = await (fence.source_fence(ctx) if failover else fence.target_fence(ctx))
+        undone = await (source_fence(ctx) if failover else target_fence(ctx))
         noted = ctx.journal.log.fenced[left]
-        await undone.lift(list(noted.get("topics", ())), noted)
+        await undone.lift(noted.topics, noted)
         await ctx.journal.note_lifted(left)
     state = ctx.journal.state
     if state is None:

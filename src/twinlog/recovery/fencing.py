@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.config.switch_settings import SwitchSettings
@@ -31,12 +31,13 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.inspection import look_at_cluster
 from twinlog.model.access.acls import AclBinding
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import FenceNote, Means
 from twinlog.model.switch.fence_choice import EVERYBODY, why_not_by_name, writers_of
-from twinlog.model.switch.plan import Means
 from twinlog.model.topics.configs import FENCE_CONFIG, ConfigOrigin
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.keeping import keep, kept_configs, let_go
 from twinlog.recovery.proof import Patience, await_refusals, await_rules
+from twinlog.recovery.refusals import offsets_of, require
 from twinlog.wire.acls import fetch_acls
 
 MARKER_BYTES: Final = "78"
@@ -69,16 +70,20 @@ class Fence:
 
     # --- shutting -------------------------------------------------------------------------------------------------
 
-    async def former(self, topics: Collection[str], *, keeps: bool = False) -> dict[str, Any]:
+    async def note(self, topics: Collection[str], *, keeps: bool = False) -> FenceNote:
         """What the fence will change, as it is now: to be written down before anything is changed."""
-        kept = {"kept": await asyncio.to_thread(kept_configs, self.admin, topics)} if keeps else {}
-        return {**await self._former_of_means(topics), **kept}
+        keeps = keeps and self.means != "none"
+        return FenceNote(
+            topics=tuple(topics),
+            means=self.means,
+            former=await asyncio.to_thread(self._former, topics) if self.means == "topic-config" else None,
+            denied=await self._denied(topics) if self.means == "acl" else None,
+            kept=await asyncio.to_thread(kept_configs, self.admin, topics) if keeps else None,
+        )
 
-    async def _former_of_means(self, topics: Collection[str]) -> dict[str, Any]:
-        if self.means == "acl":
-            there = [rule for rule in await fetch_acls(self.client, "twinlog|fence") if rule.name in topics]
-            return {"denied": sorted([r.name, r.principal] for r in there if r == deny(r.name, r.principal))}
-        return {"former": await asyncio.to_thread(self._former, topics)} if self.means == "topic-config" else {}
+    async def _denied(self, topics: Collection[str]) -> tuple[tuple[str, str], ...]:
+        there = [rule for rule in await fetch_acls(self.client, "twinlog|fence") if rule.name in topics]
+        return tuple(sorted((r.name, r.principal) for r in there if r == deny(r.name, r.principal)))
 
     def _former(self, topics: Collection[str]) -> dict[str, str | None]:
         former: dict[str, str | None] = {}
@@ -93,16 +98,16 @@ class Fence:
         return former
 
     async def shut(
-        self, topics: Collection[str], wait: Patience, noted: Mapping[str, Any], ask: Ask = nobody_else
+        self, topics: Collection[str], wait: Patience, noted: FenceNote, ask: Ask = nobody_else
     ) -> dict[TopicPartition, int]:
         """Shut the topics to everybody and prove that they stand still; returns where they end.
 
-        `noted` is what `former` said and the journal keeps.
+        `noted` is what `note` said and the journal keeps.
         """
         partitions = await asyncio.to_thread(self._partitions, topics)
         names = {partition.topic for partition in partitions}
-        if "kept" in noted:
-            former = {topic: configs for topic, configs in noted["kept"].items() if topic in names}
+        if noted.kept is not None:
+            former = {topic: configs for topic, configs in noted.kept.items() if topic in names}
             await _change(ask, keep, self.admin, former)
         if self.means == "topic-config":
             await _change(ask, self._set, names, MARKER_BYTES)
@@ -117,14 +122,10 @@ class Fence:
         return await self._await_still(partitions, wait)
 
     def _set(self, topics: Collection[str], value: str) -> None:
-        for refusal in self.admin.apply_topic_configs({topic: {FENCE_CONFIG: value} for topic in topics}).values():
-            if refusal is not None:
-                raise refusal
+        require(self.admin.apply_topic_configs({topic: {FENCE_CONFIG: value} for topic in topics}))
 
     def _create(self, bindings: Collection[AclBinding]) -> None:
-        for refusal in create_acls(self.admin, bindings).values():
-            if refusal is not None:
-                raise refusal
+        require(create_acls(self.admin, bindings))
 
     def _partitions(self, topics: Collection[str]) -> list[TopicPartition]:
         found = self.admin.describe_topics(topics)
@@ -163,11 +164,11 @@ class Fence:
     ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
         ends = await asyncio.to_thread(self.admin.fetch_end_offsets, partitions)
         committed = await asyncio.to_thread(self.admin.fetch_end_offsets, partitions, committed=True)
-        return _sound(ends), _sound(committed)
+        return offsets_of(ends), offsets_of(committed)
 
     # --- opening --------------------------------------------------------------------------------------------------
 
-    async def admit_link(self, topics: Collection[str], noted: Mapping[str, Any]) -> str:
+    async def admit_link(self, topics: Collection[str], noted: FenceNote) -> str:
         """Let the link itself write while others stay out, as far as the means can tell them apart."""
         if self.means == "none":
             return "there is no fence"
@@ -176,31 +177,25 @@ class Fence:
             return "the topics are open to everybody: a topic config cannot tell producers apart"
         others = await self.writers(topics)
         await asyncio.to_thread(self._create, {deny(topic, who) for topic, found in others.items() for who in found})
-        for refusal in (await asyncio.to_thread(self._delete, {deny(topic, EVERYBODY) for topic in topics})).values():
-            if refusal is not None:
-                raise refusal
+        require(await asyncio.to_thread(self._delete, {deny(topic, EVERYBODY) for topic in topics}))
         return f"Write is denied to {len({who for found in others.values() for who in found})} principals by name"
 
-    async def lift(self, topics: Collection[str], noted: Mapping[str, Any]) -> None:
-        """Let everybody write as before; `noted` is what `former` said. Doing it twice does no harm."""
+    async def lift(self, topics: Collection[str], noted: FenceNote) -> None:
+        """Let everybody write as before; `noted` is what `note` said. Doing it twice does no harm."""
         await self._open(topics, noted)
-        await asyncio.to_thread(let_go, self.admin, noted.get("kept", {}))
+        await asyncio.to_thread(let_go, self.admin, noted.kept or {})
 
-    async def _open(self, topics: Collection[str], noted: Mapping[str, Any]) -> None:
+    async def _open(self, topics: Collection[str], noted: FenceNote) -> None:
         there = {p.topic for p in await asyncio.to_thread(self._partitions, topics)}
         if self.means == "topic-config":
-            former = noted.get("former", {})
+            former = noted.former or {}
             changes = {topic: {FENCE_CONFIG: former.get(topic)} for topic in there}
-            for refusal in (await asyncio.to_thread(self.admin.apply_topic_configs, changes)).values():
-                if refusal is not None and not isinstance(refusal, TopicUnknown):
-                    raise refusal
+            require(await asyncio.to_thread(self.admin.apply_topic_configs, changes), TopicUnknown)
         elif self.means == "acl":
             others = await self.writers(topics)
             fences = {deny(topic, who) for topic in topics for who in {EVERYBODY, *others.get(topic, ())}}
-            fences -= {deny(topic, who) for topic, who in noted.get("denied", ())}  # somebody else's, from before
-            for refusal in (await asyncio.to_thread(self._delete, fences)).values():
-                if refusal is not None:
-                    raise refusal
+            fences -= {deny(topic, who) for topic, who in noted.denied or ()}  # somebody else's, from before
+            require(await asyncio.to_thread(self._delete, fences))
 
     def _delete(self, bindings: Collection[AclBinding]) -> dict[AclBinding, ClusterError | None]:
         return delete_acls(self.admin, bindings)
@@ -250,12 +245,3 @@ def principal_of(client: ClientSettings) -> str:
 def deny(topic: str, principal: str) -> AclBinding:
     """The rule that shuts one topic to one principal."""
     return AclBinding("topic", "literal", topic, principal, "*", "WRITE", "DENY")
-
-
-def _sound(answers: Mapping[TopicPartition, int | ClusterError]) -> dict[TopicPartition, int]:
-    found: dict[TopicPartition, int] = {}
-    for partition, answer in answers.items():
-        if isinstance(answer, ClusterError):
-            raise answer
-        found[partition] = int(answer)
-    return found

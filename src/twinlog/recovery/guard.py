@@ -17,11 +17,12 @@ from typing import Final
 
 from twinlog.config.pair import Pair
 from twinlog.errors import ClusterError, SwitchStopped
+from twinlog.model.switch.facts import ends_as_lists
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.context import SwitchContext
-from twinlog.recovery.offsets import ends_as_lists
 from twinlog.recovery.proof import Patience
-from twinlog.recovery.steps.fence import fence_facts, noted_of, source_fence, source_topics
+from twinlog.recovery.side_fences import note_and_read, source_fence
+from twinlog.recovery.topics import source_topics
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.recovery")
@@ -75,10 +76,9 @@ class ReturnGuard:
     async def _shut(self, ctx: SwitchContext) -> None:
         await ctx.journal.home.catch_up()
         fence, topics = await source_fence(ctx), await source_topics(ctx)
-        if ctx.link.source not in ctx.journal.log.fenced:
-            await ctx.journal.note_fence(ctx.link.source, await fence_facts(fence, topics, keeps=True))
+        noted = await note_and_read(ctx, fence, topics, keeps=True)
         patience = Patience(ctx.link.name, "fence-on-return", _STILL_WITHIN_S)
-        ends = await fence.shut(topics, patience, noted_of(ctx, ctx.link.source))
+        ends = await fence.shut(topics, patience, noted)
         log.warning("%s: %s is back and shut: %s", self.pair.name, ctx.link.source, ends_as_lists(ends))
 
 

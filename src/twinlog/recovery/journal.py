@@ -13,7 +13,6 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +21,7 @@ from twinlog.errors import ClusterError, SwitchRunning, SwitchTakenOver
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.switch_log import SwitchTopic, ensure_switch_topic
 from twinlog.machine.folders import open_private
+from twinlog.model.switch.facts import FenceNote, StepFacts
 from twinlog.model.switch.log import (
     Beat,
     Claim,
@@ -131,7 +131,7 @@ class Journal:
         )
 
     async def note(
-        self, step: str, event: StepEvent, says: str = "", *, facts: Mapping[str, Any] | None = None, took_ms: int = 0
+        self, step: str, event: StepEvent, says: str = "", *, facts: StepFacts | None = None, took_ms: int = 0
     ) -> None:
         """Write what became of a step. Raises SwitchTakenOver when it is not ours any more."""
         self._step = step
@@ -142,7 +142,7 @@ class Journal:
             step=step,
             event=event,
             says=says,
-            facts=dict(facts or {}),
+            facts={} if facts is None else facts.as_json(),
             took_ms=took_ms,
         )
         await self._own(entry)
@@ -193,9 +193,9 @@ class Journal:
         """Raise SwitchTakenOver unless the log says that the switch is ours: to be asked before each change."""
         await self._own(Beat(pair=self.pair, switch=self.switch_id, runner=self.runner))
 
-    async def note_fence(self, cluster: str, facts: dict[str, Any]) -> None:
+    async def note_fence(self, cluster: str, note: FenceNote) -> None:
         """Write down what a cluster was like before it is shut; an earlier note of the same fence counts."""
-        await self._note_fenced(Fenced(pair=self.pair, cluster=cluster, facts=facts))
+        await self._note_fenced(Fenced(pair=self.pair, cluster=cluster, facts=note))
 
     async def note_lifted(self, cluster: str) -> None:
         """Its producers are let in again."""

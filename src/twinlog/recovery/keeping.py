@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from twinlog.errors import ClusterError, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.topics.configs import ConfigOrigin, TopicConfig
+from twinlog.recovery.refusals import require
 
 Former: TypeAlias = dict[str, dict[str, str | None]]
 """By topic and config: the topic's own value; None is none."""
@@ -65,6 +66,4 @@ def _read(admin: ClusterAdmin, topics: Collection[str]) -> list[tuple[str, tuple
 
 
 def _apply(admin: ClusterAdmin, changes: Mapping[str, Mapping[str, str | None]]) -> None:
-    for refusal in admin.apply_topic_configs(changes).values() if changes else ():
-        if refusal is not None and not isinstance(refusal, TopicUnknown):
-            raise refusal
+    require(admin.apply_topic_configs(changes) if changes else {}, TopicUnknown)

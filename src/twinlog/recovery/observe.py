@@ -22,9 +22,9 @@ from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.cut_positions import cut_outlook
 from twinlog.recovery.fencing import choose_means
+from twinlog.recovery.known_loss import loss_of, remembered_ends
 from twinlog.recovery.standstill import silent_engine
-from twinlog.recovery.steps.fence import target_topics
-from twinlog.recovery.steps.loss import loss_of, remembered_ends
+from twinlog.recovery.topics import target_topics
 from twinlog.sync.acls import CHORE as ACLS
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.internal_topics import InternalLog

@@ -12,6 +12,7 @@ from typing import Any, Final
 from twinlog.machine.folders import write_atomically
 from twinlog.model.health.loss_range import LossRange, count
 from twinlog.model.names import LinkName
+from twinlog.model.switch.facts import Loss, StepFacts, TailFacts
 from twinlog.model.switch.log import StepRecord, Switch
 
 _RTO_ENDS_WITH: Final = "redirect"
@@ -82,10 +83,15 @@ def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
         rto_ms=rto,
         writes_stopped_ms=None if told is None else _writes_stopped_ms(switch, told),
         steps=steps,
-        lost=dict(switch.facts("loss")),
-        tail=dict(switch.facts("tail")),
+        lost=_as_json(switch, Loss),
+        tail=_as_json(switch, TailFacts),
         found=dict(found or {}),
     )
+
+
+def _as_json(switch: Switch, kind: type[StepFacts]) -> dict[str, Any]:
+    found = switch.facts(kind)
+    return {} if found is None else found.as_json()
 
 
 def _writes_stopped_ms(switch: Switch, told: StepRecord) -> int | None:
@@ -98,10 +104,11 @@ def reports_of(switches: Sequence[Switch]) -> list[Report]:
     """Of all switches in their order; a failover is corrected by the first failback that counted what was left."""
     found: list[Report] = []
     for number, one in enumerate(switches):
-        later = next((other for other in switches[number + 1 :] if "records" in other.facts("tail")), None)
+        counted = ((other.id, tail) for other in switches[number + 1 :] if (tail := other.facts(TailFacts)))
+        later = next(counted, None)
         true = None
-        if later is not None and "loss" in one.steps:
-            true = {"records": int(later.facts("tail")["records"]), "switch": later.id}
+        if later is not None and Loss.step in one.steps:
+            true = {"records": later[1].records, "switch": later[0]}
         found.append(report_of(one, true))
     return found
 

@@ -10,31 +10,24 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from twinlog.config.settings import LinkSettings
-from twinlog.kafka.admin import ClusterAdmin
-from twinlog.ledger.reading import look_at_ledger
-from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.topics.target_topics import TopicFacts
-from twinlog.recovery.context import LEDGER_WITHIN_S
+from twinlog.recovery.context import SwitchContext
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.wire.connection import Cluster
 
 
 async def seed_ledger(
-    link: LinkSettings,
-    source: ClusterAdmin,
-    target: ClusterAdmin,
-    origins: Mapping[str, Sequence[int]],
-    *,
-    anew: bool = False,
+    ctx: SwitchContext, link: LinkSettings, origins: Mapping[str, Sequence[int]], *, anew: bool = False
 ) -> list[str]:
     """Let the link begin at these offsets, by source topic. Returns the topics that were seeded.
 
     `anew` replaces what the ledger knows of other incarnations of a topic; the present one is never touched.
     """
+    source, target = ctx.admin(link.source), ctx.admin(link.target)
     await asyncio.to_thread(LinkTopics(link, source, target).ensure_ledger)
-    view = await look_at_ledger(link.target_producer, link.source, within_s=LEDGER_WITHIN_S) or LedgerView({})
+    view = await ctx.ledger(link)
     here = await asyncio.to_thread(source.describe_topics, origins)
     remotes = {topic: link.naming.remote(link.source, topic) for topic in origins}
     there = await asyncio.to_thread(target.describe_topics, remotes.values())

@@ -6,15 +6,15 @@ what the link's map does not cover is read: little, however much was copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.runs import Run, uncovered
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import LinkStopped, SourceFence, TargetFence, Wiped
 from twinlog.recovery.context import SwitchContext
-from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.tail import TailReader
 from twinlog.wire.offset_lists import fetch_offsets
 from twinlog.wire.offsets import LATEST
@@ -40,8 +40,8 @@ async def strays_in_copies(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     reader = TailReader(ctx.at_target, ctx.link.name)
     await reader.prepare()
     view = await ctx.ledger(ctx.link)
-    ends = ends_from_lists(ctx.facts("fence-target")["ends"])
-    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
+    ends = ctx.ends(TargetFence)
+    cut = (ctx.earlier(LinkStopped) or LinkStopped()).cut
     found: dict[TopicPartition, Strays] = {}
     for topic, rows in cut.items():
         for number, (_, first) in enumerate(rows):
@@ -53,14 +53,14 @@ async def strays_in_copies(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
 
 async def strays_on_source(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     """What was written to the old primary while a failback copied into it, where its fence was opened for that."""
-    means = ctx.facts("fence-source").get("means")
-    if not ctx.link.naming.keeps_names or means == "acl":
+    fence = ctx.find(SourceFence)
+    if not ctx.link.naming.keeps_names or (fence is not None and fence.means == "acl"):
         return {}
     reader = TailReader(ctx.at_source, ctx.back.name)
     await reader.prepare()
     view = await ctx.ledger(ctx.back)
-    since = ends_from_lists(ctx.facts("fence-source")["ends"])
-    if ctx.facts("wipe"):
+    since = ctx.ends(SourceFence)
+    if ctx.find(Wiped) is not None:
         since = dict.fromkeys(since, 0)
     there = {partition: first for partition, first in since.items() if partition.topic in view.roster}
     ends = await fetch_offsets(ctx.at_source, there, LATEST, within_s=_ANSWER_WITHIN_S)

@@ -14,11 +14,11 @@ from typing import Any, Final, TypeVar
 
 from twinlog.config.pair import Pair
 from twinlog.errors import SwitchRefused, SwitchRunning
+from twinlog.model.switch.events import OnSwitchEvent, Said, ignore_event
 from twinlog.model.switch.log import SILENT_MS, Command, StateEntry, Switch
 from twinlog.model.switch.plan import Facts, Plan, plan_of, refusal_of
-from twinlog.recovery import execute
 from twinlog.recovery.context import Copier, SwitchContext
-from twinlog.recovery.execute import Hook
+from twinlog.recovery.execute import abort, begin, planned, run, take_up
 from twinlog.recovery.observe import observe
 from twinlog.recovery.report import Report, reports_of
 
@@ -29,10 +29,6 @@ _AGAIN_S: Final = 2.0
 
 def _runner() -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
-
-
-def _quiet(_: str) -> None:
-    """Say nothing."""
 
 
 @dataclass
@@ -52,14 +48,11 @@ class Switching:
     pair: Pair
     copier: Copier
     folder: Path
-    say: Callable[[str], None] = _quiet
-    hook: Hook = lambda _step, _when: None
+    on_event: OnSwitchEvent = ignore_event
     runner: str = field(default_factory=_runner)
 
     def _context(self) -> SwitchContext:
-        ctx = SwitchContext.of(self.pair, self.copier, self.folder, self.runner)
-        ctx.say = self.say
-        return ctx
+        return SwitchContext.of(self.pair, self.copier, self.folder, self.runner, self.on_event)
 
     async def plan(self, command: Command) -> tuple[Facts, Plan]:
         """Look at both clusters and make the plan; changes nothing. Raises SwitchRefused."""
@@ -80,8 +73,8 @@ class Switching:
         try:
             await ctx.journal.read()
             titles = {step.id: step.title for step in plan.steps}
-            await execute.begin(ctx, plan.command, [*titles], {"titles": titles, **(options or {})})
-            return await execute.run(ctx, self.hook)
+            await begin(ctx, plan.command, [*titles], {"titles": titles, **(options or {})})
+            return await run(ctx)
         finally:
             await ctx.close()
 
@@ -89,8 +82,11 @@ class Switching:
         """Go on with the open switch once whoever ran it is silent."""
         ctx = self._context()
         try:
-            await self._when_silent(lambda: execute.take_up(ctx))
-            return await execute.run(ctx, self.hook)
+            await ctx.journal.read()
+            if ctx.journal.log.open is not None:
+                self.on_event(planned(ctx.journal.log.open))
+            await self._when_silent(lambda: take_up(ctx))
+            return await run(ctx)
         finally:
             await ctx.close()
 
@@ -98,7 +94,7 @@ class Switching:
         """Give the open switch up."""
         ctx = self._context()
         try:
-            return await self._when_silent(lambda: execute.abort(ctx))
+            return await self._when_silent(lambda: abort(ctx))
         finally:
             await ctx.close()
 
@@ -111,7 +107,7 @@ class Switching:
             except SwitchRunning:
                 if time.monotonic() > deadline:
                     raise
-                self.say("waiting to see whether the process that ran the switch is gone")
+                self.on_event(Said("waiting to see whether the process that ran the switch is gone"))
                 await asyncio.sleep(_AGAIN_S)
 
     async def standing(self) -> Standing:

@@ -17,6 +17,7 @@ from typing import Any, Final, Self
 from twinlog.machine.folders import open_private
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import WRITERS_TOPIC, read_writer
+from twinlog.model.switch.facts import TailRange
 from twinlog.sync.internal_topics import InternalLog
 from twinlog.wire.codec import OpenRecord, PlainRecord, open_batch
 from twinlog.wire.connection import Cluster
@@ -47,9 +48,9 @@ class Tail:
         self.oldest_ms = min(self.oldest_ms or record.timestamp, record.timestamp)
         self.newest_ms = max(self.newest_ms or record.timestamp, record.timestamp)
 
-    def as_json(self) -> dict[str, Any]:
+    def range(self) -> TailRange:
         """For the journal."""
-        return {name: value for name, value in vars(self).items() if name != "partition"}
+        return TailRange(**{name: value for name, value in vars(self).items() if name != "partition"})
 
 
 @dataclass

@@ -13,6 +13,7 @@ from twinlog.config.pair import Pair
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import TopicUnknown, UsageError
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.service.questions import looking
 from twinlog.service.spark import SparkPlace, spark_session, spark_when_needed, stop_session
@@ -46,13 +47,15 @@ def verify_link(
 
 
 @contextlib.contextmanager
-def switching(pair: Pair, spark: SparkPlace, folder: Path, state: Path) -> Iterator[Switching]:
+def switching(
+    pair: Pair, spark: SparkPlace, folder: Path, state: Path, on_event: OnSwitchEvent = ignore_event
+) -> Iterator[Switching]:
     """Switches of a pair of clusters. Spark starts only for a step that copies, and ends with the block."""
     from twinlog.recovery.own_engines import EngineCopier
     from twinlog.recovery.switching import Switching
 
     with spark_when_needed(spark, state) as starter:
-        yield Switching(pair, EngineCopier(starter, state), folder)
+        yield Switching(pair, EngineCopier(starter, state), folder, on_event)
 
 
 @contextlib.contextmanager

@@ -28,6 +28,7 @@ from twinlog.engine.fleet import Engine, Fleet
 from twinlog.engine.query import start_query
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.verify.report import VerifyReport
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier
@@ -161,9 +162,9 @@ class Service:
         planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
         return Verification(self._session, planner, self._cores, on_progress).run(wish, planner.plan(wish))
 
-    def switching(self, pair: Pair, folder: Path) -> Switching:
+    def switching(self, pair: Pair, folder: Path, on_event: OnSwitchEvent = ignore_event) -> Switching:
         """Switches of a pair, with engines on the session that is there."""
-        return Switching(pair, EngineCopier(lambda: self._start_query, self._state / "switch"), folder)
+        return Switching(pair, EngineCopier(lambda: self._start_query, self._state / "switch"), folder, on_event)
 
     def drills(self, pair: Pair, reports: Path, say: Callable[[str], None]) -> Drills:
         """Rehearsals of a pair, with engines on the session that is there."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from twinlog.model.names import LinkName
 from twinlog.model.naming import SWITCH_TOPIC, ReplicationNaming
+from twinlog.model.switch.facts import FenceNote
 from twinlog.model.switch.log import (
     SILENT_MS,
     Beat,
@@ -146,11 +147,12 @@ def test_two_clusters_that_decided_without_each_other_agree_on_one_decision() ->
 
 
 def test_a_later_note_of_a_fence_only_adds_topics() -> None:
-    first = Fenced(pair=PAIR, cluster="A", facts={"topics": ["a"], "means": "acl", "former": {"a": "7"}, "denied": []})
-    more = {"topics": ["a", "b"], "means": "acl", "former": {"a": "0", "b": None}, "denied": [["a", "x"], ["b", "y"]]}
-    log = fold((0, first), (1, Fenced(pair=PAIR, cluster="A", facts=more)))
-    facts = {"topics": ["a", "b"], "means": "acl", "former": {"a": "7", "b": None}, "denied": [["b", "y"]]}
-    assert log.fenced == {"A": facts}
+    first = FenceNote(topics=("a",), means="acl", former={"a": "7"}, denied=())
+    rules = (("a", "x"), ("b", "y"))
+    more = FenceNote(topics=("a", "b"), means="acl", former={"a": "0", "b": None}, denied=rules, kept={"b": {}})
+    log = fold(*((at, Fenced(pair=PAIR, cluster="A", facts=note)) for at, note in enumerate((first, more))))
+    both = {"topics": ("a", "b"), "former": {"a": "7", "b": None}, "denied": (("b", "y"),), "kept": {"b": {}}}
+    assert log.fenced == {"A": FenceNote(means="acl", **both)}
 
 
 def test_the_report_of_a_switch_tells_its_own_end_whatever_was_decided_later() -> None:

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.model.health.history import Event
+from twinlog.model.switch.events import as_lines
 from twinlog.model.switch.log import Claim, StateEntry, StepRecord, Switch, held_because
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.report import reports_of
@@ -114,7 +115,7 @@ def test_events_are_listed_by_their_time() -> None:
 def test_a_wait_says_what_it_waits_for_once_and_again_only_when_something_changed() -> None:
     nobody = cast("Any", None)
     said: list[str] = []
-    ctx = SwitchContext(nobody, nobody, nobody, nobody, nobody, Path(), say=said.append)
+    ctx = SwitchContext(nobody, nobody, nobody, nobody, nobody, Path(), as_lines(said.append))
     for left in (7, 7, 7, 3, 3):
         ctx.say_progress(f"waiting for the engine of west->east to copy: {left} offsets left")
     assert [sentence.split()[-3] for sentence in said] == ["7", "3"]

@@ -6,7 +6,7 @@ import pytest
 
 from twinlog.errors import ClusterError, ClusterUnreachable
 from twinlog.model.names import TopicPartition
-from twinlog.recovery.steps.loss import merged_ends
+from twinlog.recovery.known_loss import merged_ends
 
 ONE, TWO = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -15,11 +15,9 @@ from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.switching import Standing
-from twinlog.surface.http.operations import Operation
 from twinlog.surface.page.needs import needs_of
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.words import moment, prose, tone, zone
-from twinlog.surface.rest.switch_steps import announced, steps_said
 from twinlog.surface.rest.v1.answers import summary_of
 from twinlog.watch.monitor import LinkSnapshot
 
@@ -65,45 +63,6 @@ def test_a_moment_says_its_day_and_zone(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.undo()
         time.tzset()
     assert moment(0) == "never"
-
-
-PLAN = [*announced({"freeze": "Let it rest", "drain": "Copy: the rest", "redirect": "Send clients"})]
-
-
-@pytest.mark.parametrize(
-    ("lines", "steps", "before"),
-    [
-        ([], "", 0),
-        (["waiting to see whether the process is gone"], "", 1),
-        (PLAN, "freeze to come , drain to come , redirect to come ", 0),
-        ([*PLAN, "step 1 of 3: freeze"], "freeze running , drain to come , redirect to come ", 0),
-        (
-            [*PLAN, "step 1 of 3: freeze", "    chores rest", "step 2 of 3: drain", "40 offsets left"],
-            "freeze done chores rest, drain running 40 offsets left, redirect to come ",
-            0,
-        ),
-        # One that goes on where another stopped, and one whose steps nobody announced.
-        ([*PLAN, "step 3 of 3: redirect", "    no hook"], "freeze done , drain done , redirect done no hook", 0),
-        (["step 2 of 3: drain"], " done , drain running ,  to come ", 0),
-    ],
-)
-def test_how_far_a_switch_is(lines: list[str], steps: str, before: int) -> None:
-    found = steps_said(lines)
-    assert ", ".join(f"{step.name} {step.status} {step.says}" for step in found.steps) == steps
-    assert len(found.before) == before
-    assert found.done == steps.count("done")
-    if lines[:3] == PLAN:
-        assert [step.title for step in found.steps] == ["Let it rest", "Copy: the rest", "Send clients"]
-
-
-def test_a_long_switch_forgets_lines_but_no_step() -> None:
-    operation = Operation("switch", "A->B", {})
-    for line in (*PLAN, "step 1 of 3: freeze", "    chores rest", "step 2 of 3: drain"):
-        operation.say(line)
-    for left in range(1000):
-        operation.say(f"{left} offsets left")
-    assert len(operation.lines) < 1000
-    assert [step.status for step in operation.told.steps] == ["done", "running", "to come"]
 
 
 def snapshots(backend: PaperBackend) -> list[LinkSnapshot]:

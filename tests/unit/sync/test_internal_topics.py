@@ -13,6 +13,7 @@ from tests.kit.batches import make_batch
 from twinlog.errors import BrokerRefused
 from twinlog.ledger.view import LedgerView
 from twinlog.logs import read
+from twinlog.model.switch.facts import PositionsKnown
 from twinlog.model.topics.configs import TopicConfig
 from twinlog.recovery.steps import positions
 from twinlog.sync import internal_topics
@@ -105,7 +106,8 @@ def test_checkpoints_that_cannot_be_read_are_never_told_as_no_groups(monkeypatch
     result = asyncio.run(positions.positions_known(cast("Any", SimpleNamespace(link=link, ledger=ledger))))
     assert "NOT known" in result.says
     assert "0 groups" not in result.says
-    assert "stopped at offset 2 of 4" in result.facts["findings"][0]
+    assert isinstance(result.facts, PositionsKnown)
+    assert "stopped at offset 2 of 4" in result.facts.findings[0]
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ cluster by another alias, or another cluster by the same one: the cluster's id d
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from twinlog.model.access.acls import AclBinding
-from twinlog.model.switch.log import Fenced, SwitchEntry, merged_fence
+from twinlog.model.switch.facts import FenceNote
+from twinlog.model.switch.log import Fenced, SwitchEntry
 from twinlog.model.topics.configs import FENCE_CONFIG, ConfigOrigin, TopicConfig
 
 _ACL: Final = "acl"
@@ -34,11 +35,11 @@ class Fences:
         if before is not None:
             self._noted.remove(before)
         if not entry.lifted:
-            facts = merged_fence(None if before is None else before.facts, entry.facts)
-            self._noted.append(entry.model_copy(update={"facts": dict(facts)}))
+            note = entry.facts if before is None else before.facts.merged(entry.facts)
+            self._noted.append(entry.model_copy(update={"facts": note}))
 
     @property
-    def _standing(self) -> list[Mapping[str, Any]]:
+    def _standing(self) -> list[FenceNote]:
         """What is noted of this cluster."""
         here = Fenced(pair="", cluster=self.cluster, cluster_id=self.cluster_id)
         return [noted.facts for noted in self._noted if _same_cluster(noted, here)]
@@ -49,10 +50,10 @@ class Fences:
         A config that the topic itself did not set counts as one of the brokers' files: nobody wishes it.
         """
         before: dict[str, str | None] = {}
-        for facts in self._standing:
-            if topic in facts.get("former", {}):
-                before.setdefault(FENCE_CONFIG, facts["former"][topic])
-            for name, value in facts.get("kept", {}).get(topic, {}).items():
+        for note in self._standing:
+            if topic in (note.former or {}):
+                before.setdefault(FENCE_CONFIG, (note.former or {})[topic])
+            for name, value in (note.kept or {}).get(topic, {}).items():
                 before.setdefault(name, value)
         return tuple(
             config
@@ -66,11 +67,10 @@ class Fences:
     def acls_before(self, bindings: Collection[AclBinding]) -> frozenset[AclBinding]:
         """The ACLs without the rules of fences."""
         ours: set[AclBinding] = set()
-        for facts in self._standing:
-            if facts.get("means") != _ACL:
+        for note in self._standing:
+            if note.means != _ACL:
                 continue
-            earlier = {(topic, who) for topic, who in facts.get("denied", ())}
-            topics = set(facts.get("topics", ()))
+            earlier, topics = set(note.denied or ()), set(note.topics)
             ours |= {
                 one
                 for one in bindings

@@ -19,11 +19,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from twinlog.model.names import LinkName
+from twinlog.model.switch.facts import FenceNote, StepFacts
+
+F = TypeVar("F", bound=StepFacts)
 
 SILENT_MS: Final = 10_000
 """A runner that wrote nothing for so long is gone: it writes every two seconds."""
@@ -131,7 +134,7 @@ class Fenced(_Entry):
     cluster: str
     cluster_id: str = ""  # empty in notes of versions that did not write it
     lifted: bool = False
-    facts: dict[str, Any] = Field(default_factory=dict)
+    facts: FenceNote = FenceNote()
 
 
 SwitchEntry: TypeAlias = Claim | StepEntry | Beat | End | StateEntry | Fenced
@@ -198,10 +201,10 @@ class Switch:
         words = self.claim.options.get("titles", {})
         return {step: words.get(step, "") for step in self.claim.options.get("steps", ())}
 
-    def facts(self, step: str) -> Mapping[str, Any]:
-        """What a step left for others; empty when it never ran."""
-        found = self.steps.get(step)
-        return {} if found is None else found.facts
+    def facts(self, kind: type[F]) -> F | None:
+        """What a step left for others; None when it left nothing so far. Raises ValueError for unreadable facts."""
+        found = self.steps.get(kind.step)
+        return kind.model_validate(found.facts) if found is not None and found.facts else None
 
     def runner_lives(self, now_ms: int) -> bool:
         """Whether the process that runs it was heard lately; until it is silent nobody else may continue it."""
@@ -235,7 +238,7 @@ class SwitchLog:
     state: StateEntry | None = None
     open: Switch | None = None
     ended: tuple[Switch, ...] = ()
-    fenced: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by cluster: as it was before
+    fenced: Mapping[str, FenceNote] = field(default_factory=dict)  # by cluster: as it was before
     next_offset: int = 0
 
     def take(self, written: Written) -> SwitchLog:
@@ -247,9 +250,10 @@ class SwitchLog:
         if isinstance(entry, StateEntry):
             return _take_state(log, entry)
         if isinstance(entry, Fenced):
-            others = {cluster: facts for cluster, facts in log.fenced.items() if cluster != entry.cluster}
-            kept = merged_fence(log.fenced.get(entry.cluster), entry.facts)
-            return replace(log, fenced=others if entry.lifted else {**others, entry.cluster: kept})
+            others = {cluster: note for cluster, note in log.fenced.items() if cluster != entry.cluster}
+            before = log.fenced.get(entry.cluster)
+            note = entry.facts if before is None else before.merged(entry.facts)
+            return replace(log, fenced=others if entry.lifted else {**others, entry.cluster: note})
         if isinstance(entry, Claim):
             return _take_claim(log, entry, written.at_ms)
         switch = log.open
@@ -278,22 +282,6 @@ class SwitchLog:
         """A switch by its id, open or ended."""
         known = [one for one in (*self.ended, self.open) if one is not None and one.id == switch]
         return known[0] if known else None
-
-
-def merged_fence(before: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is noted of a fence, with one more note: what was said first about a topic stays."""
-    if before is None:
-        return more
-    merged = {**more, **before}
-    for name in merged:
-        if isinstance(before.get(name), Mapping) and isinstance(more.get(name), Mapping):
-            merged[name] = {**more[name], **before[name]}
-    merged["topics"] = sorted({*before.get("topics", ()), *more.get("topics", ())})
-    known = set(before.get("topics", ()))
-    if "denied" in before or "denied" in more:
-        added = [rule for rule in more.get("denied", ()) if rule[0] not in known]
-        merged["denied"] = [*before.get("denied", ()), *added]
-    return merged
 
 
 def _take_state(log: SwitchLog, entry: StateEntry) -> SwitchLog:

@@ -14,11 +14,11 @@ from typing import Final, Literal, TypeAlias
 
 from twinlog.model.health.loss_range import LossRange
 from twinlog.model.names import LinkName
+from twinlog.model.switch.facts import Means
 from twinlog.model.switch.log import Command, StateEntry, Switch
 from twinlog.model.topics.writers_topics import says_missing
 
 Side: TypeAlias = Literal["source", "target"]
-Means: TypeAlias = Literal["acl", "topic-config", "none"]
 Fence: TypeAlias = Means | Literal["auto"]
 """How a side is shut; `auto` where it could not be asked yet which means suits it."""
 

@@ -5,18 +5,27 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.model.ledger.records import Engine, PartitionState
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import Override
+from twinlog.model.switch.facts import (
+    BackStopped,
+    CopiedAll,
+    CopiedBack,
+    DrainedBack,
+    LinkStopped,
+    SourceFence,
+    TargetFence,
+    findings_of,
+)
 from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import sentences_about
 from twinlog.recovery.forced_stop import stop_by_force
-from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import pass_over_own, skip_tails
 from twinlog.recovery.steps.copying import let_copy, let_stop
@@ -28,14 +37,13 @@ from twinlog.wire.offsets import LATEST
 
 NEARLY: Final = 1000
 """Offsets that may be left when producers are shut out: the rest is copied while they wait."""
-_LISTED: Final = 50
 _ANSWER_WITHIN_S: Final = 5.0
 
 
 async def copy_back(ctx: SwitchContext) -> StepResult:
     """Copy from the cut on, and append or leave the tail; the other side stays active meanwhile."""
     seeded, findings = await seed_back(ctx)
-    ends = ends_from_lists(ctx.facts("fence-source")["ends"]) if ctx.link.naming.keeps_names else {}
+    ends = ctx.ends(SourceFence) if ctx.link.naming.keeps_names else {}
     why = f"deleted by retention of {ctx.link.source} before the failback {ctx.journal.switch_id}"
     findings += await pass_over_own(ctx, ctx.link, ctx.back, ends, why)
     tails = tail_ends(ctx)
@@ -53,8 +61,7 @@ async def copy_back(ctx: SwitchContext) -> StepResult:
         why = f"kept on {ctx.link.source} at the failback {ctx.journal.switch_id}; exported"
         skipped = await skip_tails(ctx, ctx.link, tails, why)
         said.append(f"{skipped} offsets of the tail are noted as a gap of {ctx.link.name}")
-    facts = {"seeded": seeded, "appended": appends, "findings": findings[:_LISTED], "found": len(findings)}
-    return StepResult("; ".join(said), facts)
+    return StepResult("; ".join(said), CopiedBack(seeded=tuple(seeded), appended=appends, **findings_of(findings)))
 
 
 async def seed_back(ctx: SwitchContext) -> tuple[list[str], list[str]]:
@@ -64,10 +71,10 @@ async def seed_back(ctx: SwitchContext) -> tuple[list[str], list[str]]:
     """
     if not ctx.link.naming.keeps_names:
         return [], []  # with prefixes it carries other topics, from their first record
-    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
+    cut = (ctx.earlier(LinkStopped) or LinkStopped()).cut
     names = {topic: ctx.link.naming.remote(ctx.link.source, topic) for topic in cut}
-    origins = {names[topic]: [row[1] for row in rows] for topic, rows in cut.items()}
-    seeded = await seed_ledger(ctx.back, ctx.target, ctx.source, origins)
+    origins = {names[topic]: [row.target for row in rows] for topic, rows in cut.items()}
+    seeded = await seed_ledger(ctx, ctx.back, origins)
     upto = {TopicPartition(topic, n): at for topic, offsets in origins.items() for n, at in enumerate(offsets)}
     why = f"deleted by retention of {ctx.link.target} before the failback {ctx.journal.switch_id}"
     return seeded, await pass_over_own(ctx, ctx.back, ctx.link, upto, why)
@@ -92,7 +99,7 @@ async def copy_all(ctx: SwitchContext) -> StepResult:
     await ctx.journal.decide(f"a full failback copies to {ctx.link.source}", links=modes)
     await ctx.engines.start([everything(ctx.back)])
     left = await _await_nearly(ctx, "copy-all", ctx.back)
-    return StepResult(f"{ctx.back.name} copies everything and is {left} offsets behind", {"full": True})
+    return StepResult(f"{ctx.back.name} copies everything and is {left} offsets behind", CopiedAll(full=True))
 
 
 def everything(back: LinkSettings) -> LinkSettings:
@@ -103,7 +110,7 @@ def everything(back: LinkSettings) -> LinkSettings:
 
 async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> int:
     """Wait until a link has nearly caught up with its source as it is now."""
-    cluster = ctx.at_target if link.source == ctx.link.target else ctx.at_source
+    cluster = ctx.cluster(link.source)
     committed = link.fetch.isolation == "read_committed"
 
     async def behind() -> int | str:
@@ -145,11 +152,11 @@ def _reached(state: PartitionState | None, origin: int) -> int:
 
 async def drain_back(ctx: SwitchContext) -> StepResult:
     """Copy what is left; an interrupted switch lets an engine copy again here."""
-    if ctx.facts("copy-all").get("full"):
+    if ctx.find(CopiedAll) is not None:
         await ctx.engines.start([everything(ctx.back)])
     else:
         await let_copy(ctx, ctx.back)
-    return await drain_link(ctx, "drain-back", ctx.back, "fence-target")
+    return await drain_link(ctx, DrainedBack(), ctx.back, TargetFence)
 
 
 async def stop_back(ctx: SwitchContext) -> StepResult:
@@ -174,10 +181,6 @@ async def stop_back(ctx: SwitchContext) -> StepResult:
         f"by others while the failback copied; {ctx.link.name} carries them when it goes on"
         for partition, found in here.items()
     ]
-    facts: dict[str, Any] = {
-        "cut_back": cut,
-        "strays": {str(partition): found.first for partition, found in here.items()},
-        "findings": findings[:_LISTED],
-        "found": len(findings),
-    }
+    strays = {partition: found.first for partition, found in here.items()}
+    facts = BackStopped(cut_back=cut, strays=strays, **findings_of(findings))
     return StepResult(f"{ctx.back.name} stands still ({len(cut)} topics)", facts)

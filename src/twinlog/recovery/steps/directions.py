@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
 
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import BackStopped, Resumed, Reversed
 from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import pass_over_own
 from twinlog.recovery.steps.copy_back import begun, seed_back
-from twinlog.recovery.steps.fence import admit_back, noted_of, open_target_for_link
+from twinlog.recovery.steps.fence import admit_back, open_target_for_link
 
 
 async def reverse(ctx: SwitchContext) -> StepResult:
@@ -21,7 +21,7 @@ async def reverse(ctx: SwitchContext) -> StepResult:
     admitted = await admit_back(ctx)
     await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
     who = "its engine goes on" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
-    return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", {"findings": findings})
+    return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", Reversed(findings=tuple(findings)))
 
 
 async def _let_clients_move(ctx: SwitchContext) -> None:
@@ -31,7 +31,8 @@ async def _let_clients_move(ctx: SwitchContext) -> None:
     and what it writes there nobody copies back, unless the way back is enabled.
     """
     told = ctx.journal.switch.steps.get("redirect")
-    by_config = noted_of(ctx, ctx.link.target).get("means") == "topic-config"
+    noted = ctx.noted(ctx.link.target)
+    by_config = noted is not None and noted.means == "topic-config"
     if not by_config or ctx.pair.back_enabled or told is None:
         return
     left = told.ended_ms / 1000 + ctx.link.switch.grace_seconds - time.time()
@@ -44,11 +45,12 @@ async def resume(ctx: SwitchContext) -> StepResult:
     """After a failback: the link goes on as before the disaster."""
     seeded: list[str] = []
     findings: list[str] = []
-    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.facts("stop-back").get("cut_back", {})
-    origins = {ctx.back.naming.remote(ctx.back.source, name): [row[1] for row in rows] for name, rows in cut.items()}
+    cut = (ctx.find(BackStopped) or BackStopped()).cut_back
+    remote = ctx.back.naming.remote
+    origins = {remote(ctx.back.source, name): [row.target for row in rows] for name, rows in cut.items()}
     if ctx.journal.switch.claim.command == "failback-full":
         # Both sides are equal at this cut: the link goes on behind it, with the topics as they are now.
-        seeded = await seed_ledger(ctx.link, ctx.source, ctx.target, origins, anew=True)
+        seeded = await seed_ledger(ctx, ctx.link, origins, anew=True)
     elif ctx.link.naming.keeps_names:
         # What the way back wrote came from the target; retention of the source must not make a gap of it.
         upto = {TopicPartition(topic, n): at for topic, offsets in origins.items() for n, at in enumerate(offsets)}
@@ -62,4 +64,6 @@ async def resume(ctx: SwitchContext) -> StepResult:
     }
     await ctx.journal.decide(f"{ctx.link.source} is active again", links=modes)
     anew = f", beginning at the new cut ({len(seeded)} topics)" if seeded else ""
-    return StepResult(f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}", {"findings": findings})
+    return StepResult(
+        f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}", Resumed(findings=tuple(findings))
+    )

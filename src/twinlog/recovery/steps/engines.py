@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import (
+    Cut,
+    CutAt,
+    Drained,
+    FenceFacts,
+    Frozen,
+    LinkStopped,
+    Promoted,
+    SourceFence,
+    StepFacts,
+    findings_of,
+)
 from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
-from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.standstill import await_heeded, gone, stop_and_prove
-
-_LISTED: Final = 50
 
 
 async def freeze(ctx: SwitchContext) -> StepResult:
@@ -28,17 +35,17 @@ async def freeze(ctx: SwitchContext) -> StepResult:
         raise SwitchStopped(ctx.link.name, "freeze", "no engine runs the link", "Start it with `twinlog run`.")
     if ctx.pair.back_enabled:
         await await_heeded(ctx, "freeze", ctx.back, state.generation)
-    return StepResult(f"the engine on {engine.host} only copies records from now on", {})
+    return StepResult(f"the engine on {engine.host} only copies records from now on", Frozen())
 
 
 async def drain(ctx: SwitchContext) -> StepResult:
     """Wait until everything that the source holds is copied."""
-    return await drain_link(ctx, "drain", ctx.link, "fence-source")
+    return await drain_link(ctx, Drained(), ctx.link, SourceFence)
 
 
-async def drain_link(ctx: SwitchContext, step: str, link: LinkSettings, fence_step: str) -> StepResult:
+async def drain_link(ctx: SwitchContext, facts: StepFacts, link: LinkSettings, fence: type[FenceFacts]) -> StepResult:
     """Wait until a link has reached the ends that the fence noted."""
-    ends = ends_from_lists(ctx.facts(fence_step)["ends"])
+    step, ends = facts.step, ctx.ends(fence)
 
     async def behind() -> dict[str, int]:
         view = await ctx.ledger(link)
@@ -62,7 +69,7 @@ async def drain_link(ctx: SwitchContext, step: str, link: LinkSettings, fence_st
         return left
 
     await ctx.wait(step, "records that are not copied", behind, lambda left: not left)
-    return StepResult(f"everything up to the fence is copied ({len(ends)} partitions)", {})
+    return StepResult(f"everything up to the fence is copied ({len(ends)} partitions)", facts)
 
 
 def _origin(entry: RosterTopic, number: int) -> int:
@@ -77,26 +84,20 @@ async def stop_link(ctx: SwitchContext) -> StepResult:
     view = await ctx.ledger(ctx.link)
     dead = stopped.dead | await dead_copies(ctx.at_target, view.roster.values())
     findings = [*stopped.unproven.values(), *sentences_about(dead, view, ctx.link.target)]
-    facts: dict[str, Any] = {
-        "cut": cut_of(view),
-        "unnoted": {str(p): count for p, count in stopped.unnoted.items()},
-        "dead": {str(p): why for p, why in dead.items()},
-        "findings": findings[:_LISTED],
-        "found": len(findings),
-    }
+    facts = LinkStopped(cut=cut_of(view), unnoted=stopped.unnoted, dead=dead, **findings_of(findings))
     return StepResult(f"{says}; {len(dead)} copies cannot be used" if dead else says, facts)
 
 
-def cut_of(view: LedgerView) -> dict[str, list[list[int]]]:
-    """Where a link ends, on both sides: per topic and partition [source next, target next]."""
-    cut: dict[str, list[list[int]]] = {}
+def cut_of(view: LedgerView) -> Cut:
+    """Where a link ends, on both sides."""
+    cut: Cut = {}
     for topic in view.roster.values():
-        rows: list[list[int]] = []
+        rows: list[CutAt] = []
         for number, origin in enumerate(topic.origins):
             state = view.states.get(TopicPartition(topic.topic, number))
             current = state is not None and state.incarnation == topic.incarnation
-            rows.append([state.source_next, state.target_next] if state and current else [origin, 0])
-        cut[topic.topic] = rows
+            rows.append(CutAt(state.source_next, state.target_next) if state and current else CutAt(origin, 0))
+        cut[topic.topic] = tuple(rows)
     return cut
 
 
@@ -109,4 +110,4 @@ async def promote(ctx: SwitchContext) -> StepResult:
         await ctx.journal.decide(command.replace("-", " "), active=active)
     told = await ctx.journal.copy_state()
     other = "on both clusters" if told else f"on {ctx.link.target}; {ctx.link.source} hears of it when it answers"
-    return StepResult(f"{active} is the active side, {other}", {"active": active})
+    return StepResult(f"{active} is the active side, {other}", Promoted(active=active))

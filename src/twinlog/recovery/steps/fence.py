@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Final
 
-from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, SwitchStopped
-from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.selection import replicates
+from twinlog.model.switch.facts import (
+    Admitted,
+    FenceFacts,
+    FenceNote,
+    OldFence,
+    SourceFence,
+    SourceOpened,
+    TargetFence,
+)
 from twinlog.model.switch.log import Copying
-from twinlog.model.switch.plan import Means
 from twinlog.recovery.context import ShutByUs, StepResult, SwitchContext
-from twinlog.recovery.fencing import Fence, choose_means
-from twinlog.recovery.offsets import ends_as_lists
+from twinlog.recovery.fencing import Fence
 from twinlog.recovery.proof import Patience
+from twinlog.recovery.side_fences import note_and_read, source_fence, target_fence
 from twinlog.recovery.standstill import await_heeded, stop_and_prove
+from twinlog.recovery.topics import source_topics, target_topics
 from twinlog.wire.connection import ConnectionTrouble
 
 _LOOKS: Final = 5
@@ -24,44 +31,9 @@ _OLD_WITHIN_S: Final = 10.0
 """How long an old primary that half answers may hold an unplanned failover up."""
 
 
-async def source_fence(ctx: SwitchContext) -> Fence:
-    """The fence around the source: what may write there is the way back."""
-    return await _fence(ctx, ctx.source, ctx.back, source_topics)
-
-
-async def target_fence(ctx: SwitchContext) -> Fence:
-    """The fence around the target."""
-    return await _fence(ctx, ctx.target, ctx.link, target_topics)
-
-
-async def _fence(
-    ctx: SwitchContext, admin: ClusterAdmin, into: LinkSettings, topics: Callable[[SwitchContext], Awaitable[list[str]]]
-) -> Fence:
-    """As the cluster was shut, if it is; otherwise as it is to be shut."""
-    means: Means | None = noted_of(ctx, admin.cluster).get("means")
-    if means is None:
-        means, _ = await choose_means(admin, into, ctx.link.switch, await topics(ctx))
-    return Fence.around(admin, into, ctx.link.switch, means)
-
-
-async def source_topics(ctx: SwitchContext) -> list[str]:
-    """The mirrored topics, as the source calls them. Heartbeats are nobody's data: they may go on, and be lost."""
-    return sorted(topic for topic in (await ctx.ledger(ctx.link)).roster if not ctx.link.naming.is_heartbeats(topic))
-
-
-async def target_topics(ctx: SwitchContext) -> list[str]:
-    """Topics of the target that producers write to while it is active: the copies, and their originals' names."""
-    roster = (await ctx.ledger(ctx.link)).roster
-    names = await source_topics(ctx)
-    there = {roster[name].remote for name in names}
-    if not ctx.link.naming.keeps_names:
-        there |= set(names)
-    return sorted(there)
-
-
 async def fence_source(ctx: SwitchContext) -> StepResult:
     """Shut the source and prove that it stands still."""
-    return await _shut(ctx, "fence-source", await source_fence(ctx), await source_topics(ctx), ctx.timeout_s)
+    return await _shut(ctx, SourceFence, await source_fence(ctx), await source_topics(ctx), ctx.timeout_s)
 
 
 async def _fence_and_look_again(ctx: SwitchContext) -> StepResult:
@@ -121,7 +93,7 @@ async def fence_any_source(ctx: SwitchContext) -> StepResult:
 
 async def fence_target(ctx: SwitchContext) -> StepResult:
     """Shut the target and prove that it stands still; the switch's own engines are still allowed in by name."""
-    return await _shut(ctx, "fence-target", await target_fence(ctx), await target_topics(ctx), ctx.timeout_s)
+    return await _shut(ctx, TargetFence, await target_fence(ctx), await target_topics(ctx), ctx.timeout_s)
 
 
 async def fence_old(ctx: SwitchContext) -> StepResult:
@@ -131,46 +103,34 @@ async def fence_old(ctx: SwitchContext) -> StepResult:
         try:
             async with asyncio.timeout(_OLD_WITHIN_S):
                 fence, topics = await source_fence(ctx), await source_topics(ctx)
-                return await _shut(ctx, "fence-old", fence, topics, _OLD_WITHIN_S / 2)
+                return await _shut(ctx, OldFence, fence, topics, _OLD_WITHIN_S / 2)
         except TimeoutError:
             trouble = f"it did not stand still within {_OLD_WITHIN_S:.0f} s"
         except (ClusterError, SwitchStopped, *ConnectionTrouble) as error:
             trouble = str(error) or type(error).__name__
     if ctx.link.switch.fence == "none":
-        return StepResult(f"{ctx.link.source} is not shut: switch.fence = none", {"pending": False, "why": trouble})
+        unshut = OldFence(pending=False, why=trouble)
+        return StepResult(f"{ctx.link.source} is not shut: switch.fence = none", unshut)
     why = f"{ctx.link.source} is lost"
     await ctx.journal.decide(why, fence_on_return={ctx.link.source: ctx.link.switch.fence})
     return StepResult(
         f"{ctx.link.source} could not be shut ({trouble}); it is shut first of all when it comes back",
-        {"pending": True, "why": trouble},
+        OldFence(pending=True, why=trouble),
     )
 
 
-async def _shut(ctx: SwitchContext, step: str, fence: Fence, topics: list[str], within_s: float) -> StepResult:
+async def _shut(
+    ctx: SwitchContext, kind: type[FenceFacts], fence: Fence, topics: list[str], within_s: float
+) -> StepResult:
     cluster = fence.admin.cluster
-    new = [topic for topic in topics if topic not in noted_of(ctx, cluster).get("topics", ())]
-    if new or cluster not in ctx.journal.log.fenced:
-        # Written down first: after a crash what is there now would be taken for what was there before.
-        await ctx.journal.note_fence(cluster, await fence_facts(fence, new, keeps=_keeps(ctx, step)))
-    noted = noted_of(ctx, cluster)
+    keeps = kind is not TargetFence and ctx.journal.switch.claim.command != "failover-planned"
+    noted = await note_and_read(ctx, fence, topics, keeps=keeps)
     ctx.shut[cluster] = ShutByUs(fence, tuple(topics), noted)
-    ends = await fence.shut(topics, Patience(ctx.link.name, step, within_s), noted, ctx.journal.prove_owner)
+    ends = await fence.shut(topics, Patience(ctx.link.name, kind.step, within_s), noted, ctx.journal.prove_owner)
     await ctx.journal.decide(f"{cluster} is shut", fence_on_return=_without(ctx, cluster))
-    kept = "; they keep everything until a failback" if "kept" in noted else ""
+    kept = "; they keep everything until a failback" if noted.kept is not None else ""
     says = f"{len(topics)} topics of {cluster} are shut ({fence.means}) and stand still{kept}"
-    return StepResult(says, {"ends": ends_as_lists(ends), "means": fence.means})
-
-
-def _keeps(ctx: SwitchContext, step: str) -> bool:
-    """Whether the retention guard is part of the fence: where the source may hold what nobody copied."""
-    planned = ctx.journal.switch.claim.command == "failover-planned"
-    return step in {"fence-old", "fence-source"} and not planned
-
-
-async def fence_facts(fence: Fence, topics: list[str], *, keeps: bool) -> dict[str, Any]:
-    """What must be known to open a cluster again: how it is shut, and what it was like before."""
-    keeps = keeps and fence.means != "none"
-    return {"topics": topics, "means": fence.means, **await fence.former(topics, keeps=keeps)}
+    return StepResult(says, kind(ends=ends, means=fence.means))
 
 
 async def undo_if_lifted(ctx: SwitchContext) -> None:
@@ -191,7 +151,7 @@ def _without(ctx: SwitchContext, cluster: str) -> dict[str, str]:
 
 async def admit(ctx: SwitchContext) -> StepResult:
     """Let the way back write into the source while producers stay out."""
-    return StepResult(await admit_back(ctx), {})
+    return StepResult(await admit_back(ctx), Admitted())
 
 
 async def admit_back(ctx: SwitchContext) -> str:
@@ -199,16 +159,16 @@ async def admit_back(ctx: SwitchContext) -> str:
     if not ctx.link.naming.keeps_names:
         return f"the way back writes into topics of its own: those of the producers on {ctx.link.source} stay shut"
     fence = await source_fence(ctx)
-    return await fence.admit_link(await source_topics(ctx), noted_of(ctx, ctx.link.source))
+    return await fence.admit_link(await source_topics(ctx), ctx.noted(ctx.link.source) or FenceNote())
 
 
 async def open_source(ctx: SwitchContext) -> StepResult:
     """Give the source back to its producers."""
-    noted, topics = noted_of(ctx, ctx.link.source), await source_topics(ctx)
-    if noted:
+    noted, topics = ctx.noted(ctx.link.source), await source_topics(ctx)
+    if noted is not None:
         await (await source_fence(ctx)).lift(topics, noted)
         await ctx.journal.note_lifted(ctx.link.source)
-    return StepResult(f"{len(topics)} topics of {ctx.link.source} take records again", {})
+    return StepResult(f"{len(topics)} topics of {ctx.link.source} take records again", SourceOpened())
 
 
 async def open_target_for_link(ctx: SwitchContext) -> str:
@@ -216,10 +176,10 @@ async def open_target_for_link(ctx: SwitchContext) -> str:
 
     Where the file enables the way back, records are born there too and are carried: it is opened to its producers.
     """
-    noted = noted_of(ctx, ctx.link.target)
-    if not noted:
+    noted = ctx.noted(ctx.link.target)
+    if noted is None:
         return "it was opened before"
-    fence, topics = await target_fence(ctx), list(noted.get("topics", ()))
+    fence, topics = await target_fence(ctx), noted.topics
     if ctx.pair.back_enabled:
         await fence.lift(topics, noted)
         await ctx.journal.note_lifted(ctx.link.target)
@@ -228,8 +188,3 @@ async def open_target_for_link(ctx: SwitchContext) -> str:
     if fence.means == "topic-config":
         await ctx.journal.note_lifted(ctx.link.target)
     return says
-
-
-def noted_of(ctx: SwitchContext, cluster: str) -> Mapping[str, Any]:
-    """What a cluster was like before it was shut."""
-    return ctx.journal.log.fenced.get(cluster, {})

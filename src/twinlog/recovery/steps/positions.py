@@ -13,10 +13,10 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.groups.positions import Copied, GroupsNow, standings
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import Positions, PositionsKnown, SourceFence, findings_of
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies
 from twinlog.recovery.cut_positions import at_cuts, checkpointed, cut_sentence, read_again
-from twinlog.recovery.offsets import ends_from_lists
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.groups import GroupSync
@@ -31,15 +31,13 @@ _FINISH_WITHIN_S: Final = 15.0
 """How long groups may read on behind the fence: who reaches the end there reads nothing twice here."""
 _READ_AGAIN_FOR_S: Final = 30.0
 _LOOK_S: Final = 0.5
-_LISTED: Final = 50
 _ANSWER_WITHIN_S: Final = 5.0
 
 
 async def positions(ctx: SwitchContext) -> StepResult:
     """Planned: the final positions, exact, while nothing moves any more."""
-    left = await await_readers(
-        ctx, GroupCoordinators(ctx.at_source), ends_from_lists(ctx.facts("fence-source")["ends"])
-    )
+    ends = ctx.ends(SourceFence)
+    left = await await_readers(ctx, GroupCoordinators(ctx.at_source), ends)
     wishes = {"sync_group_offsets_enabled": True, "emit_checkpoints_enabled": True}
     link = ctx.link.model_copy(update=wishes)
     sync = GroupSync(LinkEnds(link, ctx.source, ctx.target))
@@ -53,7 +51,7 @@ async def positions(ctx: SwitchContext) -> StepResult:
         f"{group}: it still reads on {ctx.link.source} and may read {n} records again" for group, n in left.items()
     ]
     findings = [*still, *outcome.findings]
-    return StepResult(says, {"counts": dict(counts), "findings": findings[:_LISTED], "found": len(findings)})
+    return StepResult(says, Positions(counts=dict(counts), **findings_of(findings)))
 
 
 async def await_readers(
@@ -115,8 +113,7 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
         # Nobody knows how many groups there are. The switch goes on: they continue where the target has them.
         says = f"the last checkpoints are NOT known, groups keep the positions that {link.target} has: {trouble}"
     findings = [*map(cut_sentence, cuts), *findings]
-    facts = {"findings": findings[:_LISTED], "found": len(findings), "groups": sorted(committed), "cuts": cuts}
-    return StepResult(says, facts)
+    return StepResult(says, PositionsKnown(groups=tuple(sorted(committed)), cuts=tuple(cuts), **findings_of(findings)))
 
 
 async def _load(checkpoints: Checkpoints) -> str | None:

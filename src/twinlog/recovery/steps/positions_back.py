@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
 from twinlog.errors import ClusterError
 from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import BackStopped, CopiedBack, LinkStopped, PositionsBack, TargetFence, findings_of
 from twinlog.model.switch.failback import Cut, before_stray, place_back
 from twinlog.recovery.context import StepResult, SwitchContext
-from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.steps.positions import await_readers, commit
 from twinlog.recovery.steps.tail import tail_ends
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.groups import GroupSync
 from twinlog.wire.groups import GroupCoordinators
 
-_LISTED: Final = 50
-
 
 async def positions_back(ctx: SwitchContext) -> StepResult:
     """After a delta with the same names by both maps; otherwise the way back translates as any link does."""
     groups = GroupCoordinators(ctx.at_target)
-    left = await await_readers(ctx, groups, ends_from_lists(ctx.facts("fence-target")["ends"]))
+    left = await await_readers(ctx, groups, ctx.ends(TargetFence))
     findings = [
         f"{group}: it still reads on {ctx.link.target}, {n} records may be read again" for group, n in left.items()
     ]
@@ -38,17 +33,17 @@ async def positions_back(ctx: SwitchContext) -> StepResult:
         await sync.close()
     findings += outcome.findings
     says = f"{outcome.counts['groups']} groups, {outcome.counts['written']} positions written"
-    return StepResult(says, {"findings": findings[:_LISTED], "found": len(findings)})
+    return StepResult(says, PositionsBack(**findings_of(findings)))
 
 
 async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings: list[str]) -> StepResult:
     link = ctx.link
     forward, back = await ctx.ledger(link), await ctx.ledger(ctx.back)
     here = {entry.remote: entry.topic for entry in forward.roster.values()}
-    appended = bool(ctx.facts("copy-back").get("appended"))
+    copied, stopped = ctx.find(CopiedBack), ctx.find(BackStopped)
+    appended = copied is not None and copied.appended
     cuts = _cuts(ctx)
-    first_strays: Mapping[str, int] = ctx.facts("stop-back").get("strays", {})
-    strays = {TopicPartition.parse(name): int(first) for name, first in first_strays.items()}
+    strays = {} if stopped is None else stopped.strays
     names = [name for name in await groups.list_groups() if link.groups.matches(name)]
     at_source = GroupCoordinators(ctx.at_source)
     before = await at_source.fetch_positions(names)
@@ -80,18 +75,17 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
                 wanted.setdefault(group, {})[partition] = GroupPosition(returned.offset, position.metadata)
     findings += await commit(at_source, wanted)
     says = f"{len(wanted)} groups, {sum(map(len, wanted.values()))} positions written"
-    return StepResult(says, {"findings": findings[:_LISTED], "found": len(findings)})
+    return StepResult(says, PositionsBack(**findings_of(findings)))
 
 
 def _cuts(ctx: SwitchContext) -> dict[TopicPartition, Cut]:
     """Per partition of the old primary: where the failover cut, and where its tail ends."""
-    cut: Mapping[str, Sequence[Sequence[int]]] = ctx.earlier("stop-link").get("cut", {})
-    unnoted: Mapping[str, Any] = ctx.earlier("stop-link").get("unnoted", {})
+    stopped = ctx.earlier(LinkStopped) or LinkStopped()
     tails = tail_ends(ctx)
     cuts: dict[TopicPartition, Cut] = {}
-    for topic, rows in cut.items():
+    for topic, rows in stopped.cut.items():
         for number, (source, target) in enumerate(rows):
             partition = TopicPartition(topic, number)
-            more = int(unnoted.get(str(partition), 0))
+            more = stopped.unnoted.get(partition, 0)
             cuts[partition] = Cut(source + more, target + more, max(source + more, tails.get(partition, 0)))
     return cuts

@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed, SwitchStopped
+from twinlog.model.switch.facts import Redirected
 from twinlog.model.switch.redirects import Direction
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.redirect import command, consul, etcd, webhook
@@ -30,8 +31,7 @@ async def redirect(ctx: SwitchContext) -> StepResult:
     direction = direction_of(ctx)
     said: list[str] = []
     for hook in ctx.link.switch.redirects:
-        key = f"hook {hook.name}"
-        if key in ctx.facts("redirect"):
+        if hook.name in (ctx.find(Redirected) or Redirected()).called:
             continue
         ctx.say(f"hook {hook.name} ({hook.kind})")
         try:
@@ -42,9 +42,11 @@ async def redirect(ctx: SwitchContext) -> StepResult:
             raise SwitchStopped(ctx.link.name, "redirect", reason) from None
         except RedirectFailed as failed:
             raise SwitchStopped(ctx.link.name, "redirect", str(failed)) from failed
-        await ctx.journal.note("redirect", "note", facts={key: outcome})
+        await ctx.journal.note("redirect", "note", facts=Redirected(called={hook.name: outcome}))
         said.append(f"{hook.name}: {outcome}")
-    return StepResult("; ".join(said) or "there is no hook to call: tell the clients", {"active": direction.active})
+    return StepResult(
+        "; ".join(said) or "there is no hook to call: tell the clients", Redirected(active=direction.active)
+    )
 
 
 def _function(hook: Redirect) -> Callable[[Redirect, Direction], str]:

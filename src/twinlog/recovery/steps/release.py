@@ -7,9 +7,12 @@ import asyncio
 from twinlog.errors import AuthorizerMissing
 from twinlog.kafka.acls import create_acls
 from twinlog.model.access.acls import unshelved
+from twinlog.model.switch.facts import OldFence, Released
 from twinlog.model.topics.writers_topics import missing_for_writers, says_missing
-from twinlog.recovery.context import StepResult, SwitchContext, require
-from twinlog.recovery.steps.fence import fence_old, noted_of, target_fence
+from twinlog.recovery.context import StepResult, SwitchContext
+from twinlog.recovery.refusals import require
+from twinlog.recovery.side_fences import target_fence
+from twinlog.recovery.steps.fence import fence_old
 from twinlog.sync.acls import CHORE
 
 
@@ -20,11 +23,11 @@ async def release(ctx: SwitchContext) -> StepResult:
     if state is not None and ctx.link.source in state.fence_on_return:
         # It may have come back since: it is shut before the other side is opened.
         again = await fence_old(ctx)
-        if not again.facts.get("pending"):
+        if isinstance(again.facts, OldFence) and not again.facts.pending:
             said.append(f"{ctx.link.source} came back during the switch; {again.says}")
-    noted = noted_of(ctx, ctx.link.target)
-    if noted:
-        await (await target_fence(ctx)).lift(list(noted.get("topics", ())), noted)
+    noted = ctx.noted(ctx.link.target)
+    if noted is not None:
+        await (await target_fence(ctx)).lift(noted.topics, noted)
         await ctx.journal.note_lifted(ctx.link.target)
         said.append("the fence of an earlier switch is lifted")
     view = await ctx.ledger(ctx.link)
@@ -39,6 +42,6 @@ async def release(ctx: SwitchContext) -> StepResult:
     there = set(await asyncio.to_thread(ctx.target.list_topics))
     missing = missing_for_writers(view.roster.values(), ctx.link.naming, there)
     findings = [says_missing(missing, ctx.link.name, ctx.link.target)] if missing else []
-    acls = [str(one) for one in sorted(held_back)]
-    facts = {"acls": acls, "missing_for_writers": list(missing), "findings": findings}
+    acls = tuple(str(one) for one in sorted(held_back))
+    facts = Released(acls=acls, missing_for_writers=tuple(missing), findings=tuple(findings))
     return StepResult("; ".join([*(said or ["nothing was held back"]), *findings]), facts)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from twinlog.errors import SwitchStopped, TopicExists
 from twinlog.kafka.admin import TopicOrder
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.runs import uncovered
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.facts import LinkStopped, SourceFence, TailFacts, findings_of
 from twinlog.model.switch.torn_transactions import counted
 from twinlog.recovery.context import StepResult, SwitchContext
-from twinlog.recovery.offsets import ends_from_lists
 from twinlog.recovery.strays import runs_of
 from twinlog.recovery.tail import Tail, TailFile, TailReader, exported_already, for_topic, origin_of
 from twinlog.recovery.torn import Around, find_torn
@@ -22,16 +22,16 @@ from twinlog.wire.offset_lists import fetch_offsets
 from twinlog.wire.offsets import EARLIEST
 
 _NAMED: Final = 20
-_LISTED: Final = 50
 _ANSWER_WITHIN_S: Final = 10.0
 _BRING_BACK: Final = "Bring it back, then resume."
 
 
 async def tail(ctx: SwitchContext) -> StepResult:
     """Export every record of the tail, then say what becomes of it."""
-    ends = ends_from_lists(ctx.facts("fence-source")["ends"])
+    ends = ctx.ends(SourceFence)
     view = await ctx.ledger(ctx.link)
-    unnoted: Mapping[str, Any] = ctx.earlier("stop-link").get("unnoted", {})
+    stopped = ctx.earlier(LinkStopped)
+    unnoted = {} if stopped is None else stopped.unnoted
     reader = TailReader(ctx.at_source, ctx.back.name)
     await reader.prepare()
     switch = ctx.journal.switch_id
@@ -47,7 +47,7 @@ async def tail(ctx: SwitchContext) -> StepResult:
             if state is None or state.incarnation != view.roster[partition.topic].incarnation:
                 continue  # nothing of it was ever copied: the link does that when it goes on
             found = Tail(partition, state.source_next, state.source_next)
-            skip = int(unnoted.get(str(partition), 0))
+            skip = unnoted.get(partition, 0)
             start = starts[partition]
             gone = _expired(back, partition, state.source_next + skip, min(start, end))
             if gone:
@@ -63,30 +63,38 @@ async def tail(ctx: SwitchContext) -> StepResult:
             if found.records:
                 tails.append(found)
     total = sum(found.records for found in tails)
-    facts: dict[str, Any] = {"tails": {str(found.partition): found.as_json() for found in tails}, "records": total}
-    facts |= {"findings": findings[:_LISTED], "found": len(findings)}
+    ranges = {found.partition: found.range() for found in tails}
     if not total:
         lost = f"; {findings[0]}" if findings else ""
-        return StepResult(f"{ctx.link.source} has nothing that {ctx.link.target} never got{lost}", facts)
+        return StepResult(
+            f"{ctx.link.source} has nothing that {ctx.link.target} never got{lost}",
+            TailFacts(tails=ranges, **findings_of(findings), records=0),
+        )
     torn = await find_torn(ctx.at_source, _around(view, ends, unnoted))
-    facts["torn"] = [one.as_json() for one in torn.transactions[:_NAMED]]
     findings += [str(one) for one in torn.transactions[:_NAMED]]
     if torn.trouble:
         findings.append(f"torn transactions may be more: {torn.trouble}")
-    facts |= {"findings": findings[:_LISTED], "found": len(findings)}
     named = "; ".join(f"{one.partition}: offsets {one.first}..{one.next - 1}" for one in tails[:_NAMED])
     fate = f"appended to {ctx.link.target}" if ctx.link.switch.tail == "append" else f"left on {ctx.link.source}"
     says = f"{total:,} records ({named}) are exported to {out.path}; they are {fate}"
     if torn.transactions:
         says += f". The cut left {counted(torn.transactions)}"
-    return StepResult(says, {**facts, "file": str(out.path), "topic": ctx.link.switch.tail_topic})
+    facts = TailFacts(
+        tails=ranges,
+        records=total,
+        torn=tuple(one.as_json() for one in torn.transactions[:_NAMED]),
+        file=str(out.path),
+        topic=ctx.link.switch.tail_topic,
+        **findings_of(findings),
+    )
+    return StepResult(says, facts)
 
 
 def _around(
-    view: LedgerView, ends: Mapping[TopicPartition, int], unnoted: Mapping[str, Any]
+    view: LedgerView, ends: Mapping[TopicPartition, int], unnoted: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, Around]:
     return {
-        partition: Around(view.states[partition].source_next, int(unnoted.get(str(partition), 0)), end)
+        partition: Around(view.states[partition].source_next, unnoted.get(partition, 0), end)
         for partition, end in ends.items()
         if partition in view.states and view.states[partition].incarnation == view.roster[partition.topic].incarnation
     }
@@ -131,5 +139,5 @@ async def _export_topic(ctx: SwitchContext) -> InternalLog | None:
 
 def tail_ends(ctx: SwitchContext) -> dict[TopicPartition, int]:
     """Where each tail of this switch ends on the old primary."""
-    tails: Mapping[str, Mapping[str, Any]] = ctx.facts("tail").get("tails", {})
-    return {TopicPartition.parse(name): int(found["next"]) for name, found in tails.items()}
+    found = ctx.find(TailFacts)
+    return {} if found is None else found.ends

@@ -6,9 +6,11 @@ import asyncio
 
 from twinlog.errors import SwitchStopped, TopicUnknown
 from twinlog.model.ledger.records import ledger_topic
+from twinlog.model.switch.facts import FenceNote, Wiped
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.context import StepResult, SwitchContext
-from twinlog.recovery.steps.fence import noted_of, source_fence, source_topics
+from twinlog.recovery.side_fences import source_fence
+from twinlog.recovery.topics import source_topics
 
 
 async def wipe(ctx: SwitchContext) -> StepResult:
@@ -27,7 +29,7 @@ async def wipe(ctx: SwitchContext) -> StepResult:
     # New topics know nothing of the fence by config; one by ACL holds for their names and must let the link in.
     fence = await source_fence(ctx)
     if fence.means == "acl":
-        await fence.admit_link(topics, noted_of(ctx, ctx.link.source))
+        await fence.admit_link(topics, ctx.noted(ctx.link.source) or FenceNote())
     else:
         await ctx.journal.note_lifted(ctx.link.source)
-    return StepResult(f"{len(topics)} topics of {ctx.link.source} are deleted", {"deleted": topics})
+    return StepResult(f"{len(topics)} topics of {ctx.link.source} are deleted", Wiped(deleted=tuple(topics)))

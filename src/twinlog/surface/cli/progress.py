@@ -11,9 +11,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 @contextmanager
 def bars(*, stay: bool = False) -> Iterator[Progress]:
+    """Bars while the block lasts."""
+    with bars_of(stay=stay) as progress:
+        yield progress
+
+
+def bars_of(*, stay: bool = False) -> Progress:
     """Bars on stderr; each task has a `detail`. What is printed on their console stands above them, or alone."""
     console = Console(stderr=True, highlight=False)
-    with Progress(
+    return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -22,5 +28,4 @@ def bars(*, stay: bool = False) -> Iterator[Progress]:
         console=console,
         transient=not stay,
         disable=not console.is_terminal,
-    ) as progress:
-        yield progress
+    )

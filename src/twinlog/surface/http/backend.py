@@ -25,6 +25,7 @@ from twinlog.drill.reports import Reports
 from twinlog.errors import ConnectorUnknown, UsageError
 from twinlog.machine.folders import state_folder
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.switch.log import Command
 from twinlog.model.switch.plan import Facts, Plan
 from twinlog.model.verify.report import VerifyReport
@@ -32,7 +33,6 @@ from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Standing, Switching
 from twinlog.service import examine_link, group_report, observer, translate_position
 from twinlog.service.links import Service
-from twinlog.surface.rest.switch_steps import announced
 from twinlog.sync.answers.group_report import Answer, GroupReport
 from twinlog.verify.plan import VerifyWish
 from twinlog.verify.run import OnProgress
@@ -71,13 +71,13 @@ class Backend(Protocol):
     async def plan(self, link: LinkSettings, command: Command) -> tuple[Facts, Plan]:
         """What a switch would do. Changes nothing."""
 
-    async def switch(self, link: LinkSettings, command: Command, say: Say) -> Report:
+    async def switch(self, link: LinkSettings, command: Command, on_event: OnSwitchEvent) -> Report:
         """Switch."""
 
-    async def resume(self, link: LinkSettings, say: Say) -> Report:
+    async def resume(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:
         """Go on with an interrupted switch."""
 
-    async def abort(self, link: LinkSettings, say: Say) -> Report:
+    async def abort(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:
         """Give an open switch up."""
 
     async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
@@ -147,25 +147,19 @@ class ServiceBackend:
     async def plan(self, link: LinkSettings, command: Command) -> tuple[Facts, Plan]:
         return await (await self._switching(link)).plan(command)
 
-    async def switch(self, link: LinkSettings, command: Command, say: Say) -> Report:
-        switching = await self._switching(link, say)
+    async def switch(self, link: LinkSettings, command: Command, on_event: OnSwitchEvent) -> Report:
+        switching = await self._switching(link, on_event)
         _, plan = await switching.plan(command)
-        _announce(say, {step.id: step.title for step in plan.steps})
         return await switching.execute(plan)
 
-    async def resume(self, link: LinkSettings, say: Say) -> Report:
-        switching = await self._switching(link, say)
-        begun = (await switching.standing()).open
-        _announce(say, begun.titles if begun else {})
-        return await switching.resume()
+    async def resume(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:
+        return await (await self._switching(link, on_event)).resume()
 
-    async def abort(self, link: LinkSettings, say: Say) -> Report:
-        return await (await self._switching(link, say)).abort()
+    async def abort(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:
+        return await (await self._switching(link, on_event)).abort()
 
-    async def _switching(self, link: LinkSettings, say: Say = lambda _: None) -> Switching:
-        found = self.service.switching(await self._pair(link), self.folder.absolute())
-        found.say = say
-        return found
+    async def _switching(self, link: LinkSettings, on_event: OnSwitchEvent = ignore_event) -> Switching:
+        return self.service.switching(await self._pair(link), self.folder.absolute(), on_event)
 
     async def _pair(self, link: LinkSettings) -> Pair:
         if self.config is None or link.name not in {one.name for one in self.of_file}:
@@ -190,8 +184,3 @@ class ServiceBackend:
 
     def settings(self, link: LinkSettings) -> Mapping[str, Origin]:
         return {} if self.config is None else load_file(self.config).origins.get(link.name, {})
-
-
-def _announce(say: Say, titles: Mapping[str, str]) -> None:
-    for line in announced(titles):
-        say(line)

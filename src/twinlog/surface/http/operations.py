@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from twinlog.errors import TwinlogError
 from twinlog.model.health.event_log import INTERRUPTED, way_out_of
-from twinlog.surface.rest.switch_steps import StepsSaid
+from twinlog.model.switch.events import SwitchEvent, SwitchProgress, line_of
 
 log = logging.getLogger("twinlog.operations")
 
@@ -55,7 +55,7 @@ class Operation:
     began_ms: int = field(default_factory=lambda: int(time.time() * 1000))
     ended_ms: int | None = None
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
-    told: StepsSaid = field(default_factory=StepsSaid)  # of a switch; lines are forgotten, its steps are not
+    switch: SwitchProgress = field(default_factory=SwitchProgress)  # lines are forgotten, steps of a switch are not
     result: dict[str, Any] | None = None
     error: dict[str, str] | None = None
     pid: int = field(default_factory=os.getpid)  # who runs it
@@ -68,8 +68,13 @@ class Operation:
         """Add a line."""
         self.what = line
         self.lines.append(line)
-        if self.kind in MOVES:
-            self.told.take(line)
+
+    def on_switch_event(self, event: SwitchEvent) -> None:
+        """Take what a switch reports."""
+        self.switch.take(event)
+        line = line_of(event)
+        if line is not None:
+            self.say(line)
 
     def interrupt(self) -> None:
         """Its service ended before it did."""
@@ -78,7 +83,7 @@ class Operation:
 
     def kept(self) -> dict[str, Any]:
         """For a file. How far the steps of a switch came is in the switch's own journal."""
-        return {name: value for name, value in vars(self).items() if name != "told"} | {"lines": list(self.lines)}
+        return {name: value for name, value in vars(self).items() if name != "switch"} | {"lines": list(self.lines)}
 
 
 def operation_from(kept: Mapping[str, Any]) -> Operation | None:

@@ -256,7 +256,7 @@ def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
     values: dict[str, Any] = {
         "operation": answers.operation_of(found),
         "moves": found.kind in MOVES,
-        "told": found.told,
+        "switch": found.switch,
         "order": {verdict: place for place, verdict in enumerate(WORST_FIRST)},
         "here": "operation",
         "most": _SHOWN,

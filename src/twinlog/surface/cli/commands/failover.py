@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -16,6 +15,7 @@ from twinlog.surface.cli.effects import DryRun, Yes, would
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output
+from twinlog.surface.cli.switch_course import Course
 from twinlog.surface.cli.switch_view import print_plan, print_report, print_standing
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def resume(
     if dry_run:
         _preview(link, config, folder, output, "would go on")
         return
-    report = _within(link, config, folder, lambda one: _run(one, "resume", None, one.resume, output), master=master)
+    report = _within(link, config, folder, lambda one: one.resume(), Course("resume", output), master=master)
     print_report(report, output, str(folder))
 
 
@@ -119,7 +119,7 @@ def abort(
     if dry_run:
         _preview(link, config, folder, output, "would be given up")
         return
-    report = _within(link, config, folder, lambda one: _run(one, "abort", None, one.abort, output))
+    report = _within(link, config, folder, lambda one: one.abort(), Course("abort", output))
     print_report(report, output, str(folder))
 
 
@@ -141,16 +141,16 @@ def _switch(
             standing = await one.standing()
             if dry_run or standing.open is None or standing.open.claim.command != command:
                 raise
-            return await _run(one, command, None, one.resume, output)
+            return await one.resume()
         if dry_run or not (yes and output.for_programs):
             print_plan(facts, plan, output)
         if dry_run:
             return None
         if not yes:
             _confirm(link, command.replace("-", " "))
-        return await _run(one, command, len(plan.steps), lambda: one.execute(plan), output)
+        return await one.execute(plan)
 
-    report = _within(link, config, folder, work, master=master)
+    report = _within(link, config, folder, work, Course(command, output), master=master)
     if report is not None:
         print_report(report, output, str(folder))
 
@@ -175,25 +175,12 @@ def _confirm(link: str, action: str) -> None:
         raise UsageError(f"{link}: not confirmed, nothing was changed; type the name, or give --yes")
 
 
-async def _run(
-    one: Switching, title: str, steps: int | None, go: Callable[[], Awaitable[Report]], output: Output
-) -> Report:
-    """Tell of each step; at a terminal a bar shows how many there are."""
-    from twinlog.surface.cli.progress import bars
-
-    with bars() as progress:
-        task = progress.add_task(title, total=steps, detail="")
-        one.hook = lambda step, when: progress.update(task, detail=step, advance=int(when == "after"))
-        if not output.for_programs:
-            one.say = partial(progress.console.print, markup=False, soft_wrap=True)
-        return await go()
-
-
 def _within(
     link: str,
     config: Path,
     folder: Path,
     work: Callable[[Switching], Coroutine[Any, Any, T]],
+    course: Course | None = None,
     *,
     master: str | None = None,
 ) -> T:
@@ -203,7 +190,10 @@ def _within(
     pair = load_pair(config, link)
     scratch = scratch_folder()
     try:
-        with switching(pair, SparkPlace(master), folder.absolute(), scratch) as one:
+        with (
+            course or Course("switch", Output.TABLE) as on_event,
+            switching(pair, SparkPlace(master), folder.absolute(), scratch, on_event) as one,
+        ):
             return asyncio.run(work(one))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -171,7 +171,7 @@ async def switch(link: str, wish: SwitchRequest, app_state: TheAppState, request
     _confirmed(link, wish.confirm)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return (await app_state.backend.switch(settings, wish.command, operation.say)).as_json()
+        return (await app_state.backend.switch(settings, wish.command, operation.on_switch_event)).as_json()
 
     return _begin(app_state, request, ("switch", link, wish), key, work)
 
@@ -183,7 +183,7 @@ async def resume(link: str, wish: ConfirmRequest, app_state: TheAppState, reques
     _confirmed(link, wish.confirm)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return (await app_state.backend.resume(settings, operation.say)).as_json()
+        return (await app_state.backend.resume(settings, operation.on_switch_event)).as_json()
 
     return _begin(app_state, request, ("resume", link, wish), key, work)
 
@@ -195,7 +195,7 @@ async def abort(link: str, wish: ConfirmRequest, app_state: TheAppState, request
     _confirmed(link, wish.confirm)
 
     async def work(operation: Operation) -> dict[str, Any]:
-        return (await app_state.backend.abort(settings, operation.say)).as_json()
+        return (await app_state.backend.abort(settings, operation.on_switch_event)).as_json()
 
     return _begin(app_state, request, ("abort", link, wish), key, work)
 

@@ -209,7 +209,7 @@ class StepLine(BaseModel):
     number: int
     name: str
     title: str
-    status: str = Field(description="to come, running or done")
+    status: str = Field(description="to come, running, done or failed")
     says: str
 
 
@@ -464,5 +464,5 @@ def line(event: Event) -> EventLine:
 def operation_of(operation: Operation) -> OperationAnswer:
     """One operation."""
     known = {name: value for name, value in vars(operation).items() if name in OperationAnswer.model_fields}
-    steps = [StepLine(**vars(step)) for step in operation.told.steps]
+    steps = [StepLine(**vars(step)) for step in operation.switch.steps]
     return OperationAnswer(**{**known, "lines": list(operation.lines), "steps": steps})
