@@ -59,7 +59,8 @@ def test_the_page_and_the_api_follow_the_steps_of_a_real_switch(make_ends: Calla
         engine.await_running()
         ends.await_copied(topic)
         _, plan = asyncio.run(switching(ends, tmp_path).plan("failover-planned"))
-        begun = client.post(f"/v1/links/{name}/switches", json={"command": "failover-planned", "confirm": name})
+        wish = {"command": "failover-planned", "confirm": name}
+        begun = client.post(f"/v1/links/{name}/switches", json=wish, headers={"Idempotency-Key": "the-only-one"})
         assert begun.status_code == 202, begun.text
         operation = begun.json()["id"]
 
