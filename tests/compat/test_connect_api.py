@@ -63,7 +63,7 @@ DIFFERENCES: Final[dict[str, tuple[int, int, str]]] = {
     "create odd name": (201, 400, _ODD_NAME),
     "delete odd name": (400, 404, _ODD_NAME),
 }
-SHAPES: Final = {"offsets of beats": "chores keep no positions"}
+SHAPES: Final = {"offsets of beats": "sync jobs keep no positions"}
 """Answers that differ in their shape alone."""
 
 

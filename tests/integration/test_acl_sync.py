@@ -20,8 +20,8 @@ from twinlog.local.cluster import LocalCluster
 from twinlog.model.access.acls import AclBinding, unshelved
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.sync.acls import AclSync
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.wire.acls import fetch_acls
 
 
@@ -59,7 +59,7 @@ class Acls:
         return wait_until(self.there, accept, within_s=60, what=f"the ACLs of {self.prefix}")
 
     def step(self, *, user: str = "admin", **settings: str) -> Outcome:
-        """Run the chore once and remember what it wants remembered, as the service does."""
+        """Run the sync job once and remember what it wants remembered, as the service does."""
         wishes = {name.replace("_", "."): value for name, value in settings.items()}
         link = link_between(self._cluster, self._cluster, {"topics": f"{self.prefix}.*", **wishes}, user=user)
         outcome = asyncio.run(AclSync(LinkEnds.of(link)).step(self.view))

@@ -55,7 +55,7 @@ def await_on_target(ends: Ends, group: str, topic: str, offset: int) -> None:
 
 
 def await_note(engine: ThreadedEngine, accept: Callable[[ChoreNote], bool], what: str) -> ChoreNote:
-    """Wait until the chore says so."""
+    """Wait until the sync job says so."""
     note = wait_until(
         lambda: engine.chores.notes.get("groups"),
         lambda note: note is not None and accept(note),

@@ -14,8 +14,8 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.access.client_quotas import entity_of, quota_values
 from twinlog.model.wanted import Wanted
 from twinlog.sync.answers.link_diff import differences
-from twinlog.sync.chores import Chore, Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome, SyncJob
 from twinlog.sync.scram_users import ScramUserList
 from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
 from twinlog.wire.connection import Cluster
@@ -58,7 +58,7 @@ class Logins:
             what="the quota to be known",
         )
 
-    def step(self, chore: Chore) -> Outcome:
+    def step(self, chore: SyncJob) -> Outcome:
         outcome = asyncio.run(chore.step(self.view))
         for memo in outcome.memos:
             self.view.memos.setdefault(memo.chore, {})[memo.name] = memo

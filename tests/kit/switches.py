@@ -92,7 +92,7 @@ def resume_switch(ends: Ends, folder: Path, on_event: OnSwitchEvent = ignore_eve
 
 @contextmanager
 def service_running(ends: Ends, folder: Path) -> Iterator[ThreadedEngine]:
-    """The engine of the link as the service runs it: with chores, and with the guard of an old primary."""
+    """The engine of the link as the service runs it: with sync jobs, and with the guard of an old primary."""
     with _serving(ends.link, folder) as engine:
         yield engine
 

@@ -21,9 +21,9 @@ from tests.kit.waiting import wait_until
 from twinlog.config.settings import LinkSettings
 from twinlog.engine.engine import LinkEngine
 from twinlog.flow.source import EpochReader, LinkRun, ParcelWriter
-from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.link_chores import chores_of
+from twinlog.sync.jobs import SyncJobs
+from twinlog.sync.link_jobs import sync_jobs_of
 from twinlog.sync.link_topics import LinkTopics
 
 _CORES = 2
@@ -92,7 +92,7 @@ class ThreadedEngine:
     def __init__(self, link: LinkSettings, folder: Path, *, with_chores: bool = False, stands_by: bool = False) -> None:
         ends = LinkEnds.of(link)
         topics = LinkTopics(link, ends.source, ends.target)
-        self.chores = Chores(link.name, chores_of(ends) if with_chores else [])
+        self.chores = SyncJobs(link.name, sync_jobs_of(ends) if with_chores else [])
         self.engine = LinkEngine(
             link, topics, self._start_query, folder / "checkpoints", _CORES, self.chores, stands_by=stands_by
         )
@@ -147,7 +147,7 @@ class ThreadedEngine:
 
 @contextmanager
 def engine_running(link: LinkSettings, folder: Path, *, with_chores: bool = False) -> Iterator[ThreadedEngine]:
-    """An engine while the block runs; its chores only where they are what is tried."""
+    """An engine while the block runs; its sync jobs only where they are what is tried."""
     engine = ThreadedEngine(link, folder, with_chores=with_chores)
     try:
         engine.await_running()

@@ -55,7 +55,7 @@ class LinkPlan:
 
 
 def link_name(connector: Connector) -> str:
-    """Name the link that a connector is, or whose chore it is."""
+    """Name the link that a connector is, or whose sync job it is."""
     if connector.kind == "replicator":
         return str(link_of(_entries(connector.config)))
     return str(pair_of(connector.config))
@@ -91,7 +91,7 @@ def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ..
 
 
 def connectors_of(file: Resolved) -> list[Connector]:
-    """Show the links of a file as connectors: each link, and its chores where they are on. Nothing in it is secret."""
+    """Show the links of a file as connectors: each link, and its sync jobs that are on. Nothing in it is secret."""
     found = []
     for link in file.links:
         shown = {
@@ -146,7 +146,7 @@ def plan_links(
 def _sorted_out(
     file: Resolved | None, stored: Sequence[Connector], troubles: dict[str, str]
 ) -> tuple[list[Connector], dict[tuple[str, Kind], Connector]]:
-    """Tell links from chores; of two that claim the same, the first has it."""
+    """Tell links from sync jobs; of two that claim the same, the first has it."""
     taken = {link.name: f"the settings file {file.draft.lookup.file}" for link in file.links} if file else {}
     in_file = set(taken)
     copying: list[Connector] = []
@@ -228,7 +228,7 @@ def _lone_heartbeats(
 
 
 def _together(connector: Connector, chores: Mapping[tuple[str, Kind], Connector], grounds: Grounds) -> Draft:
-    """A link's connector with the chores that other connectors switch on for it."""
+    """A link's connector with the sync jobs that other connectors switch on for it."""
     if connector.kind == "replicator":
         return _draft(connector, connector.config, grounds)
     others = {key for keys in _CHORE_KEYS.values() for key in keys}

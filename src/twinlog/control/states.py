@@ -40,7 +40,7 @@ class ConnectorStatus:
 
 
 def judge(wanted: TargetState, trouble: str | None, engine: EngineSight | None, *, copies: bool) -> ConnectorStatus:
-    """From what is wanted and what is there to what is shown. `copies` is false for a chore, which has one task."""
+    """From what is wanted and what is there to what is shown. `copies` is false for a sync job, which has one task."""
     if wanted == "STOPPED":
         return ConnectorStatus("STOPPED")
     tasks = 1 if engine is None or not copies else max(1, engine.tasks)

@@ -425,7 +425,7 @@ class Steward:
             await self._append(self._shelf.state_record(name, state))
 
     async def restart(self, who: Who, name: str, *, only_failed: bool = False) -> None:
-        """Begin a link anew, as it is set; a chore begins anew with its link."""
+        """Begin a link anew, as it is set; a sync job begins anew with its link."""
         one = self.connector(name)
         async with self._order(who, "restart", name):
             if not only_failed or self.status(name).state == "FAILED":
@@ -498,7 +498,7 @@ class Steward:
         await asyncio.to_thread(check_alone, one, self.grounds)
         others = [other for other in self._stored() if other.name != one.name]
         plan = await asyncio.to_thread(plan_links, self._file, [*others, one], self._shelf.state_of, self.environment)
-        # A chore may come before its link; everything else that is wrong now stays wrong.
+        # A sync job may come before its link; everything else that is wrong now stays wrong.
         if one.name in plan.troubles and one.kind != "checkpoint":
             raise ConnectorRefused(one.name, invalid([plan.troubles[one.name]]))
         worse = {

@@ -21,7 +21,7 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """A verdict, what was seen, and the command that mends it."""
+    """A verdict, what was seen, and the command that repairs it."""
 
     verdict: Verdict
     seen: str
@@ -55,7 +55,7 @@ class CannotTell(Exception):
 
 
 def known(value: Known[T]) -> T:
-    """The value, or the end of this check."""
+    """Return the value; raise CannotTell if it is unknown."""
     if isinstance(value, Unknown):
         raise CannotTell(value.why)
     return value

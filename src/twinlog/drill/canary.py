@@ -42,9 +42,9 @@ from twinlog.model.switch.log import Command
 from twinlog.recovery.own_engines import EngineCopier, StartQuery
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Switching
-from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
-from twinlog.sync.link_chores import chores_of
+from twinlog.sync.jobs import SyncJobs
+from twinlog.sync.link_jobs import sync_jobs_of
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
@@ -212,7 +212,7 @@ class Canary:
             start_query,
             self.folder / "checkpoints",
             os.cpu_count() or 1,
-            Chores(self.link.name, chores_of(ends)),
+            SyncJobs(self.link.name, sync_jobs_of(ends)),
         )
         life = asyncio.create_task(engine.run())
         try:

@@ -28,7 +28,7 @@ def paper_outcome(plans: Mapping[str, Plan | str], diagnoses: Iterable[Diagnosis
         elif one.verdict in {"warn", "unknown"}:
             outcome.remarks.append(line)
     in_order = sum(one.verdict == "ok" for one in found)
-    # Of a hundred: an honest trend from drill to drill, whatever it is called.
+    # Percentage of checks that pass; comparable between drills.
     outcome.facts["readiness"] = round(100 * in_order / len(found)) if found else None
     outcome.facts["checks"] = {one.name: one.verdict for one in found}
     return outcome

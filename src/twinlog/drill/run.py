@@ -1,4 +1,4 @@
-"""The door of this room: run a drill, keep its report. Runs in `twinlog drill`."""
+"""Runs a drill and keeps its report: the entry point of this package. Runs in `twinlog drill`."""
 
 from __future__ import annotations
 

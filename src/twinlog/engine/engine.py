@@ -530,7 +530,7 @@ class LinkEngine:
         return before != self._task_trouble
 
     async def _heed_draining(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> bool:
-        """Chores run, unless the switch is changing what they would change back; tells whether anything is new.
+        """SyncJobs run, unless the switch is changing what they would change back; tells whether anything is new.
 
         That they rest is told in the engine's record: the switch waits for it before it touches the clusters.
         """

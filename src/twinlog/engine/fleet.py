@@ -57,7 +57,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Failure:
-    """What an engine ended with, and when its link is started again; `again_ms` None: not by itself."""
+    """Why an engine failed, and when it restarts (`again_ms`; None: never)."""
 
     error: BaseException
     again_ms: int | None

@@ -244,7 +244,7 @@ class PartitionAccessDenied(PartitionFault):
 
 @dataclass(eq=False)
 class ProvenanceUnknown(PartitionFault):
-    """Nobody can say who wrote a batch of the source: copied, it might come home."""
+    """Nobody can say who wrote a batch of the source: copied, it might return to its origin."""
 
     code = "PROVENANCE_UNKNOWN"
     says = "{topic}-{partition}: whether producer {producer_id} is a link from the target cannot be told: {problem}"

@@ -64,7 +64,7 @@ class OffsetsNotWritten(TwinlogError):
 
     code = "OFFSETS_NOT_WRITTEN"
     says = "{cluster}: these positions were not taken: {problem}"
-    remedy = "Mend the cause and run the same command again: what is written already stays as it is."
+    remedy = "Repair the cause and run the same command again: what is written already stays as it is."
 
     cluster: str
     problem: str

@@ -33,7 +33,7 @@ class SwitchStopped(TwinlogError):
 
     code = "SWITCH_STOPPED"
     says = "{link}: the step {step} did not work: {reason}"
-    remedy = "Mend the cause, then `twinlog switch resume {link}` goes on at this step. {way}"
+    remedy = "Repair the cause, then `twinlog switch resume {link}` goes on at this step. {way}"
 
     link: str
     step: str
@@ -56,7 +56,7 @@ class RedirectFailed(TwinlogError):
 
     code = "REDIRECT_FAILED"
     says = "hook {hook}: {reason}"
-    remedy = "Mend what it talks to, or its settings (redirects.{hook}.*)."
+    remedy = "Repair what it talks to, or its settings (redirects.{hook}.*)."
 
     hook: str
     reason: str

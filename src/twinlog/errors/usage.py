@@ -10,7 +10,7 @@ from twinlog.errors.root import TwinlogError
 
 @dataclass(eq=False)
 class UsageError(TwinlogError):
-    """Nothing was started: the operator mends the command or the file and tries again."""
+    """Nothing was started: the operator corrects the command or the file and tries again."""
 
     code = "USAGE"
     says = "{problem}"
@@ -37,7 +37,7 @@ class SettingsInvalid(UsageError):
     """Keys of the settings file are missing or wrong: all of them, not only the first."""
 
     code = "SETTINGS_INVALID"
-    remedy = "Mend the file; `twinlog validate` shows everything that it resolves to."
+    remedy = "Correct the file; `twinlog validate` shows everything that it resolves to."
 
     findings: tuple[Finding, ...]
 

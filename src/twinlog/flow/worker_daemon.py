@@ -3,7 +3,7 @@
 Every reader and writer is a fork of this process: they start at once and share the memory of the loaded modules.
 Spark finds it by `spark.python.daemon.module`.
 
-What is loaded stays: the collector of garbage is told so. Otherwise each full collection would look at all of it, and
+Loaded modules are frozen (`gc.freeze`), so full collections skip them. Otherwise each would look at all of them, and
 Spark asks for one whenever a worker is used again, which is when an epoch turns over and records wait.
 """
 

@@ -1,7 +1,7 @@
 """Reading the ledger (model.ledger says what is in it).
 
 A view follows partitions of the ledger topic and knows the newest entry of each key. The planner, every reader, the
-chores, `twinlog status` and the client library use it.
+sync jobs, `twinlog status` and the client library use it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LedgerView:
     sealed: dict[TopicPartition, PartIndex] = field(default_factory=dict)
     gaps: dict[TopicPartition, dict[int, Gap]] = field(default_factory=dict)
     notes: dict[str, ChoreNote] = field(default_factory=dict)
-    memos: dict[str, dict[str, Memo]] = field(default_factory=dict)  # by chore and name
+    memos: dict[str, dict[str, Memo]] = field(default_factory=dict)  # by sync job and name
     times: LinkTimes = field(default_factory=LinkTimes)
     owners: LedgerOwners | None = None
     keep_maps: bool = False  # only translation wants sealed parts

@@ -1,7 +1,7 @@
 """Links as Kafka Connect's users know them: connectors with a class, a config and a wanted state. Pure.
 
     MirrorSourceConnector, ReplicatorSourceConnector     a link
-    MirrorCheckpointConnector, MirrorHeartbeatConnector  chores of the link of the same pair, switched on
+    MirrorCheckpointConnector, MirrorHeartbeatConnector  sync jobs of the link of the same pair, switched on
 
 The records of the links topic are those of Connect's config topic, with the service's group before each key:
 
@@ -34,7 +34,7 @@ CLASSES: Final[dict[Kind, str]] = {
     "replicator": "io.confluent.connect.replicator.ReplicatorSourceConnector",
 }
 COPYING: Final = frozenset({"source", "replicator"})
-"""Kinds that are links; the others are chores of one."""
+"""Kinds that are links; the others are sync jobs of one."""
 
 
 def kind_of(class_name: str) -> Kind | None:
@@ -48,7 +48,7 @@ def kind_of(class_name: str) -> Kind | None:
 
 
 def file_connector(link: str, kind: Kind) -> str:
-    """Name a link of the settings file, or one of its chores, as a connector."""
+    """Name a link of the settings file, or one of its sync jobs, as a connector."""
     return f"{link}.{CLASSES[kind].rpartition('.')[2]}"
 
 

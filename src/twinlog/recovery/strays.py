@@ -33,7 +33,7 @@ class Strays:
 async def strays_in_copies(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     """What producers wrote into copies while the target was active, where copies have names of their own.
 
-    Applications ought to write under the original name there; what they wrote into a copy has no way home.
+    Applications ought to write under the original name there; what they wrote into a copy is not copied back.
     """
     if ctx.link.naming.keeps_names:
         return {}

@@ -1,4 +1,4 @@
-"""The door of this room: look, plan, execute, resume, give up. Runs in commands, drills and tests."""
+"""Entry point of this package: observe, plan, execute, resume, abort. Runs in commands, drills and tests."""
 
 from __future__ import annotations
 

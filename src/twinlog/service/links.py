@@ -1,7 +1,7 @@
 """All links of one process: what is built for each, in which order it starts and stops, and why.
 
     settings ─▶ Spark session (once, slow: it starts while the clusters are asked) ─▶ one engine per link, side by side,
-                                                                                    each with its chores
+                                                                                    each with its sync jobs
 
 Stopping goes the other way: engines first, each letting its epoch finish, then Spark. A changed settings file replaces
 single engines meanwhile (engine/fleet.py). No logic lives here.
@@ -36,10 +36,10 @@ from twinlog.recovery.switching import Switching
 from twinlog.service.actions import forget_topic
 from twinlog.service.questions import looking, observer
 from twinlog.service.spark import SPARE_SLOTS, SparkPlace, spark_session, stop_session
-from twinlog.sync.chores import Chores
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.heartbeat_pairs import HeartbeatPairs
-from twinlog.sync.link_chores import chores_of
+from twinlog.sync.jobs import SyncJobs
+from twinlog.sync.link_jobs import sync_jobs_of
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.settings_file import SettingsFile
 from twinlog.verify.plan import Planner, VerifyWish
@@ -91,7 +91,7 @@ class Service:
     def _engine(self, link: LinkSettings) -> LinkEngine:
         ends = LinkEnds.of(link)
         topics = LinkTopics(link, ends.source, ends.target)
-        chores = Chores(link.name, [*chores_of(ends), self._settings_file])
+        chores = SyncJobs(link.name, [*sync_jobs_of(ends), self._settings_file])
         return LinkEngine(
             link,
             topics,

@@ -1,4 +1,4 @@
-"""Chore "acls": the target's ACLs kept in step with the source's (model/access/acls has the rules).
+"""SyncJob "acls": the target's ACLs kept in step with the source's (model/access/acls has the rules).
 
     describe both ends ─▶ wanted_acls, diff_acls ─▶ create, remove ─▶ what we added, and what waits for a failover, is
                                                                       remembered in the ledger
@@ -30,8 +30,8 @@ from twinlog.model.access.acls import (
 )
 from twinlog.model.ledger.records import Memo
 from twinlog.model.switch.fences import Fences
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.sync.source_fences import SourceFences
 from twinlog.wire.acls import fetch_acls
 
@@ -92,7 +92,7 @@ def _nothing(why: str) -> Outcome:
 
 @dataclass
 class AclSync:
-    """The chore of one link."""
+    """The sync job of one link."""
 
     ends: LinkEnds
     name: str = CHORE

@@ -1,4 +1,4 @@
-"""The chore "audit": the newest copied records compared with their originals, while the link runs.
+"""The sync job "audit": the newest copied records compared with their originals, while the link runs.
 
     newest windows (model.audit_windows) ─▶ both clusters read independently of the data path ─▶ equal, or an alarm
 
@@ -19,8 +19,8 @@ from twinlog.model.ledger.records import Memo, PartitionState
 from twinlog.model.names import TopicPartition
 from twinlog.model.verify.audit_windows import Window, next_windows
 from twinlog.model.verify.verification import ChunkResult
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.verify.chunk import compare_each
 from twinlog.verify.plan import Planner
 

@@ -1,4 +1,4 @@
-"""Chore "configs": topic configs of the target kept in step with the source's (model/topics/configs has the rules).
+"""SyncJob "configs": topic configs of the target kept in step with the source's (model/topics/configs has the rules).
 
     describe both ends ─▶ judge_configs ─▶ set, unset ─▶ what we gave is remembered per topic; the rest are findings
 
@@ -25,9 +25,9 @@ from twinlog.model.topics.findings import (
     TopicFinding,
     retention_findings,
 )
-from twinlog.sync.chores import Outcome
 from twinlog.sync.config_orders import apply_configs, config_rules
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.sync.source_fences import SourceFences
 
 CHORE: Final = "configs"
@@ -86,7 +86,7 @@ def judged_topics(
 
 @dataclass
 class ConfigSync:
-    """The chore of one link."""
+    """The sync job of one link."""
 
     ends: LinkEnds
     name: str = CHORE

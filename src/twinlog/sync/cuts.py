@@ -18,8 +18,8 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.groups.cut_sets import CHORE, Cut, CutSet, CutTracker, Sample, cut_memos
 from twinlog.model.ledger.records import Memo
 from twinlog.model.names import TopicPartition
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.sync.source_ends import ledger_positions
 from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators

@@ -20,8 +20,8 @@ from twinlog.model.ledger.records import Memo, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics.absence import Absence, AbsencePlan, SourceSight, judge_absences
 from twinlog.model.topics.target_topics import TopicFacts
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.log import LogReader, fetch_ends
 from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
@@ -62,7 +62,7 @@ def planned_deletions(ends: LinkEnds, entries: Iterable[RosterTopic], memos: Map
 
 @dataclass
 class DeletionSync:
-    """The chore of one link."""
+    """The sync job of one link."""
 
     ends: LinkEnds
     name: str = CHORE

@@ -1,9 +1,9 @@
-"""The chore "groups": positions of consumer groups, kept exact on the target. Runs in the service's loop.
+"""The sync job "groups": positions of consumer groups, kept exact on the target. Runs in the service's loop.
 
     observe (group_observation) ─▶ decide (model.group_positions) ─▶ write (the target's groups) ─▶ tell (checkpoints)
 
-Written before told: should we die in between, the next life still knows where the group stood before and follows a
-rewind that only half happened (R6).
+Commit first, then publish the checkpoint: after a crash in between, the next engine knows the old position and
+follows a rewind that only half happened (R6).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.groups.positions import GroupPartition, GroupsNow, Standing, counts_of, standings
 from twinlog.model.names import TopicPartition
 from twinlog.sync.checkpoints import Checkpoints
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.group_observation import GroupObserver
 from twinlog.sync.internal_topics import InternalLog, compaction_finding, ensure_topic
+from twinlog.sync.jobs import Outcome
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 

@@ -1,4 +1,4 @@
-"""The chore "heartbeats" of a link, and the canary. Runs in the service's loop.
+"""The sync job "heartbeats" of a link, and the canary. Runs in the service's loop.
 
 For the pair A->B a heartbeat goes to `heartbeats` on B. The link B->A then carries it to A as `B.heartbeats`: clients
 learn the topology from such names, and the time that a heartbeat took is the latency of a record (the canary).
@@ -17,9 +17,9 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
 from twinlog.model.mirrormaker.records import Heartbeat, NotReadable
 from twinlog.model.naming import HEARTBEATS
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.internal_topics import InternalLog, ensure_topic
+from twinlog.sync.jobs import Outcome
 from twinlog.wire.codec import PlainRecord, open_batch
 from twinlog.wire.connection import Cluster
 from twinlog.wire.log import LogReader, fetch_ends
@@ -94,7 +94,7 @@ class Canary:
 
 @dataclass
 class Heartbeats:
-    """The chore "heartbeats" of one link: emit, and listen to what the link brings."""
+    """The sync job "heartbeats" of one link: emit, and listen to what the link brings."""
 
     ends: LinkEnds
     name: str = "heartbeats"

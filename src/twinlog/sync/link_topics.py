@@ -70,7 +70,7 @@ class LinkTopics:
         return ClusterIds(self._source.fetch_cluster_id(), self._target.fetch_cluster_id())
 
     def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
-        """One cycle of topic sync; what somebody deleted on the target is not created again behind his back."""
+        """One cycle of topic sync. A target topic that an operator deleted is not recreated."""
         roster = self._sync.step(lambda name, source_id: may_create(known, name, source_id))
         told = {*roster.topics, *roster.unseen}
         missing = [name for name in known if name not in told and self.selected(name)]

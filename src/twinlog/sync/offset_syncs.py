@@ -1,4 +1,4 @@
-"""The chore "offset-syncs": pairs of equal records, told in MirrorMaker 2's words. Runs in the service's loop.
+"""The sync job "offset-syncs": pairs of equal records, told in MirrorMaker 2's words. Runs in the service's loop.
 
 Our own translation needs none of them. They are written so that MirrorMaker 2 and tools that read its topic can go on
 from what we copied. A pair is the newest copied record of a partition, from the ledger: always true, never guessed.
@@ -16,9 +16,9 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.mirrormaker.offset_pairs import Pair, newest_pair, pair_is_due
 from twinlog.model.mirrormaker.records import NotReadable, OffsetSync
 from twinlog.model.names import TopicPartition
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.internal_topics import InternalLog, ensure_topic
+from twinlog.sync.jobs import Outcome
 from twinlog.wire.codec import PlainRecord
 from twinlog.wire.connection import Cluster
 

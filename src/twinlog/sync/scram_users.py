@@ -12,8 +12,8 @@ from twinlog.config.settings import ClientSettings
 from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.access.scram_users import MissingUser, ScramUsers, missing_users
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.scram import fetch_scram_users
 

@@ -1,4 +1,4 @@
-"""The chore that shows whether the settings file on disk is the one that is running. Runs in the service's loop.
+"""The sync job that shows whether the settings file on disk is the one that is running. Runs in the service's loop.
 
 A wrong file changes nothing, and that must be seen in the status of every link, not only in the log of one process.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from twinlog.ledger.view import LedgerView
-from twinlog.sync.chores import Outcome
+from twinlog.sync.jobs import Outcome
 
 
 @dataclass

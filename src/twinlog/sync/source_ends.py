@@ -1,4 +1,4 @@
-"""Chore "source-ends": notes in the ledger what the source holds, for the day when it cannot be asked any more.
+"""SyncJob "source-ends": notes in the ledger what the source holds, for the day when it cannot be asked any more.
 
     ask all ends of the source ─▶ EndsTracker (model/ledger/source_ends) ─▶ memos that changed, then `seen` behind them
 
@@ -19,8 +19,8 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import Memo, RosterTopic
 from twinlog.model.ledger.source_ends import CHORE, FOR_EVER, SEEN, EndsTracker
 from twinlog.model.names import TopicPartition
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 
 _SHORTEST_S: Final = 2.0
 _SHARE_OF_TIME: Final = 0.05
@@ -30,7 +30,7 @@ _RETENTION_EVERY_S: Final = 300.0
 
 @dataclass
 class SourceEnds:
-    """The chore of one link."""
+    """The sync job of one link."""
 
     ends: LinkEnds
     name: str = CHORE
@@ -93,7 +93,7 @@ class SourceEnds:
             new, self._keeps_at = list(roster), time.monotonic()
         for name, configs in self.ends.source.fetch_topic_configs(new).items() if new else ():
             if isinstance(configs, ClusterError):
-                self._keeps.setdefault(name, FOR_EVER)  # the configs chore says that they cannot be read
+                self._keeps.setdefault(name, FOR_EVER)  # the configs sync job says that they cannot be read
                 continue
             values = {config.name: config.value or "" for config in configs}
             deletes = "delete" in values.get("cleanup.policy", "delete")

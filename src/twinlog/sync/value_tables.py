@@ -19,8 +19,8 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.access.client_quotas import entity_of, quota_values
 from twinlog.model.access.value_tables import ValueChange, Values, ValueVerdict, judge_values, next_given
 from twinlog.model.ledger.records import Memo
-from twinlog.sync.chores import Outcome
 from twinlog.sync.ends import LinkEnds
+from twinlog.sync.jobs import Outcome
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.group_configs import alter_group_configs, fetch_group_configs
 from twinlog.wire.quotas import alter_quotas, fetch_quotas

@@ -197,7 +197,7 @@ class Observer:
         )
 
     def _counts(self, fault: FaultEntry | None) -> bool:
-        """A deleted source is no fault where the policy says what becomes of the copy: the chore tells of it."""
+        """A deleted source is no fault where the policy says what becomes of the copy: the sync job tells of it."""
         settled = not isinstance(self.link.topic_deletion, ReportDeletion)
         return fault is not None and not (settled and fault.code == SourceTopicMissing.code)
 

@@ -1,4 +1,4 @@
-"""A connector's settings once they stand in the keys of this room, and the way back. Runs while a text is resolved."""
+"""A connector's config in Twinlog's keys, and the reverse mapping for messages. Runs while a text is resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that are known but set nothing here, each with the reason. One table, no logic; part of the catalogue."""
+"""Keys that are recognised but ignored, with the reason for each. One table, no logic; part of the catalogue."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _chores(facts: Facts) -> Answer:
     bad = [f"{note.chore}: {note.trouble}" for note in facts.notes.values() if note.trouble]
     if bad:
         return fail(f"not kept in step: {named(bad)}", "twinlog status -c FILE")
-    return ok(f"{len(facts.notes)} chores without trouble") if facts.notes else Answer("unknown", "none has run yet")
+    return ok(f"{len(facts.notes)} sync jobs without trouble") if facts.notes else Answer("unknown", "none has run yet")
 
 
 def _held_back(facts: Facts) -> Answer:

@@ -62,7 +62,7 @@ def _names(end: EndFacts) -> Answer:
         return ok("plain addresses: no name has to be looked up")
     lost = [look.name for look in looks if not look.addresses]
     if lost:
-        return fail(f"no address for {named(lost)}", f"getent hosts {lost[0]}   # then mend the zone or resolv.conf")
+        return fail(f"no address for {named(lost)}", f"getent hosts {lost[0]}   # then correct the zone or resolv.conf")
     slow = [look for look in looks if look.ttl_s is not None and look.ttl_s > _LONG_TTL_S]
     if slow:
         return warn(

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 CHORE: Final = "drills"
 LAST: Final = "last"
-"""Chore and name of the memo in the ledger that tells of the last drill."""
+"""SyncJob and name of the memo in the ledger that tells of the last drill."""
 FIRST: Final = "0" * 64
 """What the first report of a chain has in the place of the hash before it."""
 

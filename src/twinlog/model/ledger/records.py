@@ -248,7 +248,7 @@ def _packed_rows(given: Any, name: str) -> Any:
 
 
 class ChoreNote(_Entry):
-    """What a chore of the control plane (configs, ACLs, groups …) last did, and what it could not do (R13, R14)."""
+    """What a sync job of the control plane (configs, ACLs, groups …) last did, and what it could not do (R13, R14)."""
 
     chore: str
     at_ms: int
@@ -256,11 +256,11 @@ class ChoreNote(_Entry):
     counts: dict[str, int] = Field(default_factory=dict)
     findings: list[str] = Field(default_factory=list)  # the first of them; `found` says how many there are
     found: int = 0
-    trouble: str | None = None  # why the whole chore could not be done
+    trouble: str | None = None  # why the whole sync job could not be done
 
 
 class Memo(_Entry):
-    """What a chore remembers: e.g. the value that it gave a config, to tell a later change by hand from its own."""
+    """What a sync job remembers: e.g. the value that it gave a config, to tell a later change by hand from its own."""
 
     chore: str
     name: str

@@ -180,7 +180,7 @@ def _planned_refusal(facts: Facts) -> Refusal | None:
     if facts.faults:
         return Refusal(
             f"{len(facts.faults)} partitions or topics are faulted, the first is {facts.faults[0]}",
-            "Mend them (`twinlog status` says how), or accept the loss with --unplanned.",
+            "Repair them (`twinlog status` says how), or accept the loss with --unplanned.",
         )
     if facts.dead_copies:
         return Refusal(

@@ -1,4 +1,4 @@
-"""Mirrored topics that are gone on the source, and when their copies may go too. Pure; used by the chore "deletions".
+"""Mirrored topics that are gone on the source, and when their copies may go too. Pure; for the sync job "deletions".
 
 Deleting a copy is the one thing here that cannot be undone, so every doubt speaks against it. A topic counts as gone
 only when the source, asked by name, says that it has no such topic: it answers "denied" where we may not look. It must

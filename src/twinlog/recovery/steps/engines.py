@@ -26,7 +26,7 @@ from twinlog.recovery.standstill import await_heeded, gone, stop_and_prove
 
 
 async def freeze(ctx: SwitchContext) -> StepResult:
-    """Let everything rest but the records, on both links: the switch is about to change what chores keep in step."""
+    """Let everything rest but the records, on both links: the switch is about to change what sync jobs keep in sync."""
     state = await ctx.journal.decide(
         "a planned failover drains the link", links={ctx.link.name: "draining", ctx.back.name: "held"}
     )

@@ -69,7 +69,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             "twinlog translate 'east->west' --topic orders --partition 0 --offset 4711",
         ),
         (
-            "the way home",
+            "the way back",
             "twinlog translate 'east->west' --topic east.orders --partition 0 --offset 4700 --reverse",
         ),
     ),

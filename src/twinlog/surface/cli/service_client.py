@@ -101,7 +101,7 @@ class ServiceClient:
             answer = {}
         known: Mapping[str, Any] = answer if isinstance(answer, dict) else {}
         problem = known.get("message") or known.get("says") or known.get("detail") or error.reason
-        way = known.get("remedy") or _WAYS.get(error.code, "Mend what it names and try again.")
+        way = known.get("remedy") or _WAYS.get(error.code, "Correct what it names and try again.")
         return ServiceRefused(self.address.url, str(problem), error.code, str(way))
 
 

@@ -254,7 +254,7 @@ def partition_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
 
 
 def chore_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
-    """Chores: age, trouble, findings; and what the audit found."""
+    """SyncJobs: age, trouble, findings; and what the audit found."""
     labels = ["link", "chore"]
     age = GaugeMetricFamily("twinlog_chore_age_seconds", "Since it last told of itself.", labels=labels)
     trouble = GaugeMetricFamily("twinlog_chore_trouble", "1 while it cannot be done.", labels=labels)

@@ -180,7 +180,7 @@ def faults_page(link: str, visit: TheVisit) -> HTMLResponse:
 
 @router.get("/links/{link}/parts/faults")
 def faults_part(link: str, visit: TheVisit) -> HTMLResponse:
-    """Faults and chores, again."""
+    """Faults and sync jobs, again."""
     return visit.page("faults_part.html", **_link(visit.app_state, link, "faults"), most=_SHOWN)
 
 

@@ -1,6 +1,6 @@
 """Positions for whoever asks: the answers of `twinlog groups` and `twinlog translate`. Needs no running engine.
 
-Asks both clusters and the ledger once, decides by the same rules as the chore, and changes nothing.
+Asks both clusters and the ledger once, decides by the same rules as the sync job, and changes nothing.
 """
 
 from __future__ import annotations

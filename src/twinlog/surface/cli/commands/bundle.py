@@ -44,7 +44,7 @@ def bundle(
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Gather settings, status, chores, faults, the doctor's findings, versions and logs for somebody who helps.
+    """Gather settings, status, sync jobs, faults, the doctor's findings, versions and logs for somebody who helps.
 
     Secrets are masked, in logs too. What could not be found out is in the archive as a sentence. Nothing is sent
     anywhere: look through it, then send it.

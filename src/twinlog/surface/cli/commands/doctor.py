@@ -1,4 +1,4 @@
-"""`twinlog doctor`: is a link fit for a disaster? Many checks, each with the command that mends what it finds."""
+"""`twinlog doctor`: is a link fit for a disaster? Many checks, each with the command that repairs what it finds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def doctor(
 ) -> None:
     """Check everything that a disaster would test: rights, limits, retention, replicas, clocks, groups, names, health.
 
-    Nothing is changed on either cluster. Each finding says what was seen, why it matters and the command that mends it;
+    Nothing is changed on either cluster. Each finding says what was seen, why it matters and a command that repairs it;
     what could not be checked says why. Exit code 1 when a check fails.
     """
     from twinlog.config.resolve import load_file

@@ -190,7 +190,7 @@ def _print_stages(console: Console, status_: LinkStatus) -> None:
 
 
 def _print_chores(console: Console, status_: LinkStatus) -> None:
-    """One line per chore; what it could not do below it."""
+    """One line per sync job, with what it could not do below it."""
     for chore in status_.chores:
         counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items() if value)
         ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)

@@ -218,7 +218,7 @@ async def restart_task(request: Request, name: Name, task: Task) -> Response:
 
 @router.get("/{name}/topics", summary="Topics it writes to")
 async def get_topics(request: Request, name: Name) -> Response:
-    """The copies on the target, by the link's ledger; what a chore writes to."""
+    """The copies on the target, by the link's ledger; what a sync job writes to."""
     steward = steward_of(request)
     topics = await steward.topics(name) if name in steward.names() else []
     return JSONResponse({name: {"topics": topics}})

@@ -78,7 +78,7 @@ class LinkSummary(BaseModel):
     switch_open: bool
 
 
-class Chore(BaseModel):
+class SyncJob(BaseModel):
     """One thing that is kept in step beside the records."""
 
     chore: str
@@ -102,7 +102,7 @@ class LinkDetail(LinkSummary):
     """One link with everything but its partitions."""
 
     engine: dict[str, Any] | None
-    chores: list[Chore]
+    chores: list[SyncJob]
     fault_list: list[Fault]
     objectives_not_kept: list[str]
     stages: dict[str, StageLine] = Field(
@@ -321,7 +321,7 @@ def detail_of(snapshot: LinkSnapshot) -> LinkDetail:
     return LinkDetail(
         **_summary(snapshot),
         engine=status.engine.model_dump(exclude_none=True) if status and status.engine else None,
-        chores=[Chore(**note.model_dump()) for note in (status.chores if status else ())],
+        chores=[SyncJob(**note.model_dump()) for note in (status.chores if status else ())],
         fault_list=faults_of(status) if status else [],
         objectives_not_kept=[topic.topic for topic in exposure.broken] if exposure else [],
         stages={stage: StageLine(**one._asdict()) for stage, one in figures(status.stages if status else {}).items()},

@@ -109,7 +109,7 @@ def list_links(app_state: TheAppState) -> Response:
 
 @router.get("/links/{link}", response_model=LinkDetail, dependencies=[FOR_ALL])
 def show_link(link: str, app_state: TheAppState) -> Response:
-    """One link: state and its cause, what is at risk, chores, faults."""
+    """One link: state and its cause, what is at risk, sync jobs, faults."""
     return _json(answers.detail_of(app_state.snapshot(link)).model_dump_json().encode())
 
 

@@ -1,8 +1,8 @@
-"""Chores: what is kept in step beside the records, each with its own rhythm. Runs in the service's loop.
+"""SyncJobs: what is kept in step beside the records, each with its own rhythm. Runs in the service's loop.
 
     every few seconds ─▶ step(view): observe both ends, diff (pure, model/), apply ─▶ Outcome ─▶ note in the ledger
 
-A chore holds nothing that it cannot observe again; what it must remember over restarts are its memos in the ledger.
+A sync job holds nothing that it cannot observe again; what it must remember over restarts are its memos in the ledger.
 Trouble of one chore is its own (R8): it is noted, shown by `twinlog status` and tried again.
 """
 
@@ -42,7 +42,7 @@ class Outcome:
     alarm: str | None = None  # the step was done, and what it found is as grave as not being able to do it
 
 
-class Chore(Protocol):
+class SyncJob(Protocol):
     """One thing that is kept in step."""
 
     @property
@@ -59,18 +59,18 @@ class Chore(Protocol):
 
 @runtime_checkable
 class Closes(Protocol):
-    """A chore that keeps connections open between its steps."""
+    """A sync job that keeps connections open between its steps."""
 
     async def close(self) -> None:
         """Close them."""
 
 
 @dataclass
-class Chores:
-    """All chores of one link, side by side, while its engine lives."""
+class SyncJobs:
+    """All sync jobs of one link, side by side, while its engine lives."""
 
     link: str
-    chores: Sequence[Chore]
+    chores: Sequence[SyncJob]
     on_note: Callable[[ChoreNote], None] = lambda _: None
     notes: dict[str, ChoreNote] = field(default_factory=dict)
 
@@ -80,14 +80,14 @@ class Chores:
             for chore in self.chores:
                 together.create_task(self._repeat(chore, view, writer))
 
-    async def _repeat(self, chore: Chore, view: LedgerView, writer: LedgerWriter) -> None:
+    async def _repeat(self, chore: SyncJob, view: LedgerView, writer: LedgerWriter) -> None:
         try:
             await self._again_and_again(chore, view, writer)
         finally:
             if isinstance(chore, Closes):
                 await chore.close()
 
-    async def _again_and_again(self, chore: Chore, view: LedgerView, writer: LedgerWriter) -> None:
+    async def _again_and_again(self, chore: SyncJob, view: LedgerView, writer: LedgerWriter) -> None:
         pause = chore.seconds
         while True:
             began = time.monotonic()
@@ -108,18 +108,18 @@ class Chores:
             pause = chore.seconds if trouble is None else min(max(1.0, pause * 2), _LONGEST_PAUSE_S)
             await asyncio.sleep(pause)
 
-    async def _try(self, chore: Chore, view: LedgerView) -> tuple[Outcome, str | None]:
+    async def _try(self, chore: SyncJob, view: LedgerView) -> tuple[Outcome, str | None]:
         try:
             outcome = await chore.step(view)
         except (TwinlogError, *ConnectionTrouble) as error:
             return Outcome(), str(error) or repr(error)
-        except Exception as error:  # a mistake of ours must not end the other chores, nor be kept quiet
+        except Exception as error:  # a mistake of ours must not end the other sync jobs, nor be kept quiet
             log.exception("%s: %s", self.link, chore.name)
             return Outcome(), f"unexpected: {type(error).__name__}; the log says more"
         return outcome, outcome.alarm
 
     async def _note(self, note: ChoreNote, outcome: Outcome, view: LedgerView, writer: LedgerWriter) -> None:
-        """Memos always; the note when it says something new, or now and then to show that the chore lives."""
+        """Memos always; the note when it says something new, or now and then to show that the sync job lives."""
         before = self.notes.get(note.chore)
         self.notes[note.chore] = note
         if before is None or (before.findings, before.trouble) != (note.findings, note.trouble):
@@ -132,7 +132,7 @@ class Chores:
         for start in range(0, len(entries), _ENTRIES_PER_WRITE):
             await writer.write(entries[start : start + _ENTRIES_PER_WRITE])
         await writer.write([], tombstones=[memo_key(note.chore, name) for name in outcome.forget])
-        # Only now: a chore that believed it had noted what the ledger refused would never note it again.
+        # Only now: a sync job that believed it had noted what the ledger refused would never note it again.
         for memo in outcome.memos:
             view.memos.setdefault(memo.chore, {})[memo.name] = memo
         for name in outcome.forget:

@@ -1,26 +1,26 @@
-"""Which chores a link has: the one list. A chore that the settings switch off is not on it."""
+"""Which sync jobs a link has: the one list. A sync job that the settings switch off is not on it."""
 
 from __future__ import annotations
 
 from twinlog.model.topics.deletion import IgnoreDeletion
 from twinlog.sync.acls import AclSync
 from twinlog.sync.audit import Audit
-from twinlog.sync.chores import Chore
 from twinlog.sync.configs import ConfigSync
 from twinlog.sync.cuts import CutSync
 from twinlog.sync.deletions import DeletionSync
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.groups import GroupSync
 from twinlog.sync.heartbeats import Heartbeats
+from twinlog.sync.jobs import SyncJob
 from twinlog.sync.offset_syncs import OffsetSyncs
 from twinlog.sync.scram_users import ScramUserList
 from twinlog.sync.source_ends import SourceEnds
 from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
 
 
-def chores_of(ends: LinkEnds) -> list[Chore]:
-    """The chores of one link."""
-    chores: list[Chore] = [SourceEnds(ends)]
+def sync_jobs_of(ends: LinkEnds) -> list[SyncJob]:
+    """The sync jobs of one link."""
+    chores: list[SyncJob] = [SourceEnds(ends)]
     if ends.link.sync_topic_configs:
         chores.append(ConfigSync(ends))
     if not isinstance(ends.link.topic_deletion, IgnoreDeletion):

@@ -1,4 +1,4 @@
-"""Chores side by side: what they note, what they remember, and that trouble of one is its own."""
+"""SyncJobs side by side: what they note, what they remember, and that trouble of one is its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from twinlog.errors import ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health.states import LinkStatus, judge
 from twinlog.model.ledger.records import ChoreNote, Engine, Entry, Memo
-from twinlog.sync.chores import LISTED, Chores, Outcome
+from twinlog.sync.jobs import LISTED, Outcome, SyncJobs
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Pen:
 
 @dataclass
 class Told:
-    """A chore that does as it is told, step by step; the last word is repeated."""
+    """A sync job that does as it is told, step by step; the last word is repeated."""
 
     name: str
     words: Sequence[Outcome | Exception]
@@ -54,7 +54,7 @@ def run(chores: list[Told], until: Callable[[], bool]) -> tuple[Pen, LedgerView]
     view = LedgerView({})
 
     async def main() -> None:
-        task = asyncio.create_task(Chores("a->b", chores).run(view, pen))
+        task = asyncio.create_task(SyncJobs("a->b", chores).run(view, pen))
         async with asyncio.timeout(60):
             while not until():
                 await asyncio.sleep(0.001)
