@@ -3,6 +3,7 @@
 from typing import Literal
 
 from twinlog.registry.schemas.avro.schema import AvroSchema
+from twinlog.registry.schemas.json.schema import JsonSchema
 from twinlog.registry.schemas.schema import ParsedSchema
 
 Direction = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
@@ -22,6 +23,8 @@ def incompatibilities(level: str, new: ParsedSchema, old: ParsedSchema, *, polic
 
 def _cannot_read(reader: ParsedSchema, writer: ParsedSchema, policy: str) -> list[str]:
     if isinstance(reader, AvroSchema) and isinstance(writer, AvroSchema):
+        return reader.cannot_read(writer, policy)
+    if isinstance(reader, JsonSchema) and isinstance(writer, JsonSchema):
         return reader.cannot_read(writer, policy)
     return [OTHER_KIND]
 

@@ -18,12 +18,17 @@ _ESCAPES = re.compile(r"\\(u[0-9a-f]{4}|.)", re.DOTALL)
 _WORD = re.compile(r"[^\s\[\]{},:\"]+")
 
 
-def read_json(text: str, parse_float: Callable[[str], Any] | None = None, *, comments: bool = False) -> Any:
-    """The value of `text`; of equal keys the last one counts. Raises InvalidSchema, never RecursionError."""
+def read_json(
+    text: str, parse_float: Callable[[str], Any] | None = None, *, comments: bool = False, first: bool = False
+) -> Any:
+    """The value of `text`; of equal keys the last one counts. Raises InvalidSchema, never RecursionError.
+
+    `first` reads the first value and ignores what follows, as Jackson does where nobody forbids it.
+    """
     if len(text) > MAX_DEPTH:
         _check_depth(text)
     try:
-        value = _load(text, parse_float)
+        value = _load(text, parse_float, first=first)
     except json.JSONDecodeError as failed:
         if not (comments and "/" in text):
             raise InvalidSchema(_parse_message(text, failed)) from None
@@ -35,7 +40,7 @@ def read_json(text: str, parse_float: Callable[[str], Any] | None = None, *, com
     except ValueError as failed:  # an integer with more digits than Python converts
         raise InvalidSchema(str(failed)) from None
     if "\\ud" in text or "\\uD" in text:
-        _check_surrogates(text)
+        _check_surrogates(value)
     return value
 
 
@@ -109,8 +114,11 @@ def _scalar(value: Any) -> str:
     return str(value)
 
 
-def _load(text: str, parse_float: Callable[[str], Any] | None) -> Any:
-    return json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant)
+def _load(text: str, parse_float: Callable[[str], Any] | None, *, first: bool = False) -> Any:
+    if not first:
+        return json.loads(text, parse_float=parse_float, parse_constant=_refuse_constant)
+    decoder = json.JSONDecoder(parse_float=parse_float, parse_constant=_refuse_constant)
+    return decoder.raw_decode(text, len(text) - len(text.lstrip(" \t\r\n")))[0]
 
 
 def _refuse_constant(name: str) -> Any:
@@ -132,14 +140,12 @@ def _check_depth(text: str) -> None:
             depth -= 1
 
 
-def _check_surrogates(text: str) -> None:
+def _check_surrogates(value: Any) -> None:
     """Half a surrogate pair cannot be written into the topic."""
     try:
-        json.dumps(json.loads(text), ensure_ascii=False).encode()
+        print_json(value).encode()
     except UnicodeEncodeError:
         raise InvalidSchema("Invalid JSON: a string has half a surrogate pair") from None
-    except ValueError:
-        return
 
 
 def _capital_hex(escape: re.Match[str]) -> str:

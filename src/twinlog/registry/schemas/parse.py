@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from twinlog.registry.schemas.avro.schema import parse_avro
+from twinlog.registry.schemas.json.schema import parse_json
 from twinlog.registry.schemas.schema import InvalidSchema, ParsedSchema
 
 
@@ -25,4 +26,6 @@ def parse(
 def _read(kind: str, text: str, resolved: Mapping[str, str], *, new: bool) -> ParsedSchema:
     if kind == "AVRO":
         return parse_avro(text, resolved, new=new)
+    if kind == "JSON":
+        return parse_json(text, resolved)
     raise InvalidSchema(f"Invalid schema type {kind}")

@@ -12,13 +12,14 @@ class InvalidSchema(Exception):
 
     `message` is the last part of Confluent's message of error 42201. `rejected_by_check` is true where the text could
     be read and a check of its content refused it: Confluent wraps the two cases in different sentences, which
-    `sentence` gives.
+    `sentence` gives. `cause` says more than Confluent does, for logs and for our own pages.
     """
 
-    def __init__(self, message: str, *, rejected_by_check: bool = False) -> None:
+    def __init__(self, message: str, *, rejected_by_check: bool = False, cause: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.rejected_by_check = rejected_by_check
+        self.cause = cause
 
     def sentence(self, kind: str, schema: str, references: str = "[]") -> str:
         """Confluent's whole message. `schema` and `references` are the request as Confluent prints it."""
