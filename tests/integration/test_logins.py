@@ -146,7 +146,7 @@ def test_no_token_is_a_clear_trouble_of_both_clients(secure: LocalCluster) -> No
             asyncio.run(greet(Cluster(link.target_producer, "test")))
     with pytest.raises(TokenUnavailable, match="does not answer") as gone:
         asyncio.run(greet(Cluster(link.target_producer, "test")))
-    told = "".join(str(one.value) + one.value.way_out() for one in (by_admin, by_hand, gone))
+    told = "".join(str(one.value) + one.value.remedy_text() for one in (by_admin, by_hand, gone))
     assert "guessed" not in told
     assert secret not in told
 
@@ -161,4 +161,4 @@ def test_kerberos_without_its_libraries_is_told_with_the_way_out(secure: LocalCl
         ClusterAdmin(link.target_admin)
     with pytest.raises(LoginUnavailable, match="package gssapi"):
         asyncio.run(greet(Cluster(link.target_producer, "test")))
-    assert "pip install gssapi" in by_admin.value.way_out()
+    assert "pip install gssapi" in by_admin.value.remedy_text()

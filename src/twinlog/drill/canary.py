@@ -120,7 +120,7 @@ class Canary:
                 await self._over(outcome)
                 await self._back(outcome)
         except TwinlogError as error:
-            outcome.failures.append(f"{error} {error.way_out()}".strip())
+            outcome.failures.append(f"{error} {error.remedy_text()}".strip())
         finally:
             outcome.remarks += await self._clean_up()
         return outcome

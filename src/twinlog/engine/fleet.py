@@ -66,8 +66,8 @@ class Failure:
         why = str(self.error) or repr(self.error)
         if self.again_ms is not None:
             return f"{why}; it is started again at {time.strftime('%H:%M:%S', time.gmtime(self.again_ms / 1000))} UTC"
-        way_out = self.error.way_out() if isinstance(self.error, TwinlogError) else ""
-        return f"{why}; it is not started again by itself. {way_out}".rstrip()
+        remedy_text = self.error.remedy_text() if isinstance(self.error, TwinlogError) else ""
+        return f"{why}; it is not started again by itself. {remedy_text}".rstrip()
 
 
 @dataclass

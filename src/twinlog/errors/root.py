@@ -23,7 +23,7 @@ class TwinlogError(Exception):
     def __str__(self) -> str:
         return self.says.format(**self.facts())
 
-    def way_out(self) -> str:
+    def remedy_text(self) -> str:
         """What the operator can do about it; empty when there is nothing to do but wait."""
         return self.remedy.format(**self.facts())
 

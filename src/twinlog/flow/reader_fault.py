@@ -10,7 +10,7 @@ from twinlog.errors import PartitionFault
 
 def fault_note(fault: PartitionFault) -> bytes:
     """The payload of a `fault` parcel."""
-    note = {"code": fault.code, "says": str(fault), "remedy": fault.way_out(), "facts": fault.facts()}
+    note = {"code": fault.code, "says": str(fault), "remedy": fault.remedy_text(), "facts": fault.facts()}
     return json.dumps(note).encode()
 
 
@@ -26,7 +26,7 @@ class ReaderFault(PartitionFault):
     def __str__(self) -> str:
         return str(self.note["says"])
 
-    def way_out(self) -> str:
+    def remedy_text(self) -> str:
         """As the reader worded it."""
         return str(self.note["remedy"])
 

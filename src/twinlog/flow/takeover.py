@@ -381,7 +381,7 @@ def fault_entry(fault: PartitionFault, since_ms: int | None = None) -> FaultEntr
     return FaultEntry(
         code=fault.code,
         says=str(fault),
-        remedy=fault.way_out(),
+        remedy=fault.remedy_text(),
         facts=fault.facts(),
         since_ms=since_ms or int(time.time() * 1000),
     )

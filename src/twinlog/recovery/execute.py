@@ -138,7 +138,7 @@ async def _attempt(ctx: SwitchContext, number: int, step: str, began: float) -> 
         ctx.on_event(Stopped(number, step, reason))
         if isinstance(error, SwitchStopped):
             raise SwitchStopped(ctx.link.name, step, reason, error.way) from error
-        way = error.way_out() if isinstance(error, ClusterError | RedirectFailed) else ""
+        way = error.remedy_text() if isinstance(error, ClusterError | RedirectFailed) else ""
         raise SwitchStopped(ctx.link.name, step, reason, way) from error
 
 

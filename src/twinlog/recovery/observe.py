@@ -89,12 +89,12 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
 async def _with_fences(ctx: SwitchContext, facts: Facts) -> Facts:
     """Which means of shutting producers out suits each side; a source that is away is asked when it returns."""
     link, switch = ctx.link, ctx.link.switch
-    theirs, why = await choose_means(ctx.target, link, switch, await target_topics(ctx))
-    facts = replace(facts, target_fence=theirs, target_fence_why=why)
+    target_means, why = await choose_means(ctx.target, link, switch, await target_topics(ctx))
+    facts = replace(facts, target_fence=target_means, target_fence_why=why)
     if facts.source_trouble is not None:
         return facts
-    ours, why = await choose_means(ctx.source, ctx.back, switch, facts.topics)
-    return replace(facts, fence=ours, fence_why=why)
+    source_means, why = await choose_means(ctx.source, ctx.back, switch, facts.topics)
+    return replace(facts, fence=source_means, fence_why=why)
 
 
 async def _engine_trouble(ctx: SwitchContext, view: LedgerView, command: Command) -> str | None:

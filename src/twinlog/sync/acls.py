@@ -65,25 +65,25 @@ async def planned_acls(
     pinned = bodies.get(_SOURCE_MEMO, {}).get("cluster_id")
     cluster_id = await asyncio.to_thread(ends.source.fetch_cluster_id)
     client = f"twinlog|{link.name}|acls"
-    theirs, ours = await fetch_acls(link.source_admin, client), await fetch_acls(link.target_admin, client)
-    theirs = fences.acls_before(theirs) if fences is not None else theirs
-    wanted = wanted_acls(theirs, rules)
-    doubt = removal_doubt(theirs, cluster_id, pinned)
+    source_acls, target_acls = await fetch_acls(link.source_admin, client), await fetch_acls(link.target_admin, client)
+    source_acls = fences.acls_before(source_acls) if fences is not None else source_acls
+    wanted = wanted_acls(source_acls, rules)
+    doubt = removal_doubt(source_acls, cluster_id, pinned)
     diff = diff_acls(
         wanted,
-        ours,
+        target_acls,
         unshelved("added", bodies),
         removing=link.sync_topic_acls_mode == "full",
         doubt=doubt,
     )
-    held_back = promote_set(theirs, rules)
+    held_back = promote_set(source_acls, rules)
     if doubt is not None:
         # What a failover needs must outlive the source.
         held_back |= unshelved("promote", bodies)
     # Another cluster under the old address is accepted only once nothing is missing there.
-    whole = diff.refused is None and held_back == promote_set(theirs, rules)
+    whole = diff.refused is None and held_back == promote_set(source_acls, rules)
     accepted = cluster_id if pinned is None or whole else pinned
-    return AclPlan(diff, wanted, held_back, not_copied(theirs, rules), accepted)
+    return AclPlan(diff, wanted, held_back, not_copied(source_acls, rules), accepted)
 
 
 def _nothing(why: str) -> Outcome:

@@ -62,11 +62,11 @@ def judged_topics(
     rules = config_rules(ends.link)
     for begin in range(0, len(wanted), _TOPICS_AT_ONCE):
         part = wanted[begin : begin + _TOPICS_AT_ONCE]
-        theirs = ends.source.fetch_topic_configs(entry.topic for entry in part)
-        ours = ends.target.fetch_topic_configs(entry.remote for entry in part)
+        source_configs = ends.source.fetch_topic_configs(entry.topic for entry in part)
+        target_configs = ends.target.fetch_topic_configs(entry.remote for entry in part)
         judged = []
         for entry in part:
-            source, target = theirs[entry.topic], ours[entry.remote]
+            source, target = source_configs[entry.topic], target_configs[entry.remote]
             if isinstance(source, ClusterError):
                 judged.append(
                     JudgedTopic(entry, (), (SourceConfigsUnreadable(entry.topic, entry.remote, str(source)),))

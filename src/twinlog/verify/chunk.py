@@ -65,8 +65,11 @@ async def compare_chunk(
 
 
 async def _feed(comparison: Comparison, readers: dict[Side, RangeReader]) -> None:
-    async with aclosing(readers[Side.SOURCE].batches()) as ours, aclosing(readers[Side.TARGET].batches()) as theirs:
-        answers = {Side.SOURCE: ours, Side.TARGET: theirs}
+    async with (
+        aclosing(readers[Side.SOURCE].batches()) as source_batches,
+        aclosing(readers[Side.TARGET].batches()) as target_batches,
+    ):
+        answers = {Side.SOURCE: source_batches, Side.TARGET: target_batches}
         waiting: dict[Side, deque[RawBatch]] = {side: deque() for side in Side}
         while (side := comparison.wants) is not None:
             if not waiting[side]:

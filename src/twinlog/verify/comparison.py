@@ -132,11 +132,13 @@ class Comparison:
             self._open_target(batch)
         self._source.clear()
         self._target.clear()
-        ours = bisect_left(self._source_items, reached, key=_place)
-        theirs = bisect_left(self._target_items, reached, key=_place)
-        if ours or theirs:
-            self._compare(self._source_items[:ours], self._origins[:ours], self._target_items[:theirs])
-            del self._source_items[:ours], self._origins[:ours], self._target_items[:theirs]
+        source_count = bisect_left(self._source_items, reached, key=_place)
+        target_count = bisect_left(self._target_items, reached, key=_place)
+        if source_count or target_count:
+            self._compare(
+                self._source_items[:source_count], self._origins[:source_count], self._target_items[:target_count]
+            )
+            del self._source_items[:source_count], self._origins[:source_count], self._target_items[:target_count]
             if not self._target_items:
                 self._writers.clear()
         self._gathered = 0

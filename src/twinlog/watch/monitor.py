@@ -304,7 +304,7 @@ class Monitor:
                 self.tell(news(self.events, found, snapshot.link.name, _now_ms()) if first else found)
             except _ODDITIES as error:
                 snapshot.trouble = str(error) or type(error).__name__
-                snapshot.remedy = error.way_out() if isinstance(error, TwinlogError) else ""
+                snapshot.remedy = error.remedy_text() if isinstance(error, TwinlogError) else ""
                 snapshot.failures += 1
             except Exception as error:  # a mistake of ours must be seen, and must not end the watch
                 log.exception("%s: looking", snapshot.link.name)

@@ -38,7 +38,7 @@ def outputs_of(path: Path) -> list[str]:
     try:
         resolved = load_file(path)
     except SettingsInvalid as invalid:
-        found += [str(invalid), repr(invalid), repr(invalid.facts()), invalid.way_out()]
+        found += [str(invalid), repr(invalid), repr(invalid.facts()), invalid.remedy_text()]
         found += traceback.format_exception(invalid)
         return found
     return found + shown_by(resolved)

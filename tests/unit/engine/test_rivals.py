@@ -103,7 +103,7 @@ def test_run_refuses_to_take_the_link_of_a_living_engine_where_nobody_can_be_ask
     answer = CliRunner().invoke(app, ["run", "-c", str(file)])
     assert isinstance(answer.exception, LinkTaken)
     assert "a->b: the engine on vm (pid 25519), signed in at" in str(answer.exception)
-    assert "--take-over" in answer.exception.way_out()
+    assert "--take-over" in answer.exception.remedy_text()
 
 
 @pytest.mark.proves("R14")

@@ -172,4 +172,4 @@ def test_a_broker_that_is_too_old_is_refused_by_name_and_not_called_away(monkeyp
         asyncio.run(Cluster(ClientSettings(cluster="east", bootstrap_servers=("old:9092",)), "test").refresh(None))
     assert "old:9092" in str(caught.value)
     assert "2.8" in str(caught.value)
-    assert "Upgrade" in caught.value.way_out()
+    assert "Upgrade" in caught.value.remedy_text()

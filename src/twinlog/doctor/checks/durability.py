@@ -25,9 +25,13 @@ def _reassign(end: EndFacts) -> str:
 
 
 def _replication(facts: Facts) -> Answer:
-    theirs, ours = _looks(facts.source), _looks(facts.target)
+    at_source, at_target = _looks(facts.source), _looks(facts.target)
     brokers = len(known(facts.target.cluster).brokers)
-    both = [(theirs[t], ours[facts.remote(t)]) for t in facts.selected if t in theirs and facts.remote(t) in ours]
+    both = [
+        (at_source[t], at_target[facts.remote(t)])
+        for t in facts.selected
+        if t in at_source and facts.remote(t) in at_target
+    ]
     fewer = [copy for original, copy in both if copy.replication_factor < original.replication_factor]
     single = [copy for _, copy in both if copy.replication_factor < 2]
     if single and brokers > 1:
@@ -83,10 +87,10 @@ def _replicas(end: EndFacts, names: Iterable[str]) -> Answer:
 
 
 def _unclean(facts: Facts) -> Answer:
-    theirs, ours = readable(known(facts.source.configs)), readable(known(facts.target.configs))
+    at_source, at_target = readable(known(facts.source.configs)), readable(known(facts.target.configs))
     unclean = [
         (end, name)
-        for end, configs in ((facts.source, theirs), (facts.target, ours))
+        for end, configs in ((facts.source, at_source), (facts.target, at_target))
         for topic in facts.selected
         if (name := topic if end is facts.source else facts.remote(topic)) in configs
         and configs[name].get("unclean.leader.election.enable") == "true"

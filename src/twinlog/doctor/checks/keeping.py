@@ -13,8 +13,8 @@ _SHORT_OFFSETS_MIN: Final = 1440
 
 
 def _less(target: str, source: str) -> bool:
-    ours, theirs = int(target), int(source)
-    return ours >= 0 and (theirs < 0 or ours < theirs)
+    at_target, at_source = int(target), int(source)
+    return at_target >= 0 and (at_source < 0 or at_target < at_source)
 
 
 def _retention(facts: Facts) -> Answer:

@@ -16,10 +16,10 @@ _BYTE_LIMITS: Final = {"producer_byte_rate", "consumer_byte_rate", "request_perc
 
 def pairs(facts: Facts, config: str) -> Iterator[tuple[str, str, str, str]]:
     """(topic, remote, value on the source, value on the target) where both are known."""
-    theirs, ours = readable(known(facts.source.configs)), readable(known(facts.target.configs))
+    at_source, at_target = readable(known(facts.source.configs)), readable(known(facts.target.configs))
     for topic in facts.selected:
         remote = facts.remote(topic)
-        source, target = theirs.get(topic, {}).get(config), ours.get(remote, {}).get(config)
+        source, target = at_source.get(topic, {}).get(config), at_target.get(remote, {}).get(config)
         if source is not None and target is not None:
             yield topic, remote, source, target
 
@@ -94,8 +94,8 @@ def _quotas(end: EndFacts) -> Answer:
     for quota in known(end.quotas):
         entity = dict(quota.entity)
         client, user = entity.get("client-id", ""), entity.get("user", "")
-        ours = (client in {"", None} or client in end.client_ids) and (user in {"", None} or user == end.user)
-        if "ip" in entity or not ours:
+        applies = (client in {"", None} or client in end.client_ids) and (user in {"", None} or user == end.user)
+        if "ip" in entity or not applies:
             continue
         limits = [f"{name} {value:,.0f}" for name, value in quota.limits if name in _BYTE_LIMITS]
         whom = " ".join(f"{kind} {name or 'by default'}" for kind, name in quota.entity)

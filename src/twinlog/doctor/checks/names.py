@@ -81,10 +81,10 @@ def _selection(facts: Facts) -> Answer:
 
 
 def _partitions(facts: Facts) -> Answer:
-    theirs, ours = known(facts.source.topics), known(facts.target.topics)
+    at_source, at_target = known(facts.source.topics), known(facts.target.topics)
     fewer, more = [], []
     for topic in facts.selected:
-        source, target = theirs.get(topic), ours.get(facts.remote(topic))
+        source, target = at_source.get(topic), at_target.get(facts.remote(topic))
         if source is None or target is None or isinstance(source, ClusterError) or isinstance(target, ClusterError):
             continue
         if target.partitions < source.partitions:

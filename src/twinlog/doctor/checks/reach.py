@@ -36,8 +36,8 @@ def _two_clusters(facts: Facts) -> Answer:
             f"{facts.source.alias} and {facts.target.alias} are the same cluster, {source.cluster_id}",
             f"correct {facts.source.alias}.bootstrap.servers or {facts.target.alias}.bootstrap.servers in the file",
         )
-    ours = {(broker.host, broker.port) for broker in source.brokers}
-    shared = [f"{b.host}:{b.port}" for b in target.brokers if (b.host, b.port) in ours]
+    source_addresses = {(broker.host, broker.port) for broker in source.brokers}
+    shared = [f"{b.host}:{b.port}" for b in target.brokers if (b.host, b.port) in source_addresses]
     if shared:
         return fail(
             f"both clusters advertise {named(shared)}", "correct advertised.listeners of one of the two clusters"

@@ -95,10 +95,10 @@ def judge(
         target_digest=_digest(target),
     )
     for partition, count in sorted(acknowledged.items()):
-        theirs, ours = source[partition], target[partition]
-        _judge_order(proof, f"source partition {partition}", theirs, count)
-        _judge_order(proof, f"target partition {partition}", ours, count)
-        _compare(proof, f"target partition {partition}", theirs, ours)
+        at_source, at_target = source[partition], target[partition]
+        _judge_order(proof, f"source partition {partition}", at_source, count)
+        _judge_order(proof, f"target partition {partition}", at_target, count)
+        _compare(proof, f"target partition {partition}", at_source, at_target)
     return proof
 
 

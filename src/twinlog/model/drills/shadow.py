@@ -101,10 +101,10 @@ def judge_shadow(
     group was ahead of the copy, so its place was the end of the copy. What lies from there on was copied after the
     positions were translated; after a failover it would not be there, so reading it is not reading it again.
     """
-    theirs = {record.offset: record for record in source.records}
-    ours = {record.offset: record for record in target.records}
+    at_source = {record.offset: record for record in source.records}
+    at_target = {record.offset: record for record in target.records}
     pairs: dict[int, int] = {}
-    for offset in theirs:
+    for offset in at_source:
         place = copy_of(offset, mapped)
         if place is None:
             verdict.left_out += 1
@@ -112,7 +112,7 @@ def judge_shadow(
             verdict.skipped.append(offset)
         elif place < target.next:
             pairs[offset] = place
-    for place in ours:
+    for place in at_target:
         origin = origin_of(place, mapped)
         if origin is None:
             verdict.foreign += 1
@@ -121,20 +121,20 @@ def judge_shadow(
                 verdict.read_twice.append(origin)
         elif origin < source.next:
             pairs[origin] = place
-    _compare(verdict, pairs, theirs, ours, compacted=compacted)
+    _compare(verdict, pairs, at_source, at_target, compacted=compacted)
     return verdict
 
 
 def _compare(
     verdict: ShadowVerdict,
     pairs: Mapping[int, int],
-    theirs: Mapping[int, Content],
-    ours: Mapping[int, Content],
+    at_source: Mapping[int, Content],
+    at_target: Mapping[int, Content],
     *,
     compacted: bool,
 ) -> None:
     for offset, place in sorted(pairs.items()):
-        one, other = theirs.get(offset), ours.get(place)
+        one, other = at_source.get(offset), at_target.get(place)
         if one is None or other is None:
             if not compacted:
                 verdict.missing.append(offset)

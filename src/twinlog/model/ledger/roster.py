@@ -154,7 +154,7 @@ def _observed_problem(topic: MirroredTopic) -> FaultEntry | None:
 
 
 def _problem(fault: PartitionFault) -> FaultEntry:
-    return FaultEntry(code=fault.code, says=str(fault), remedy=fault.way_out(), facts=fault.facts())
+    return FaultEntry(code=fault.code, says=str(fault), remedy=fault.remedy_text(), facts=fault.facts())
 
 
 def _reached(topic: str, states: Mapping[TopicPartition, PartitionState]) -> int:

@@ -143,9 +143,10 @@ class ConfigByHand:
     target_value: str | None
 
     def __str__(self) -> str:
-        ours, theirs = ("unset" if value is None else value for value in (self.source_value, self.target_value))
+        at_source, at_target = ("unset" if value is None else value for value in (self.source_value, self.target_value))
         return (
-            f"{self.topic}: {self.remote} has {self.config} {theirs} by hand, the source {ours}; it is kept until both "
+            f"{self.topic}: {self.remote} has {self.config} {at_target} by hand, the source {at_source}; "
+            "it is kept until both "
             f"are equal or sync.topic.configs.conflict = revert"
         )
 
@@ -175,9 +176,9 @@ def retention_findings(
     values = {config.name: config.value for config in source}
     findings: list[TopicFinding] = []
     for config in RETENTION:
-        ours, theirs = values.get(config), target.get(config)
-        if ours is not None and theirs is not None and _keeps_less(int(theirs), than=int(ours)):
-            findings.append(TargetKeepsLess(topic, remote, config, int(ours), int(theirs)))
+        at_source, at_target = values.get(config), target.get(config)
+        if at_source is not None and at_target is not None and _keeps_less(int(at_target), than=int(at_source)):
+            findings.append(TargetKeepsLess(topic, remote, config, int(at_source), int(at_target)))
     return findings
 
 

@@ -139,19 +139,19 @@ def describe_change(source: Content, target: Content) -> str:
     changes = []
     if source[0] != target[0]:
         changes.append(f"timestamp is {target[0]}, not {source[0]}")
-    for name, theirs, ours in (("key", source[1], target[1]), ("value", source[2], target[2])):
-        if theirs != ours:
-            changes.append(f"{name} {_bytes_change(theirs, ours)}")
+    for name, at_source, at_target in (("key", source[1], target[1]), ("value", source[2], target[2])):
+        if at_source != at_target:
+            changes.append(f"{name} {_bytes_change(at_source, at_target)}")
     if list(source[3]) != list(target[3]):
         changes.append(_headers_change(list(source[3]), list(target[3])))
     return "; ".join(changes)
 
 
-def _bytes_change(theirs: bytes | None, ours: bytes | None) -> str:
-    if theirs is None or ours is None or len(theirs) != len(ours):
-        return f"is {_size(ours)}, not {_size(theirs)}"
-    at = next(place for place, (one, other) in enumerate(zip(theirs, ours, strict=True)) if one != other)
-    return f"differs from byte {at} of {len(theirs)} on"
+def _bytes_change(at_source: bytes | None, at_target: bytes | None) -> str:
+    if at_source is None or at_target is None or len(at_source) != len(at_target):
+        return f"is {_size(at_target)}, not {_size(at_source)}"
+    at = next(place for place, (one, other) in enumerate(zip(at_source, at_target, strict=True)) if one != other)
+    return f"differs from byte {at} of {len(at_source)} on"
 
 
 def _size(data: bytes | None) -> str:
@@ -160,17 +160,17 @@ def _size(data: bytes | None) -> str:
     return f"{len(data)} bytes" if data else "empty"
 
 
-def _headers_change(theirs: list[tuple[str, bytes | None]], ours: list[tuple[str, bytes | None]]) -> str:
-    if len(theirs) != len(ours):
-        lost, added = _without(theirs, ours), _without(ours, theirs)
+def _headers_change(at_source: list[tuple[str, bytes | None]], at_target: list[tuple[str, bytes | None]]) -> str:
+    if len(at_source) != len(at_target):
+        lost, added = _without(at_source, at_target), _without(at_target, at_source)
         parts = [f"{verb} {', '.join(names)}" for verb, names in (("lost", lost), ("gained", added)) if names]
-        return f"headers: {len(ours)}, not {len(theirs)} ({'; '.join(parts)})"
-    if sorted(theirs, key=repr) == sorted(ours, key=repr):
+        return f"headers: {len(at_target)}, not {len(at_source)} ({'; '.join(parts)})"
+    if sorted(at_source, key=repr) == sorted(at_target, key=repr):
         return "headers are in another order"
-    at = next(place for place, (one, other) in enumerate(zip(theirs, ours, strict=True)) if one != other)
-    if theirs[at][0] != ours[at][0]:
-        return f"header {at} is called {ours[at][0]!r}, not {theirs[at][0]!r}"
-    return f"header {at} ({theirs[at][0]!r}) {_bytes_change(theirs[at][1], ours[at][1])}"
+    at = next(place for place, (one, other) in enumerate(zip(at_source, at_target, strict=True)) if one != other)
+    if at_source[at][0] != at_target[at][0]:
+        return f"header {at} is called {at_target[at][0]!r}, not {at_source[at][0]!r}"
+    return f"header {at} ({at_source[at][0]!r}) {_bytes_change(at_source[at][1], at_target[at][1])}"
 
 
 def _without(some: list[tuple[str, bytes | None]], others: list[tuple[str, bytes | None]]) -> list[str]:

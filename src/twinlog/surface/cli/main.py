@@ -21,7 +21,7 @@ from twinlog.surface.cli.commands.version import print_version
 from twinlog.surface.cli.completion import COMPLETING
 from twinlog.surface.cli.grammar import Book, Commands, Page, Root
 from twinlog.surface.cli.misuse import print_abort, print_misuse
-from twinlog.surface.cli.output import print_error, print_findings, print_way_out
+from twinlog.surface.cli.output import print_error, print_findings, print_remedy
 
 _STEER: Final = "Steer a running service"
 
@@ -85,7 +85,7 @@ def main() -> None:
         sys.exit(1)
     except SettingsInvalid as invalid:
         print_findings(invalid.findings)
-        print_way_out(invalid)
+        print_remedy(invalid)
         sys.exit(2)
     except LinkTaken as error:
         print_error(error)

@@ -90,10 +90,10 @@ def print_findings(findings: Iterable[Finding], output: Output = Output.TABLE, *
 def print_error(error: TwinlogError) -> None:
     """One sentence that starts with the thing, and the way out."""
     typer.echo(painted("error: ", "red", bold=True) + str(error), err=True)
-    print_way_out(error)
+    print_remedy(error)
 
 
-def print_way_out(error: TwinlogError) -> None:
+def print_remedy(error: TwinlogError) -> None:
     """What to do about it, if anything can be done."""
-    if error.way_out():
-        typer.echo(painted("  try: ", "cyan") + error.way_out(), err=True)
+    if error.remedy_text():
+        typer.echo(painted("  try: ", "cyan") + error.remedy_text(), err=True)

@@ -171,7 +171,7 @@ class Operations:
             raise
         except TwinlogError as error:
             operation.status = "failed"
-            operation.error = {"code": error.code, "message": str(error), "remedy": error.way_out()}
+            operation.error = {"code": error.code, "message": str(error), "remedy": error.remedy_text()}
         except Exception as error:  # it has no caller left to tell, so it is told here
             log.exception("%s of %s", operation.kind, operation.link)
             operation.status = "failed"

@@ -22,7 +22,7 @@ def login_findings(links: Iterable[LinkSettings], file: str) -> list[Finding]:
             if missing:
                 key = f"{client.cluster}.sasl.mechanism"
                 problems = "; ".join(one.problem for one in missing)
-                sentence = f"a link could not be started here: {problems}. {missing[0].way_out()}"
+                sentence = f"a link could not be started here: {problems}. {missing[0].remedy_text()}"
                 found.setdefault(client.cluster, Finding("warning", file, None, key, sentence))
     return list(found.values())
 

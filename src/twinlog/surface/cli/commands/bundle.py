@@ -107,7 +107,7 @@ async def _asked(links: tuple[LinkSettings, ...]) -> dict[str, str]:
         try:
             checks: Any = [asdict(one) for one in await examine_link(link)]
         except TwinlogError as error:
-            checks = {"trouble": str(error), "remedy": error.way_out()}
+            checks = {"trouble": str(error), "remedy": error.remedy_text()}
         answers[f"doctor/{link.source}-to-{link.target}.json"] = _json(checks)
     return answers
 

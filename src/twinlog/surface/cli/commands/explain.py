@@ -140,7 +140,7 @@ def _tell(answers: Sequence[tuple[str, E | ClusterError]], output: Output, draw:
 
 def _as_json(link: str, answer: TopicExplanation | GroupExplanation | ClusterError) -> dict[str, Any]:
     if isinstance(answer, ClusterError):
-        return {"link": link, "trouble": str(answer), "remedy": answer.way_out()}
+        return {"link": link, "trouble": str(answer), "remedy": answer.remedy_text()}
     return dataclasses.asdict(
         answer, dict_factory=lambda items: {key: v.value if isinstance(v, Enum) else v for key, v in items}
     )
@@ -148,7 +148,7 @@ def _as_json(link: str, answer: TopicExplanation | GroupExplanation | ClusterErr
 
 def _print_trouble(console: Console, link: str, error: ClusterError) -> None:
     console.print(Text(f"{link}  ", "bold").append(str(error), "red"), soft_wrap=True)
-    console.print(Text(f"  try: {error.way_out()}"), soft_wrap=True)
+    console.print(Text(f"  try: {error.remedy_text()}"), soft_wrap=True)
 
 
 def _print_topic(console: Console, answer: TopicExplanation, *, wide: bool) -> None:

@@ -94,7 +94,7 @@ async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | Cl
 def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, Any]:
     """All that is known of a link, for programs."""
     if isinstance(found, ClusterError):
-        return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.way_out()}
+        return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.remedy_text()}
     from twinlog.model.health.states import source_down_since
 
     engine = found.engine
@@ -238,7 +238,7 @@ def _said_before(status_: LinkStatus) -> Iterator[str]:
 
 def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | ClusterError, partitions: bool) -> None:
     if isinstance(status_, ClusterError):
-        console.print(Text(link.name, "red").append(f" {status_}\n  try: {status_.way_out()}", ""), soft_wrap=True)
+        console.print(Text(link.name, "red").append(f" {status_}\n  try: {status_.remedy_text()}", ""), soft_wrap=True)
         return
     for line in _seen_now(link, status_):
         console.print(Text(f"{link.name}: ").append(line, "red"), soft_wrap=True)

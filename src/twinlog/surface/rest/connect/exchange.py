@@ -72,9 +72,9 @@ class ConnectRoute(APIRoute):
                 return await inner(request)
             except TwinlogError as error:
                 status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-                told, way_out = str(error), error.way_out()
+                told, remedy_text = str(error), error.remedy_text()
                 pause = "" if told.endswith((".", "`")) else "."
-                return refusal(status, f"{told}{pause} {way_out}" if way_out else told)
+                return refusal(status, f"{told}{pause} {remedy_text}" if remedy_text else told)
 
         return handle
 

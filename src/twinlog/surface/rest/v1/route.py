@@ -58,7 +58,7 @@ class V1Route(APIRoute):
                 return await inner(request)
             except TwinlogError as error:
                 status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-                return problem(status, error.code, str(error), error.way_out())
+                return problem(status, error.code, str(error), error.remedy_text())
             except KeyReusedError:
                 way = "Take a new key for a new request."
                 return problem(409, "KEY_REUSED", "This idempotency key belongs to another request.", way)
