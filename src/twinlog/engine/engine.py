@@ -11,6 +11,7 @@ waited for with growing pauses (R9, R14).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import re
@@ -58,6 +59,7 @@ STOP_SECONDS: Final = 6.0
 _IDLE_STOP_SECONDS: Final = 1.0
 """Before the first query there is nothing to bring to an end: only a request or two that are under way."""
 _TELL_SECONDS: Final = 2.0
+_SLOW_START_SECONDS: Final = 20.0
 _TICK_S: Final = 0.25
 _BEGUN: Final = Memo(chore="start", name="begun", body={})
 """`start.from` was applied: the roster alone does not tell, it is empty while no topic matches."""
@@ -266,15 +268,16 @@ class LinkEngine:
             self._enter("starting")
 
     async def _tell_why(self, writer: LedgerWriter, watch: SwitchWatch) -> None:
-        """Say in the ledger why the first steps wait, for instance for a source that does not let us in (R14).
+        """Say in the ledger that the first steps are under way, and why they wait, for instance for a source (R14).
 
-        Nothing is copied meanwhile, so whatever the switch decides is obeyed.
+        Who says nothing is taken for dead by others (R9). Nothing is copied meanwhile, so whatever the switch decides
+        is obeyed.
         """
-        told: tuple[str | None, int] | None = None
-        again = 0.0
+        told: tuple[str | None, int] = (None, watch.generation)
+        again = time.monotonic() + HEARTBEAT_SECONDS
         while True:
             now = (self.trouble, watch.generation)
-            if self.phase == "waiting" and (now != told or time.monotonic() >= again):
+            if self.phase in {"starting", "waiting"} and (now != told or time.monotonic() >= again):
                 told, again = now, time.monotonic() + HEARTBEAT_SECONDS
                 self._heeded = watch.generation
                 phase = "switched" if self._held(watch) else "starting"
@@ -485,9 +488,7 @@ class LinkEngine:
                     # Before it is told that we obey: the switch relies on us to know every topic.
                     await self._refresh_once(writer, view)
             if self._query is None:
-                self._copied = True
-                self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
-                self._enter("running")
+                await self._start(run, writer)
             if self._hear_of_tasks():
                 next_beat = 0.0
             now = time.monotonic()
@@ -521,6 +522,27 @@ class LinkEngine:
                 refreshing = asyncio.create_task(self._refresh_once(writer, view))
                 self._beside_tasks.append(refreshing)
             await self._pause(_TICK_S)
+
+    async def _start(self, run: LinkRun, writer: LedgerWriter) -> None:
+        self._copied = True
+        beating = asyncio.create_task(self._beat_while_starting(writer))
+        try:
+            self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+        self._enter("running")
+
+    async def _beat_while_starting(self, writer: LedgerWriter) -> None:
+        """Spark may take its time, and who says nothing is taken for dead by others (R9)."""
+        began = time.monotonic()
+        while True:
+            await asyncio.sleep(HEARTBEAT_SECONDS)
+            if (so_far := time.monotonic() - began) > _SLOW_START_SECONDS:
+                self._say(f"Spark has been starting the query for {so_far:.0f} s; nothing is copied meanwhile")
+            with contextlib.suppress(TimeoutError, ClusterError, *ConnectionTrouble):
+                async with asyncio.timeout(_TELL_SECONDS):
+                    await writer.write([self._record("starting", self.generation)])
 
     def _hear_of_tasks(self) -> bool:
         """What tasks fail with is the link's trouble, unless it has another; tells whether anything is new (R14)."""

@@ -140,6 +140,11 @@ class LinkSnapshot:
     _counted_ms: int = 0
     _rates: dict[TopicPartition, tuple[float, float]] = field(default_factory=dict)
 
+    @property
+    def waited(self) -> bool:
+        """Whether the last look took its time for a cluster that does not answer: that cost nothing but time."""
+        return self.trouble is not None or (self.status is not None and self.status.source_unreachable)
+
     def take(self, status: LinkStatus) -> list[Event]:
         """Remember one look; returns what is new in it."""
         events = list(events_between(self.status, status))
@@ -314,7 +319,7 @@ class Monitor:
                 snapshot.last_looks.clear()  # what moved before proves nothing now
             snapshot.looked_ms, snapshot.took_s = _now_ms(), time.monotonic() - began
             self.wake()
-            await asyncio.sleep(max(self._look_seconds, snapshot.took_s * _SHARE))
+            await asyncio.sleep(max(self._look_seconds, 0.0 if snapshot.waited else snapshot.took_s * _SHARE))
 
     async def _watch_slowly(self, snapshot: LinkSnapshot) -> None:
         while snapshot.status is None:

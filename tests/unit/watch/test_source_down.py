@@ -11,11 +11,14 @@ from tests.kit.paper_backend import PaperBackend
 
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
+from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.history import events_between
-from twinlog.model.health.states import LinkStatus
+from twinlog.model.health.states import LinkStatus, PartitionStatus
 from twinlog.model.ledger.records import Engine
 from twinlog.model.names import TopicPartition
-from twinlog.surface.cli.commands.status import _print_details
+from twinlog.model.health.objectives import Objectives
+from twinlog.model.health.source_ends import KnownEnd
+from twinlog.surface.cli.commands.status import _UNBOUNDED, _print_details, summary
 from twinlog.surface.metrics.prometheus import STATES
 from twinlog.watch.observe import Observer
 
@@ -47,6 +50,20 @@ def test_a_source_that_neither_we_nor_the_engine_reach_is_down() -> None:
     assert any("only from here: the engine heard east" in line for line in shown(heard_just_now))
     refused = status(source_trouble="east: access denied", source_unreachable=False)
     assert refused.state == "STALLED"
+
+
+@pytest.mark.proves("R7", "R14")
+def test_the_table_shows_a_loss_that_is_not_known_as_a_range() -> None:
+    away = status(source_trouble=AWAY, source_unreachable=True)
+    where = TopicPartition("orders", 0)
+    part = PartitionStatus(where, "orders", 100, None, 100, newest_ms=NOW - 31_000, at_ms=NOW - 31_000)
+    known = {where: KnownEnd(100, NOW - 30_000, NOW - 30_000, 10.0, -1, -1)}
+    seen = dataclasses.replace(away, partitions=(part,))
+    seen = dataclasses.replace(seen, exposure=link_exposure(seen, known, Objectives(), live=False))
+    console = Console(width=500, no_color=True, force_terminal=False)
+    with console.capture() as said:
+        console.print(summary([(LINK, seen)], _UNBOUNDED))
+    assert " 0..50 " in said.get()
 
 
 @pytest.mark.proves("R14")

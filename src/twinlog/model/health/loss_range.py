@@ -66,7 +66,9 @@ def lived_until(heard_ms: int | None, copied_ms: int | None, engine: Engine | No
     sign = max(heard_ms or 0, copied_ms or 0)
     if not sign or engine is None:
         return now_ms
-    listened = now_ms if engine.phase == "running" and now_ms - engine.at_ms <= ENGINE_SILENT_MS else engine.at_ms
+    # Once the other side is active nobody listens any more, and the figure of the failover's report stays.
+    listens = engine.phase == "switched" or (engine.phase == "running" and now_ms - engine.at_ms <= ENGINE_SILENT_MS)
+    listened = now_ms if listens else engine.at_ms
     return sign + max(0, now_ms - max(listened, sign))
 
 

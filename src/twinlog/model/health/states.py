@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LinkState: TypeAlias = Literal[
     "RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN", "SWITCHED", "STOPPED", "UNKNOWN"
 ]
-SOURCE_SILENT_MS: Final = 10_000
+SOURCE_SILENT_MS: Final = 6_000
 """An engine hears its source every few seconds. One that it heard later than this is only cut off from us."""
 
 

@@ -141,6 +141,19 @@ def _at_risk(status_: LinkStatus) -> str:
     return duration(None if exposure is None else exposure.age_of(exposure.total))
 
 
+def _records_at_risk(status_: LinkStatus) -> str:
+    """How many records are not copied; a range where the source does not answer."""
+    exposure = status_.exposure
+    if exposure is None:
+        return number(None)
+    if exposure.live:
+        return number(exposure.total.records)
+    loss = exposure.loss
+    if loss.at_least is None or loss.at_most is None:
+        return number(None)
+    return f"{loss.at_least:,}" if loss.at_least == loss.at_most else f"{loss.at_least:,}..{loss.at_most:,}"
+
+
 def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
     """One row per link. A narrow terminal gets fewer columns, not shorter numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -165,7 +178,7 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
             number(None if status_.bytes_per_second is None else status_.bytes_per_second / 1e6),
             str(status_.topics),
             str(len(status_.partitions)),
-            number(status_.exposure.total.records if status_.exposure else None),
+            _records_at_risk(status_),
             f"{status_.engine.host}:{status_.engine.pid}" if status_.engine else "none",
         )
         table.add_row(*(cell for title, cell in zip(_TITLES, cells, strict=True) if title in shown))
