@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.kit.ends import Ends
-from tests.kit.waiting import wait_until
 from tests.kit.threads import ThreadedEngine
+from tests.kit.waiting import wait_until
 
 from twinlog.engine import engine
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, assert_never, cast
 
+from twinlog.config.security.addresses import is_clear_text
 from twinlog.config.security.jaas import read_login, read_options
 from twinlog.config.security.secrets import Secret
 from twinlog.config.security.stores import (
@@ -21,6 +22,7 @@ from twinlog.config.text import catalogue as keys
 from twinlog.config.text.keys import Key
 from twinlog.config.text.lookup import LinkLookup
 from twinlog.config.text.precedence import Role
+from twinlog.config.text.service_keys import TOKEN_URLS
 from twinlog.config.text.values import ValueRefusedError
 
 T = TypeVar("T")
@@ -81,9 +83,20 @@ class _Credentials:
             self.lookup.lookup.note(
                 "warning", entry, "any certificate of the authority passes for every broker; use https"
             )
-        if security.tokens is not None and security.tokens.token_url.startswith("http:"):
-            entry = self.lookup.entry(keys.SASL_TOKEN_URL, self.role)
-            self.lookup.lookup.note("warning", entry, "the client's secret travels in clear text; use https")
+        if security.tokens is not None and is_clear_text(security.tokens.token_url):
+            self._note_open_secret(security.tokens.token_url)
+
+    def _note_open_secret(self, url: str) -> None:
+        """The client's secret is in every request for a token: that needs TLS, or the word of the service's file."""
+        found, entry = self.lookup.lookup, self.lookup.entry(keys.SASL_TOKEN_URL, self.role)
+        listed = found.token_urls
+        if listed is None:
+            listed = found.read(TOKEN_URLS, found.find((TOKEN_URLS.name,))) or ()
+        if url in listed:
+            found.note("warning", entry, "the client's secret travels in clear text; use https")
+        else:
+            told = "the client's secret would travel in clear text; use https, or list this address in "
+            found.note("error", entry, f"{told}{TOKEN_URLS.name}")
 
     def _login(self, protocol: Protocol) -> dict[str, Any]:
         mechanism = cast("Mechanism | None", self._get(keys.SASL_MECHANISM))

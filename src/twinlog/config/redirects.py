@@ -10,8 +10,11 @@ A list of names in the order in which they are called, then keys for each:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
+from twinlog.config.security.addresses import is_clear_text, is_listed
 from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import FenceMeans, Redirect, Reverse, SwitchSettings, TailPolicy
 from twinlog.config.text import catalogue as keys
@@ -33,7 +36,7 @@ _NEEDS: Final[dict[HookKind, tuple[str, ...]]] = {
 _PARTS: Final = (
     "type", "timeout.seconds", "command", "url", "method", "body", "verify.url", "verify.contains", "key", "value",
     "server", "zone", "name", "record", "ttl", "tsig.name", "tsig.secret", "tsig.algorithm", "user", "password",
-    "token",
+    "token", "ca", "certificate", "private.key",
 )  # fmt: skip
 _FAMILIES: Final = ("value.", "header.")
 
@@ -116,11 +119,38 @@ def _redirect(at: LinkLookup, name: str) -> Redirect | None:
         "user": read.text("user"),
         "password": read.secret("password"),
         "token": read.secret("token"),
+        "ca": read.text("ca"),
+        "certificate": read.text("certificate"),
+        "private_key": read.text("private.key"),
+        "allowed_urls": at.value(keys.SWITCH_URLS),
     }
     for part in _NEEDS[kind]:
         if not fields["record_name" if part == "name" else part]:
             at.lookup.note("error", at.entry(keys.REDIRECTS), f"{name} ({kind}) needs {_FAMILY}{name}.{part}")
-    return Redirect(**fields)
+    hook = Redirect(**fields)
+    for problem in _problems(hook):
+        at.lookup.note("error", at.entry(keys.REDIRECTS), f"{name} ({kind}): {problem}")
+    return hook
+
+
+def _problems(hook: Redirect) -> Iterator[str]:
+    """What would make a hook fail, or send its credentials in clear text, on the day of the switch."""
+    for part, path in (("ca", hook.ca), ("certificate", hook.certificate), ("private.key", hook.private_key)):
+        if path is not None and not Path(path).is_file():
+            yield f"{_FAMILY}{hook.name}.{part} = {path}: there is no such file"
+    if hook.private_key is not None and hook.certificate is None:
+        yield f"{_FAMILY}{hook.name}.private.key needs {_FAMILY}{hook.name}.certificate"
+    shows = hook.password or hook.token or hook.headers
+    for part, address in (("url", hook.url), ("verify.url", hook.verify_url)):
+        url = "" if address is None else address.reveal()
+        # `{active}` and the like are filled in when the hook is called; the address is compared again then.
+        if not url or "{" in url.partition("//")[2].partition("/")[0]:
+            continue
+        if hook.allowed_urls and not is_listed(url, hook.allowed_urls):
+            yield f"{_FAMILY}{hook.name}.{part} is not listed in {keys.SWITCH_URLS.name}"
+        elif shows and not hook.allowed_urls and is_clear_text(url):
+            told = f"use https, or list the address in {keys.SWITCH_URLS.name}"
+            yield f"{_FAMILY}{hook.name}.{part} would send credentials in clear text; {told}"
 
 
 class _Blanks:

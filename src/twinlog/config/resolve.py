@@ -155,6 +155,7 @@ def draft(
         connector = translate_mirror(expanded, file)
     lookup = Lookup(file, expanded if connector is None else connector.entries, opens_files=references.follows)
     lookup.files |= files
+    lookup.token_urls = None if rules is None else rules.token_urls
     told = [*findings, *unresolved, *(connector.findings if connector is not None else ())]
     return Draft(lookup, tuple(clusters), connector, tuple(told), provided)
 

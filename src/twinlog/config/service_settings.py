@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.clients import resolve_client
+from twinlog.config.security.addresses import is_clear_text
 from twinlog.config.security.connector_rules import ConnectorRules, resolve_rules
 from twinlog.config.security.roles import RoleSettings, resolve_roles
 from twinlog.config.security.secrets import Secret
@@ -138,7 +138,7 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
             lookup.note("error", lookup.find((key.name,)), f"{needed}: there is no such file")
     for key in (keys.HTTP_ISSUER, keys.HTTP_JWKS):
         address = _optional(lookup, key)
-        if address is not None and not http.tls_insecure and _is_open(address):
+        if address is not None and not http.tls_insecure and is_clear_text(address):
             told = f"needs https: whoever is on the way could make tokens; or set {keys.HTTP_INSECURE.name} = true"
             lookup.note("error", lookup.find((key.name,)), told)
     if http.client_ca is not None and http.certificate is None:
@@ -152,12 +152,6 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         otel=_otel(lookup),
         connectors=resolve_rules(lookup),
     )
-
-
-def _is_open(address: str) -> bool:
-    """Whether an address beyond this machine is spoken to in clear text."""
-    parts = urlsplit(address)
-    return parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}
 
 
 def _otel(lookup: Lookup) -> OtelSettings | None:

@@ -48,6 +48,12 @@ class Redirect(_Frozen):
     user: str | None = None
     password: Secret | None = None
     token: Secret | None = None
+    # PEM files, read when the hook is called: whom to believe beside the system's authorities, and who we are.
+    ca: str | None = None
+    certificate: str | None = None
+    private_key: str | None = None
+    # Addresses that may be asked, and all below them. Empty: any.
+    allowed_urls: tuple[str, ...] = ()
 
 
 class SwitchSettings(_Frozen):

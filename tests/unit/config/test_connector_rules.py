@@ -371,6 +371,10 @@ def test_tokens_are_asked_for_at_listed_addresses_only():
         assert put(client, oauth("https://idp.example/token")).status_code == 201
         assert put(client, oauth("https://idp.example.evil/token")).status_code == 400
         assert put(client, oauth("https://idp.example/token2")).status_code == 400
+        assert put(client, oauth("http://idp.example/token")).status_code == 400
+    text = f"{STORE}sasl.oauthbearer.allowed.urls = http://idp.example/token\n"
+    with asked(PaperService(PaperTopic(), text=text)) as client:
+        assert put(client, oauth("http://idp.example/token")).status_code == 201, "listed in full, with its scheme"
 
 
 @pytest.mark.parametrize(

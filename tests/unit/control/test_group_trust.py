@@ -65,6 +65,8 @@ def test_no_login_goes_out_in_clear_text_or_after_a_redirect(users: Path):
             with asked(standby(users, Leader("x", url), group_urls=(url,)), active=False) as client:
                 answer = client.put(f"{LINK}/pause", headers=basic("anna"), follow_redirects=False)
                 assert answer.status_code == 302
+                # Python's own client follows readers only.
+                assert client.get("/connectors", headers=basic("anna"), follow_redirects=False).status_code == 302
             assert first, "a listed address on this machine is asked"
         assert heard == []
     beyond = "http://192.0.2.1:8083"

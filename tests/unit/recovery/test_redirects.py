@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,17 +22,20 @@ from twinlog.config.resolve import resolve
 from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import Redirect
 from twinlog.errors import RedirectFailed, SettingsInvalid
+from twinlog.local.certificates import write_certificates
+from twinlog.local.security import ADMIN, SecureFiles
 from twinlog.model.switch.redirects import Direction
 from twinlog.recovery.redirect import command, consul, webhook
 
 WAY = Direction("B", "A", "b1:9092,b2:9092", 7, "A->B")
 HERE = sys.executable
+ETCD = "A->B.redirects = x\nA->B.redirects.x.type = etcd\nA->B.redirects.x.key = k\n"
 
 Answer = Callable[[str, str, bytes, dict[str, str]], tuple[int, bytes]]
 
 
 @contextmanager
-def server(answer: Answer) -> Iterator[str]:
+def server(answer: Answer, context: ssl.SSLContext | None = None) -> Iterator[str]:
     """An HTTP server whose every answer is made by a function of method, path, body and headers."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,10 +53,12 @@ def server(answer: Answer) -> Iterator[str]:
             """Say nothing."""
 
     one = HTTPServer(("127.0.0.1", 0), Handler)
+    if context is not None:
+        one.socket = context.wrap_socket(one.socket, server_side=True)
     thread = threading.Thread(target=one.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{one.server_port}"
+        yield f"{'http' if context is None else 'https'}://127.0.0.1:{one.server_port}"
     finally:
         one.shutdown()
         one.server_close()
@@ -198,6 +205,10 @@ def test_hooks_are_read_in_their_order_with_what_they_need() -> None:
         ("A->B.redirects = x", "has no valid type"),
         ("A->B.redirects = x\nA->B.redirects.x.type = carrier-pigeon", "is not valid"),
         ("A->B.redirects = x\nA->B.redirects.x.type = etcd\nA->B.redirects.x.url = http://e", "needs redirects.x.key"),
+        (f"{ETCD}A->B.redirects.x.url = http://e\nA->B.redirects.x.password = s3cret", "in clear text"),
+        (f"{ETCD}A->B.redirects.x.url = https://e\nA->B.switch.allowed.urls = https://f", "switch.allowed.urls"),
+        (f"{ETCD}A->B.redirects.x.url = https://e\nA->B.redirects.x.ca = /no/such.pem", "there is no such file"),
+        (f"{ETCD}A->B.redirects.x.url = https://e\nA->B.redirects.x.private.key = /no/such.pem", "x.certificate"),
     ],
 )
 def test_a_hook_that_cannot_work_is_an_error(lines: str, words: str) -> None:
@@ -205,3 +216,48 @@ def test_a_hook_that_cannot_work_is_an_error(lines: str, words: str) -> None:
     with pytest.raises(SettingsInvalid) as invalid:
         resolve(text.encode(), "f", (), {})
     assert words in str(invalid.value)
+    assert "s3cret" not in str(invalid.value)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "A->B.redirects.x.url = http://e:2379",
+        "A->B.redirects.x.url = http://127.0.0.1:2379\nA->B.redirects.x.password = p",
+        "A->B.redirects.x.url = http://e:2379\nA->B.redirects.x.password = p\nswitch.allowed.urls = http://e:2379",
+    ],
+)
+def test_a_hook_without_tls_is_for_what_is_no_secret_or_was_allowed(lines: str) -> None:
+    text = f"clusters = A, B\nbootstrap.servers = k:1\nA->B.enabled = true\n{ETCD}{lines}\n"
+    assert not resolve(text.encode(), "f", (), {}).findings
+
+
+def test_a_hook_asks_no_address_beyond_its_list_whatever_is_filled_in() -> None:
+    with server(lambda *_: (200, b"")) as url:
+        hook = Redirect(name="w", kind="webhook", url=Secret(f"{url}/to/{{active}}"), allowed_urls=(f"{url}/to",))
+        webhook.call(hook, WAY)
+        for address in (f"{url}/to/../{{active}}", f"{url}/other", "http://{active}.example/to/x"):
+            with pytest.raises(RedirectFailed, match=r"switch\.allowed\.urls"):
+                webhook.call(hook.model_copy(update={"url": Secret(address)}), WAY)
+
+
+def test_a_hook_believes_its_own_authority_and_shows_its_certificate(tmp_path: Path) -> None:
+    files = SecureFiles(tmp_path / "tls")
+    write_certificates(files)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.broker)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(files.authority)
+    with server(lambda *_: (200, b""), context) as url:
+        known = Redirect(
+            name="w",
+            kind="webhook",
+            url=Secret(url),
+            ca=str(files.authority),
+            certificate=str(files.certificate(ADMIN)),
+        )
+        assert "answered well" in webhook.call(known, WAY)
+        with pytest.raises(RedirectFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            webhook.call(known.model_copy(update={"ca": None}), WAY)
+        with pytest.raises(RedirectFailed):
+            webhook.call(known.model_copy(update={"certificate": None}), WAY)

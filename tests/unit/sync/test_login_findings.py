@@ -70,12 +70,26 @@ sasl.oauthbearer.client.credentials.client.secret = s
     [
         (OPEN_PASSWORD, "security.protocol", "the password"),
         (ANY_BROKER, "ssl.endpoint.identification.algorithm", "passes for every broker"),
-        (OPEN_SECRET, "sasl.oauthbearer.token.endpoint.url", "clear text"),
+        (
+            f"{OPEN_SECRET}sasl.oauthbearer.allowed.urls = http://idp/token\n",
+            "sasl.oauthbearer.token.endpoint.url",
+            "clear text",
+        ),
     ],
 )
 def test_what_travels_in_clear_text_is_a_warning(text: str, key: str, told: str):
     found = resolve(f"{CLEAR}{text}".encode(), "f", (), {}).findings
     assert [one.key for one in found if one.level == "warning" and told in one.sentence] == [key]
+
+
+def test_a_secret_is_sent_for_a_token_over_tls_or_where_the_file_says_so():
+    """What anybody on the way could read is refused; this machine is no way."""
+    (told,) = [one for one in examine(f"{CLEAR}{OPEN_SECRET}".encode(), "f", (), {}).findings if one.level == "error"]
+    assert told.key == "sasl.oauthbearer.token.endpoint.url"
+    assert "sasl.oauthbearer.allowed.urls" in told.sentence
+    for address in ("https://idp/token", "http://127.0.0.1:8080/token"):
+        text = f"{CLEAR}{OPEN_SECRET.replace('http://idp/token', address)}"
+        assert not examine(text.encode(), "f", (), {}).findings, address
 
 
 def test_an_issuer_is_reached_over_https():

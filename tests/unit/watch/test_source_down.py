@@ -8,16 +8,16 @@ from collections.abc import Mapping
 import pytest
 from rich.console import Console
 from tests.kit.paper_backend import PaperBackend
+from twinlog.model.health.source_ends import KnownEnd
 
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.history import events_between
+from twinlog.model.health.objectives import Objectives
 from twinlog.model.health.states import LinkStatus, PartitionStatus
 from twinlog.model.ledger.records import Engine
 from twinlog.model.names import TopicPartition
-from twinlog.model.health.objectives import Objectives
-from twinlog.model.health.source_ends import KnownEnd
 from twinlog.surface.cli.commands.status import _UNBOUNDED, _print_details, summary
 from twinlog.surface.metrics.prometheus import STATES
 from twinlog.watch.observe import Observer

@@ -16,7 +16,7 @@ from twinlog.config.text.catalogue import CATALOGUE
 _SUSPECT: Final = re.compile(r"passw|secret|token|credential|jaas|private|\bkey$|api[._-]?key|\bauth\b", re.IGNORECASE)
 _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
 _PLAIN_OF_HOOKS: Final = re.compile(
-    r"(?:^|\.)redirects\.[^.]+\.(?:type|timeout\.seconds|method|key|server|zone|name|record|ttl|tsig\.algorithm)$"
+    r"(?:^|\.)redirects\.[^.]+\.(?:type|timeout\.seconds|method|key|server|zone|name|record|ttl|tsig\.algorithm|ca|certificate|private\.key)$"
 )
 _DESTINATION: Final = re.compile(
     r"(?:^|\.)(?:bootstrap\.servers|security\.protocol|sasl\.mechanism|sasl\.oauthbearer\.token\.endpoint\.url|"

@@ -311,6 +311,11 @@ SWITCH_GRACE = _own(
     "After a failback with a fence by topic config: how long the side that was left is shut for clients to move.",
 )  # fmt: skip
 SWITCH_TIMEOUT = _own("switch.timeout.seconds", Whole(5, 86_400), "600", "Longest wait of one step of a switch.")
+SWITCH_URLS = _own(
+    "switch.allowed.urls", Words(), "",
+    "Addresses that hooks of a switch may ask, and all below them, e.g. https://gateway.example/kafka. Empty: any, but "
+    "credentials go to addresses of this list or over TLS only.",
+)  # fmt: skip
 REDIRECTS = _own("redirects", Words(), "", "Names of hooks that tell clients where to go, in the order of calling.")
 REDIRECT_KEYS = Key(
     "redirects.*", (Scope.LINK,), Text(), None,
@@ -416,7 +421,7 @@ SUPPORTED: tuple[Key[Any], ...] = (
     RPO_SECONDS, RTO_SECONDS,
     OBJECTIVES, OBJECTIVE_KEYS, CUT_SETS, CUT_SET_KEYS,
     SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
-    SWITCH_GRACE, SWITCH_TIMEOUT, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
+    SWITCH_GRACE, SWITCH_TIMEOUT, SWITCH_URLS, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SASL_TOKEN_URL, SASL_TOKEN_CLIENT_ID, SASL_TOKEN_CLIENT_SECRET, SASL_TOKEN_SCOPE,
     SASL_KERBEROS_SERVICE, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,

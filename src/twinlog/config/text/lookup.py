@@ -41,6 +41,8 @@ class Lookup:
         self.file = file
         # Off: the key stores that a text names are not looked into.
         self.opens_files = opens_files
+        # Token endpoints that the service's file lists; None: this text is that file, and has the list itself.
+        self.token_urls: tuple[str, ...] | None = None
         self.entries = entries
         # As keys of a dict: a top-level key that is wrong is wrong for every link, and told once.
         self.findings: dict[Finding, None] = {}

@@ -144,7 +144,8 @@ CONNECTOR_KERBEROS = _file(
 )
 TOKEN_URLS = _file(
     "sasl.oauthbearer.allowed.urls", Words(), "",
-    "Token endpoints that connectors made over HTTP may name, each in full. Empty: none.",
+    "Token endpoints that connectors made over HTTP may name, each in full. Empty: none. An address without TLS beyond "
+    "this machine must be listed here for links of the file, too.",
 )  # fmt: skip
 
 SERVICE_KEYS: tuple[Key[Any], ...] = (

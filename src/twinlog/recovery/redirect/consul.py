@@ -22,12 +22,10 @@ def call(hook: Redirect, direction: Direction) -> str:
     key = direction.fill(hook.key or "").lstrip("/")
     headers = {"X-Consul-Token": hook.token.reveal()} if hook.token is not None else {}
     url = f"{(hook.url.reveal() if hook.url else '').rstrip('/')}/v1/kv/{urllib.parse.quote(key)}"
-    said = exchange(hook.name, "PUT", url, value.encode(), headers=headers, timeout_s=hook.timeout_seconds)
+    said = exchange(hook, "PUT", url, value.encode(), headers=headers)
     if said.strip() != b"true":
         raise RedirectFailed(hook.name, f"{key}: the write was not taken")
-    found = json.loads(
-        exchange(hook.name, "GET", f"{url}?consistent", None, headers=headers, timeout_s=hook.timeout_seconds)
-    )
+    found = json.loads(exchange(hook, "GET", f"{url}?consistent", None, headers=headers))
     there = base64.b64decode(found[0]["Value"] or "").decode(errors="replace") if found else None
     if there != value:
         raise RedirectFailed(hook.name, f"{key} does not hold what was written to it")

@@ -31,9 +31,7 @@ def call(hook: Redirect, direction: Direction) -> str:
 
 def _ask(hook: Redirect, what: str, body: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:
     url = f"{(hook.url.reveal() if hook.url else '').rstrip('/')}/v3/{what}"
-    answer = exchange(
-        hook.name, "POST", url, json.dumps(body).encode(), headers=headers, timeout_s=hook.timeout_seconds
-    )
+    answer = exchange(hook, "POST", url, json.dumps(body).encode(), headers=headers)
     found: dict[str, Any] = json.loads(answer or b"{}")
     return found
 

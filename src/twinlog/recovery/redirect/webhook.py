@@ -21,13 +21,13 @@ def call(hook: Redirect, direction: Direction) -> str:
     headers = {"Content-Type": "application/json", **{name: value.reveal() for name, value in hook.headers.items()}}
     url = direction.fill(hook.url.reveal() if hook.url else "")
     payload = None if hook.method == "GET" else body.encode()
-    exchange(hook.name, hook.method, url, payload, headers=headers, timeout_s=hook.timeout_seconds)
+    exchange(hook, hook.method, url, payload, headers=headers)
     if hook.verify_url is None:
         return f"{hook.method} to {host_of(url)} was answered well"
     wanted = direction.fill(hook.verify_contains)
     check = direction.fill(hook.verify_url.reveal())
     while True:
-        said = exchange(hook.name, "GET", check, None, headers=headers, timeout_s=max(1.0, deadline - time.monotonic()))
+        said = exchange(hook, "GET", check, None, headers=headers, timeout_s=max(1.0, deadline - time.monotonic()))
         if wanted in said.decode(errors="replace"):
             return f"{host_of(check)} says {wanted}"
         if time.monotonic() > deadline:
