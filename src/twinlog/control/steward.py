@@ -27,6 +27,7 @@ from twinlog.control.connector_set import Grounds, LinkPlan, connectors_of, grou
 from twinlog.control.group_trust import GroupTrust
 from twinlog.control.levels import LEVELS, is_ours, level_of, set_level
 from twinlog.control.refusals import check_alone, invalid, send_again
+from twinlog.control.sealing import Seal
 from twinlog.control.states import ConnectorStatus, EngineSight, judge
 from twinlog.errors import (
     ConnectorExists,
@@ -38,7 +39,7 @@ from twinlog.errors import (
     TwinlogError,
     UsageError,
 )
-from twinlog.model.connectors import COPYING, Connector, Leader, LevelOrder, Shelf, TargetState
+from twinlog.model.connectors import COPYING, LINKS_TOPIC, Connector, Leader, LevelOrder, Shelf, TargetState
 from twinlog.model.naming import HEARTBEATS
 
 log = logging.getLogger("twinlog.connectors")
@@ -107,6 +108,7 @@ class Steward:
     plan: LinkPlan = field(default_factory=LinkPlan)
     _file: Resolved | None = None
     _shelf: Shelf = field(init=False)
+    _seal: Seal = field(init=False)
     _store: Store | None = None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: bool = False
@@ -120,6 +122,7 @@ class Steward:
 
     def __post_init__(self) -> None:
         self._shelf = Shelf(self.group)
+        self._seal = Seal(self.group, self.trust.secret)
 
     # --- the life of it -----------------------------------------------------------------------------------------------
 
@@ -259,9 +262,12 @@ class Steward:
         return tuple(link.name for link in self._file.links) if self._file is not None else ()
 
     async def _replan(self) -> None:
-        plan = await asyncio.to_thread(plan_links, self._file, self._stored(), self._shelf.state_of, self.environment)
+        found, shelf = self._seal.opened(self._shelf), self._shelf
+        trusted = [one.connector for one in found if one.trouble is None]
+        plan = await asyncio.to_thread(plan_links, self._file, trusted, shelf.state_of, self.environment)
         links = [link for link in plan.links if await self._try(link) is None]
-        self.plan = replace(plan, links=tuple(links))
+        distrusted = {one.connector.name: one.trouble for one in found if one.trouble is not None}
+        self.plan = replace(plan, links=tuple(links), troubles={**plan.troubles, **distrusted})
 
     async def _try(self, link: LinkSettings) -> str | None:
         """Why this machine cannot run a link, if so; asked once for the same settings."""
@@ -375,9 +381,7 @@ class Steward:
         return sorted(link.naming.remote(link.source, topic) for topic in sources)
 
     def _stored(self) -> list[Connector]:
-        return [
-            Connector(name, config, self._shelf.state_of(name)) for name, config in sorted(self._shelf.configs.items())
-        ]
+        return [one.connector for one in self._seal.opened(self._shelf)]
 
     def _all(self) -> list[Connector]:
         filed = connectors_of(self._file) if self._file is not None else []
@@ -393,7 +397,7 @@ class Steward:
             wanted = Connector(name, {**config, "name": name}, state)
             _may_make(who, wanted)
             new = await self._checked(wanted)
-            await self._append(self._shelf.config_record(name, new.config), self._shelf.state_record(name, state))
+            await self._append(self._record(new), self._shelf.state_record(name, state))
         return self.connector(name)
 
     async def put(self, who: Who, name: str, config: Mapping[str, str]) -> tuple[bool, Connector]:
@@ -486,7 +490,7 @@ class Steward:
                 raise ConnectorRefused(before.name, send_again(kept))
             _may_make(who, wanted)
             new = await self._checked(wanted)
-            await self._append(self._shelf.config_record(before.name, new.config))
+            await self._append(self._record(new))
 
     def _writable(self, one: Connector) -> None:
         if one.in_file:
@@ -496,7 +500,11 @@ class Steward:
     async def _checked(self, one: Connector) -> Connector:
         """Refuse what could not run: by itself, beside the others, or on this machine."""
         await asyncio.to_thread(check_alone, one, self.grounds)
-        others = [other for other in self._stored() if other.name != one.name]
+        others = [
+            other.connector
+            for other in self._seal.opened(self._shelf)
+            if other.connector.name != one.name and other.trouble is None
+        ]
         plan = await asyncio.to_thread(plan_links, self._file, [*others, one], self._shelf.state_of, self.environment)
         # A sync job may come before its link; everything else that is wrong now stays wrong.
         if one.name in plan.troubles and one.kind != "checkpoint":
@@ -510,6 +518,12 @@ class Steward:
         if link is not None and (trouble := await self._try(link)) is not None:
             raise ConnectorRefused(one.name, invalid([trouble]))
         return one
+
+    def _record(self, one: Connector) -> Record:
+        if self._seal.leaves_open(one.config):
+            log.warning("connector %s: whoever may read %s can read its passwords; set http.group.secret, or refer to "
+                        "them with a config provider", one.name, LINKS_TOPIC)  # fmt: skip
+        return self._seal.record(self._shelf, one.name, one.config)
 
     async def _append(self, *records: Record) -> None:
         self._shelf = await self._write(*records)

@@ -5,7 +5,7 @@
 
 The records of the links topic are those of Connect's config topic, with the service's group before each key:
 
-    <group>/connector-<name>     {"properties": {...}}                      null: it was deleted
+    <group>/connector-<name>     {"properties": {...}, "signature"}         null: it was deleted
     <group>/target-state-<name>  {"state": "PAUSED", "state.v2": "STOPPED"}
     <group>/leader               {"instance", "url", "links"}               the last one runs the links
     <group>/logger-cluster-<name>  {"level": "DEBUG", "at_ms"}              for every service that reads it now
@@ -91,6 +91,7 @@ class Shelf:
 
     group: str
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    signatures: Mapping[str, str] = field(default_factory=dict, repr=False)  # of configs (connectors.sealing)
     states: Mapping[str, TargetState] = field(default_factory=dict)
     leader: Leader | None = None
     levels: Mapping[str, LevelOrder] = field(default_factory=dict)
@@ -111,7 +112,9 @@ class Shelf:
         if what.startswith("connector-"):
             properties = found.get("properties") if found else None
             config = {str(k): str(v) for k, v in properties.items()} if isinstance(properties, dict) else None
-            return replace(self, configs=_with(self.configs, what.removeprefix("connector-"), config))
+            name, signature = what.removeprefix("connector-"), str((found or {}).get("signature", "")) or None
+            signatures = _with(self.signatures, name, None if config is None else signature)
+            return replace(self, configs=_with(self.configs, name, config), signatures=signatures)
         if what.startswith("target-state-"):
             state = found.get("state.v2", found.get("state")) if found else None
             known: TargetState | None = state if state in {"STARTED", "PAUSED", "STOPPED"} else None
@@ -126,9 +129,14 @@ class Shelf:
 
     # --- records of this group ----------------------------------------------------------------------------------------
 
-    def config_record(self, name: str, config: Mapping[str, str] | None) -> tuple[bytes, bytes | None]:
+    def config_record(
+        self, name: str, config: Mapping[str, str] | None, signature: str = ""
+    ) -> tuple[bytes, bytes | None]:
         """Write a connector's config, or its end."""
-        return self._key(f"connector-{name}"), None if config is None else _dump({"properties": dict(config)})
+        if config is None:
+            return self._key(f"connector-{name}"), None
+        signed = {"signature": signature} if signature else {}
+        return self._key(f"connector-{name}"), _dump({"properties": dict(config), **signed})
 
     def state_record(self, name: str, state: TargetState | None) -> tuple[bytes, bytes | None]:
         """Write what is asked for a connector, or that nothing is any more. Old readers take STOPPED for PAUSED."""

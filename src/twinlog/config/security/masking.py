@@ -39,13 +39,18 @@ def is_secret(key: str) -> bool:
     return any(one.secret for one in families) or bool(_SUSPECT.search(key))
 
 
+def is_reference(value: str) -> bool:
+    """Whether a value is a reference to a config provider and nothing else: where a secret is, not the secret."""
+    return _REFERENCE.fullmatch(value.strip()) is not None
+
+
 def masked(config: Mapping[str, str]) -> dict[str, str]:
     """Return the settings for people."""
     return {key: _shown(key, value) for key, value in config.items()}
 
 
 def _shown(key: str, value: str) -> str:
-    hides = is_secret(key) and value and not _REFERENCE.fullmatch(value.strip())
+    hides = is_secret(key) and value and not is_reference(value)
     return MASK if hides else without_login(value)
 
 
@@ -66,7 +71,7 @@ def repointed(before: Mapping[str, str], after: Mapping[str, str], sent: Mapping
         key
         for key, value in after.items()
         if is_secret(key) and value and before.get(key) == value and sent.get(key) in {None, MASK}
-        if not _REFERENCE.fullmatch(value.strip())
+        if not is_reference(value)
     ]
     moved = [key for key in {*before, *after} if before.get(key) != after.get(key) and _says_where(key)]
     found: dict[str, str] = {}

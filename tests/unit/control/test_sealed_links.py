@@ -1,0 +1,126 @@
+"""What lies in the links topic when services share a secret: no password, and no connector that nobody of them made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.kit.connect_paper import PaperService, PaperTopic, asked
+from tests.unit.config.test_connector_rules import PLAIN, SECRET, login, mirror, put
+
+from twinlog.config.security.masking import is_secret
+from twinlog.config.security.secrets import Secret
+from twinlog.config.service_settings import HttpSettings
+from twinlog.control.sealing import Seal
+from twinlog.model.connectors import Shelf
+
+SHARED = Secret("a secret of the whole group")
+
+
+class Remembering(PaperTopic):
+    """Keeps what was written, as the topic does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[tuple[bytes, bytes | None]] = []
+
+    def plant(self, key: bytes, value: bytes | None) -> None:
+        self.written.append((key, value))
+        super().plant(key, value)
+
+
+def service(topic: PaperTopic, secret: Secret | None = SHARED, **more: Any) -> PaperService:
+    return PaperService(topic, http=HttpSettings(group_secret=secret), **more)
+
+
+def state(client: TestClient, name: str = "c") -> tuple[str, str]:
+    found = client.get(f"/connectors/{name}/status").json()["connector"]
+    return found["state"], found.get("trace", "")
+
+
+@pytest.mark.proves("R12")
+def test_no_password_of_a_connector_is_readable_in_the_topic():
+    topic = Remembering()
+    one = service(topic)
+    with asked(one) as client:
+        assert put(client, mirror(**login())).status_code == 201
+        assert one.steward.settings("c").source_consumer.security.password == Secret(SECRET)
+        assert client.patch("/connectors/c/config", json={"topics": "orders"}).status_code == 200
+        assert one.steward.settings("c").source_consumer.security.password == Secret(SECRET), "kept, and opened again"
+    with asked(service(topic, instance="two")) as client:
+        assert state(client)[0] == "RUNNING", "the next service of the group reads it"
+    written = b"".join(value or b"" for _, value in topic.written)
+    assert b"connector.class" in written
+    assert SECRET.encode() not in written
+
+
+@pytest.mark.proves("R12")
+@pytest.mark.parametrize("secret", [None, Secret("another secret")], ids=["no secret", "another secret"])
+def test_a_service_without_the_secret_runs_nothing_that_it_cannot_open(secret: Secret | None):
+    topic = PaperTopic()
+    with asked(service(topic)) as client:
+        put(client, mirror(**login()))
+    two = service(topic, secret, instance="two")
+    with asked(two) as client:
+        failed, why = state(client)
+        assert failed == "FAILED"
+        assert "http.group.secret" in why
+        assert two.runner.links == {}
+        shown = client.get("/connectors/c/config").json()
+        assert put(client, shown).status_code == 400, "what could not be opened is no password"
+        assert put(client, mirror(**login())).status_code == 200, "the way out"
+        assert state(client)[0] == "RUNNING"
+
+
+def test_a_connector_that_nobody_of_the_group_signed_does_not_run():
+    topic = PaperTopic()
+    one = service(topic)
+    with asked(one) as client:
+        put(client, mirror(**login()))
+        stored, signature = topic.shelf.configs["c"], topic.shelf.signatures["c"]
+        evil = mirror(**{"source.cluster.alias": "Evil", "name": "evil"})
+        topic.plant(*topic.shelf.config_record("evil", evil))
+        # The bytes of a good one, sent elsewhere; and under another name.
+        moved = {**stored, "source.cluster.bootstrap.servers": "attacker.example:9092"}
+        topic.plant(*topic.shelf.config_record("c", moved, signature))
+        topic.plant(*topic.shelf.config_record("copy", {**stored, "name": "copy"}, signature))
+        assert client.put("/connectors/c/pause").status_code == 202
+        assert client.put("/connectors/c/resume").status_code == 202
+        for name in ("c", "evil", "copy"):
+            assert state(client, name)[0] == "FAILED", name
+            assert "was not signed" in state(client, name)[1]
+        assert one.runner.links == {}
+        topic.plant(*topic.shelf.config_record("c", stored, signature))
+        assert client.put("/connectors/c/resume").status_code == 202
+        assert state(client)[0] == "RUNNING"
+
+
+def test_without_a_secret_that_passwords_lie_open_is_told(caplog: pytest.LogCaptureFixture):
+    with asked(service(PaperTopic(), None)) as client:
+        put(client, mirror())
+        assert "can read its passwords" not in caplog.text
+        put(client, mirror(**login()))
+    assert "connector c: whoever may read __twinlog-links can read its passwords" in caplog.text
+    assert SECRET not in caplog.text
+
+
+KEYS = st.sampled_from(["topics", "source.cluster.sasl.jaas.config", "target.cluster.ssl.key.password", "x.secret"])
+TEXTS = st.text(max_size=20) | st.sampled_from(["${env:X}", "sealed:v1:", "sealed:v1:AAAA", PLAIN.format("p"), "***"])
+
+
+@given(st.dictionaries(KEYS, TEXTS), st.text(max_size=5))
+def test_what_was_sealed_is_opened_as_it_was(config: dict[str, str], name: str):
+    seal, shelf = Seal("g", SHARED), Shelf("g")
+    key, value = seal.record(shelf, name, config)
+    stored = json.loads(value or b"")["properties"]
+    for one, text in config.items():
+        sealed = stored[one].startswith("sealed:v1:") and stored[one] != text
+        assert sealed == ((is_secret(one) and text not in {"", "${env:X}"}) or text.startswith("sealed:v1:")), one
+    (opened,) = Seal("g", SHARED).opened(shelf.take(key, value))
+    assert (dict(opened.connector.config), opened.trouble) == (config, None)
+    (other,) = Seal("h", SHARED).opened(shelf.take(key, value))
+    assert other.trouble is not None, "of another group"
