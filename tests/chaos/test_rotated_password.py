@@ -107,10 +107,10 @@ def test_a_rotated_password_is_taken_up_and_a_wrong_one_is_told_and_mended(
 
     async def story(fleet: Fleet) -> None:
         await asyncio.to_thread(ends.await_copied, topic)
-        before = fleet.engines[0]
+        before = fleet.jobs[0]
         ends.rotate(new)
         ends.tell(new)
-        await until(lambda: fleet.engines[0] is not before and fleet.engines[0].phase == "running", "the new password")
+        await until(lambda: fleet.jobs[0] is not before and fleet.jobs[0].phase == "running", "the new password")
         # Connections of before would do for ever: the source hangs up on all of them.
         await asyncio.to_thread(secure.kill)
         await asyncio.to_thread(secure.start)
@@ -118,14 +118,14 @@ def test_a_rotated_password_is_taken_up_and_a_wrong_one_is_told_and_mended(
         await asyncio.to_thread(ends.await_copied, topic)
 
         ends.tell(wrong)
-        await until(lambda: "access denied" in (fleet.engines[0].trouble or ""), "a refused login")
+        await until(lambda: "access denied" in (fleet.jobs[0].trouble or ""), "a refused login")
         load.produce(100)
         # Who asks from outside is told as well.
         status = await asyncio.to_thread(
             ends.await_status, lambda seen: seen.engine is not None and seen.engine.trouble is not None, "the cause"
         )
         assert status.engine is not None
-        said.extend([str(fleet.engines[0].trouble), str(status.engine.trouble), repr(fleet.engines[0].link)])
+        said.extend([str(fleet.jobs[0].trouble), str(status.engine.trouble), repr(fleet.jobs[0].spec)])
         ends.tell(new)
         await asyncio.to_thread(ends.await_copied, topic)
 

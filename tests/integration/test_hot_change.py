@@ -39,13 +39,13 @@ def test_a_changed_link_goes_on_with_its_new_settings_and_the_other_is_not_touch
         running = asyncio.create_task(fleet.run([engine(changing.link), engine(other.link)]))
         await asyncio.to_thread(changing.await_copied, changing.name("orders"))
         await asyncio.to_thread(other.await_copied)
-        untouched = fleet.engines[1]
+        untouched = fleet.jobs[1]
         changing.set(topics=f"{changing.prefix}.*")
         (change,) = await fleet.apply([changing.link, other.link])
         assert str(change) == f"{changing.link.name}: changed in topics"
         await asyncio.to_thread(changing.await_copied)
-        assert untouched in fleet.engines
-        assert [one.phase for one in fleet.engines] == ["running", "running"]
+        assert untouched in fleet.jobs
+        assert [one.phase for one in fleet.jobs] == ["running", "running"]
         fleet.stop()
         await running
 

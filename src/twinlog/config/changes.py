@@ -1,35 +1,44 @@
-"""What differs between two readings of a settings file. Pure; names settings, never values (R12)."""
+"""What differs between what runs and what is to run. Pure; names settings, never values (R12)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import BaseModel
 
-from twinlog.config.settings import LinkSettings
+
+class Spec(Protocol):
+    """What a job runs: a value that is compared. Names are unique among all jobs of a process."""
+
+    @property
+    def name(self) -> str:
+        """The job's name: of a link `A->B`, of a pipeline that of its connector."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One link before and after; None before for a new one, after for one that is gone."""
+    """One job's spec before and after; None before for a new one, after for one that is gone."""
 
     name: str
-    before: LinkSettings | None
-    after: LinkSettings | None
+    before: Spec | None
+    after: Spec | None
 
     def __str__(self) -> str:
         if self.before is None:
             return f"{self.name}: added"
         if self.after is None:
             return f"{self.name}: removed, or no longer enabled"
-        return f"{self.name}: changed in {', '.join(_differing(self.before, self.after))}"
+        if isinstance(self.before, BaseModel) and isinstance(self.after, BaseModel):
+            return f"{self.name}: changed in {', '.join(_differing(self.before, self.after))}"
+        return f"{self.name}: changed"
 
 
-def diff_links(before: Iterable[LinkSettings], after: Iterable[LinkSettings]) -> tuple[Change, ...]:
-    """Return the links that differ; those that are equal are not touched by a new file."""
-    old = {link.name: link for link in before}
-    new = {link.name: link for link in after}
+def diff_specs(before: Iterable[Spec], after: Iterable[Spec]) -> tuple[Change, ...]:
+    """Return what differs; jobs with an equal spec are not touched."""
+    old = {spec.name: spec for spec in before}
+    new = {spec.name: spec for spec in after}
     names = [*old, *(name for name in new if name not in old)]
     changes = (Change(name, old.get(name), new.get(name)) for name in names)
     return tuple(change for change in changes if change.before != change.after)

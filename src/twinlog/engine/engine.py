@@ -139,6 +139,16 @@ class LinkEngine:
     _task_trouble: str | None = None
     _out_of_time: bool = False  # the end was asked for and did not come
 
+    @property
+    def spec(self) -> LinkSettings:
+        """What it runs, for the fleet."""
+        return self.link
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks copy."""
+        return self.link.tasks_max or self.cores
+
     async def run(self) -> None:
         """Until stopped or superseded by a later engine. Raises EngineDied when Spark is gone."""
         life = asyncio.create_task(self._live())

@@ -1,8 +1,11 @@
-"""All engines of one process: started together, replaced one by one when their settings change. Runs in the service.
+"""All jobs of one process: started together, replaced one by one when their settings change. Runs in the service.
 
-One link's end is not another's (R8): a changed link stops cleanly and starts again while the others go on. One that
-fails is started again by itself, after a pause that grows with each failure in a row (R9); only a fault that waiting
-cannot mend is left as it is, with its reason. When Spark itself is gone all end: the process must start anew.
+A job is whatever runs until it is stopped: the engine of a link, a data pipeline. Its *spec* says what it runs. A job
+is replaced when its spec changed, and only then.
+
+One job's end is not another's (R8): a changed job stops cleanly and starts again while the others go on. One that fails
+is started again by itself, after a pause that grows with each failure in a row (R9); only a fault that waiting cannot
+fix is left as it is, with its reason. When Spark itself is gone all end: the process must be started again.
 """
 
 from __future__ import annotations
@@ -12,10 +15,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from twinlog.config.changes import Change, diff_links
-from twinlog.config.settings import LinkSettings
+from twinlog.config.changes import Change, Spec, diff_specs
 from twinlog.errors import EngineDied, TwinlogError
 
 log = logging.getLogger("twinlog.fleet")
@@ -23,33 +25,38 @@ log = logging.getLogger("twinlog.fleet")
 _FIRST_PAUSE_S: Final = 2.0
 _LONGEST_PAUSE_S: Final = 60.0
 _WELL_S: Final = 120.0
-"""An engine that ran so long was well: its next failure is the first in a row again."""
+"""A job that ran so long was well: its next failure is the first in a row again."""
 
 
 def growing_pause(failures: int) -> float:
-    """How long to wait before a link is started again that failed so often in a row."""
+    """How long to wait before a job is started again that failed so often in a row."""
     return min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_S)
 
 
-class Engine(Protocol):
-    """What is asked of the engine of a link (given by the service: flow.engine)."""
+class Job(Protocol):
+    """What is asked of a job (given by the service: engine.engine is one)."""
 
     @property
-    def link(self) -> LinkSettings:
+    def spec(self) -> Spec:
         """What it runs."""
 
     @property
     def phase(self) -> str:
-        """How far it is; `superseded` is the end."""
+        """starting, running, waiting, stopped, switched, or superseded: another process has its work."""
 
     @property
     def trouble(self) -> str | None:
-        """Why it does not get on, if so."""
+        """Why it does not advance, if so."""
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks do its work."""
 
     take_over: bool
+    """Whether it takes its work even from a living job of another process."""
 
     async def run(self) -> None:
-        """Until stopped."""
+        """Until stopped. An error that is raised ends the job; the fleet starts it again."""
 
     def stop(self) -> None:
         """Ask for a clean end."""
@@ -57,7 +64,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an engine failed, and when it restarts (`again_ms`; None: never)."""
+    """Why a job failed, and when it restarts (`again_ms`; None: never)."""
 
     error: BaseException
     again_ms: int | None
@@ -72,13 +79,13 @@ class Failure:
 
 @dataclass
 class _Life:
-    engine: Engine
+    job: Job
     task: asyncio.Task[None]
     began_s: float
     failures: int = 0
     again: asyncio.TimerHandle | None = None
     again_ms: int | None = None
-    unbuilt: Exception | None = None  # why its next engine could not even be built
+    unbuilt: Exception | None = None  # why it could not even be built again
 
     @property
     def error(self) -> BaseException | None:
@@ -93,16 +100,16 @@ class _Life:
 
 
 class Fleet:
-    """The engines of a process. One that `stays` goes on without links: they may come later."""
+    """The jobs of a process. A fleet that `stays` goes on without jobs: they may come later."""
 
     def __init__(
         self,
-        make_engine: Callable[[LinkSettings], Engine],
+        make_job: Callable[[Any], Job],
         *,
         stays: bool = False,
         pause: Callable[[int], float] = growing_pause,
     ) -> None:
-        self._make_engine = make_engine
+        self._make_job = make_job
         self._stays = stays
         self._pause = pause
         self._lives: dict[str, _Life] = {}
@@ -113,22 +120,22 @@ class Fleet:
         self._stopping = False
 
     @property
-    def engines(self) -> list[Engine]:
-        """The engines that run or have ended by themselves, not those that were replaced."""
-        return [life.engine for life in self._lives.values()]
+    def jobs(self) -> list[Job]:
+        """The jobs that run or have ended by themselves, not those that were replaced."""
+        return [life.job for life in self._lives.values()]
 
-    def failure(self, link: str) -> Failure | None:
-        """What the engine of a link ended with, if it did not end well."""
-        life = self._lives.get(link)
+    def failure(self, name: str) -> Failure | None:
+        """What a job ended with, if it did not end well."""
+        life = self._lives.get(name)
         error = life.error if life is not None else None
         return None if life is None or error is None else Failure(error, life.again_ms)
 
-    async def run(self, engines: Iterable[Engine]) -> None:
-        """Run these engines and what `apply` makes of them, until every engine has ended. Raises what one raised."""
+    async def run(self, jobs: Iterable[Job]) -> None:
+        """Run these jobs and what `apply` makes of them, until every job has ended. Raises what one raised."""
         if self._stopping:
             return
-        for engine in engines:
-            self._begin(engine)
+        for job in jobs:
+            self._begin(job)
         self._begun.set()
         self._see_end()
         await self._ended.wait()
@@ -138,45 +145,45 @@ class Fleet:
             raise next((error for error in errors if isinstance(error, EngineDied)), errors[0])
 
     def stop(self) -> None:
-        """Ask every engine for a clean end."""
+        """Ask every job for a clean end."""
         self._stopping = True
         for life in self._lives.values():
             life.forget_again()
-            life.engine.stop()
+            life.job.stop()
         self._see_end()
 
-    async def apply(self, links: Iterable[LinkSettings]) -> tuple[Change, ...]:
-        """Make these the links. Engines of links that are equal are not touched; none is when one cannot be built."""
+    async def apply(self, specs: Iterable[Spec]) -> tuple[Change, ...]:
+        """Run these, and nothing else. Jobs with an equal spec are not touched; none is when one cannot be built."""
         await self._begun.wait()
         async with self._changing:
-            changes = diff_links([life.engine.link for life in self._lives.values()], links)
+            changes = diff_specs([life.job.spec for life in self._lives.values()], specs)
             try:
-                new = {change.name: self._make_engine(change.after) for change in changes if change.after is not None}
+                new = {change.name: self._make_job(change.after) for change in changes if change.after is not None}
                 await asyncio.gather(*(self._replace(change.name, new.get(change.name)) for change in changes))
             finally:
                 self._changes_done()
             return changes
 
-    async def restart(self, link: str) -> None:
-        """Restart a link with the settings it has, also when another engine has it. One not here is left alone."""
+    async def restart(self, name: str) -> None:
+        """Restart a job with the spec it has, also when another process has its work. One not here is left alone."""
         async with self._changing:
-            life = self._lives.get(link)
+            life = self._lives.get(name)
             if life is None:
                 return
             try:
-                new = self._make_engine(life.engine.link)
+                new = self._make_job(life.job.spec)
                 new.take_over = True  # an operator asked for it
-                await self._end(link)
+                await self._end(name)
                 if not self._stopping:
                     self._begin(new)
             finally:
                 self._changes_done()
 
-    async def _replace(self, name: str, new: Engine | None) -> None:
+    async def _replace(self, name: str, new: Job | None) -> None:
         old = self._lives.get(name)
         if old is not None:
-            # Another engine has the link, and ours does not wait for its end: it is not taken back by a change.
-            if old.engine.phase == "superseded" and new is not None and not self._stays:
+            # Another process has its work, and ours does not wait for its end: it is not taken back by a change.
+            if old.job.phase == "superseded" and new is not None and not self._stays:
                 return
             await self._end(name)
         if new is not None and not self._stopping:
@@ -185,7 +192,7 @@ class Fleet:
     async def _end(self, name: str) -> None:
         old = self._lives[name]
         old.forget_again()
-        old.engine.stop()
+        old.job.stop()
         await asyncio.wait({old.task})
         if old.error is not None:
             log.warning("%s: ended badly for its new settings: %s", name, old.error)
@@ -193,15 +200,15 @@ class Fleet:
         old.forget_again()
         self._lives.pop(name, None)
 
-    def _begin(self, engine: Engine, failures: int = 0) -> None:
-        task = asyncio.create_task(engine.run(), name=f"engine {engine.link.name}")
-        life = self._lives[engine.link.name] = _Life(engine, task, time.monotonic(), failures)
+    def _begin(self, job: Job, failures: int = 0) -> None:
+        task = asyncio.create_task(job.run(), name=f"job {job.spec.name}")
+        life = self._lives[job.spec.name] = _Life(job, task, time.monotonic(), failures)
         task.add_done_callback(lambda _: self._see_one_end(life))
 
     # --- ends ---------------------------------------------------------------------------------------------------------
 
     def _see_one_end(self, life: _Life) -> None:
-        name, error = life.engine.link.name, life.error
+        name, error = life.job.spec.name, life.error
         if error is not None and self._lives.get(name) is life and not self._stopping:
             if isinstance(error, TwinlogError) and not error.retriable:
                 log.error("%s: failed and stays so: %s", name, error)
@@ -214,7 +221,7 @@ class Fleet:
         pause = self._pause(life.failures)
         life.again_ms = int((time.time() + pause) * 1000)
         life.again = asyncio.get_running_loop().call_later(pause, self._start_again, life)
-        log.warning("%s: %s", life.engine.link.name, self.failure(life.engine.link.name))
+        log.warning("%s: %s", life.job.spec.name, self.failure(life.job.spec.name))
 
     def _start_again(self, life: _Life) -> None:
         task = asyncio.create_task(self._revive(life))
@@ -223,10 +230,10 @@ class Fleet:
 
     async def _revive(self, life: _Life) -> None:
         async with self._changing:
-            if self._lives.get(life.engine.link.name) is not life or self._stopping:
+            if self._lives.get(life.job.spec.name) is not life or self._stopping:
                 return
             try:
-                self._begin(self._make_engine(life.engine.link), life.failures)
+                self._begin(self._make_job(life.job.spec), life.failures)
             except Exception as error:  # noqa: BLE001  a certificate may be away for a moment, as anything else
                 life.unbuilt = error
                 self._start_later(life)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from twinlog.config.changes import Change
+from twinlog.config.changes import Change, Spec
 from twinlog.config.pair import Pair, stand_in_pair
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.control.states import EngineSight
@@ -24,7 +24,7 @@ from twinlog.drill.canary import Canary
 from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills
 from twinlog.engine.engine import LinkEngine
-from twinlog.engine.fleet import Engine, Fleet
+from twinlog.engine.fleet import Fleet, Job
 from twinlog.engine.query import start_query
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
@@ -80,13 +80,22 @@ class Service:
         self._asked = asyncio.Event()
         self._cores = os.cpu_count() or 1
         self._slots = sum(link.tasks_max or self._cores for link in links) + SPARE_SLOTS
-        self._fleet = Fleet(self._engine, stays=stays)
+        self._makers: dict[type, Callable[[Any], Job]] = {LinkSettings: self._engine}
+        self._fleet = Fleet(self._job, stays=stays)
         self._settings_file = SettingsFile()
 
     @property
-    def engines(self) -> list[Engine]:
-        """The engines of all links."""
-        return self._fleet.engines
+    def jobs(self) -> list[Job]:
+        """Everything that runs, or has ended by itself."""
+        return self._fleet.jobs
+
+    @property
+    def links(self) -> list[LinkSettings]:
+        """The links among the jobs."""
+        return [job.spec for job in self.jobs if isinstance(job.spec, LinkSettings)]
+
+    def _job(self, spec: Spec) -> Job:
+        return self._makers[type(spec)](spec)
 
     def _engine(self, link: LinkSettings) -> LinkEngine:
         ends = LinkEnds.of(link)
@@ -141,10 +150,10 @@ class Service:
         self.accept()
         return changes
 
-    async def become(self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
-        """Make these the links, wherever they were written."""
-        changes = await self._fleet.apply(links)
-        self._to_take -= {link.name for link in links}
+    async def become(self, specs: Sequence[Spec], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
+        """Run these jobs and nothing else, wherever they were written."""
+        changes = await self._fleet.apply(specs)
+        self._to_take -= {spec.name for spec in specs}
         await self._heartbeat_pairs.become(heartbeats)
         return changes
 
@@ -174,25 +183,25 @@ class Service:
             pair, looking(pair.link), self.switching(pair, state / "switch"), canary.run, Reports(reports), say
         )
 
-    # --- what the steward of connectors asks ---------------------------------------------------------------------
+    # --- what connectors ask -------------------------------------------------------------------------------------
 
-    async def restart(self, link: str) -> None:
-        """Begin a link anew."""
-        await self._fleet.restart(link)
+    async def restart(self, name: str) -> None:
+        """Restart a job."""
+        await self._fleet.restart(name)
 
-    def snapshot(self, link: str) -> EngineSight | None:
-        """How the engine of a link stands; None when it has none here."""
-        engine = next((one for one in self.engines if one.link.name == link), None)
-        if engine is None:
+    def snapshot(self, name: str) -> EngineSight | None:
+        """The state of a job; None when there is none of this name."""
+        job = next((one for one in self.jobs if one.spec.name == name), None)
+        if job is None:
             return None
-        failure = self._fleet.failure(link)
+        failure = self._fleet.failure(name)
         if failure is not None:
             return EngineSight("waiting", str(failure), 0)
-        return EngineSight(engine.phase, engine.trouble, engine.link.tasks_max or self._cores)
+        return EngineSight(job.phase, job.trouble, job.tasks)
 
-    def check(self, link: LinkSettings) -> None:
-        """Build a link's engine and drop it: settings that cannot work on this machine raise."""
-        self._engine(link)
+    def check(self, spec: Spec) -> None:
+        """Build a job and drop it: settings that cannot work on this machine raise."""
+        self._job(spec)
 
     async def positions(self, link: LinkSettings) -> list[Position]:
         """How far a link is, by its ledger."""

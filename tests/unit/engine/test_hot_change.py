@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.keymaterial import KeyMaterial
 
-from twinlog.config.changes import diff_links
+from twinlog.config.changes import Spec, diff_specs
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
 from twinlog.config.watch import SettingsWatch
-from twinlog.engine.fleet import Fleet, growing_pause
+from twinlog.engine.fleet import Fleet, Job, growing_pause
 from twinlog.errors import EngineBroke, EngineDied, SettingsInvalid, UsageError
 
 FILE = "clusters = A, B, C\nbootstrap.servers = k:9092\nA->B.enabled = true\n"
@@ -80,7 +81,7 @@ def test_a_renewed_certificate_and_a_rotated_password_are_changes_that_tell_no_s
     before = watch.load().links
     store.write_bytes(KeyMaterial.make().keystore("first-secret"))
     assert settled(watch)
-    (change,) = diff_links(before, watch.load().links)
+    (change,) = diff_specs(before, watch.load().links)
     assert "target_producer.security.client_chain_pem" in str(change)
     store.write_bytes(KeyMaterial.make().keystore("second-secret"))
     assert settled(watch)
@@ -96,19 +97,20 @@ def test_a_renewed_certificate_and_a_rotated_password_are_changes_that_tell_no_s
 def test_links_that_are_equal_are_not_among_the_changes():
     before = links("A->C.enabled = true\nB->C.enabled = true")
     after = links("A->C.enabled = true\nC->A.enabled = true\nA->C.topics = x")
-    assert [str(change) for change in diff_links(before, after)] == [
+    assert [str(change) for change in diff_specs(before, after)] == [
         "A->C: changed in topics",
         "B->C: removed, or no longer enabled",
         "C->A: added",
     ]
-    assert diff_links(before, before) == ()
+    assert diff_specs(before, before) == ()
 
 
 class Actor:
     """Plays an engine: runs until it is stopped, and takes a moment to do so."""
 
-    def __init__(self, link: LinkSettings) -> None:
-        self.link = link
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.tasks = 1
         self.phase = "starting"
         self.trouble: str | None = None
         self.failure: Exception | None = None
@@ -131,8 +133,40 @@ class Actor:
         self.stop()
 
 
+def tasks_of(job: Job) -> int | None:
+    assert isinstance(job.spec, LinkSettings)
+    return job.spec.tasks_max
+
+
+@dataclass(frozen=True)
+class Pump:
+    """What a job runs that is no link."""
+
+    name: str
+    litres: int
+
+
+def test_a_fleet_runs_any_job_and_replaces_it_when_its_spec_changes() -> None:
+    async def story() -> None:
+        (link,) = links()
+        fleet = Fleet(Actor)
+        running = asyncio.create_task(fleet.run([Actor(link), Actor(Pump("cellar", 3))]))
+        await asyncio.sleep(0)
+        mirror, pump = fleet.jobs
+        (change,) = await fleet.apply([link, Pump("cellar", 4)])
+        assert str(change) == "cellar: changed"
+        assert fleet.jobs[0] is mirror
+        assert (pump.phase, fleet.jobs[1].spec) == ("stopped", Pump("cellar", 4))
+        await fleet.apply([link])
+        assert fleet.jobs == [mirror]
+        fleet.stop()
+        await running
+
+    asyncio.run(story())
+
+
 def made(fleet: Fleet) -> list[Actor]:
-    return [engine for engine in fleet.engines if isinstance(engine, Actor)]
+    return [engine for engine in fleet.jobs if isinstance(engine, Actor)]
 
 
 def test_a_new_file_replaces_only_what_it_changes():
@@ -140,21 +174,21 @@ def test_a_new_file_replaces_only_what_it_changes():
         fleet = Fleet(Actor)
         running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
-        first, second = fleet.engines
+        first, second = fleet.jobs
         changes = await fleet.apply(links("A->C.enabled = true\nB->C.enabled = true\nA->B.tasks.max = 3"))
         assert [change.name for change in changes] == ["A->B", "B->C"]
-        now = {engine.link.name: engine for engine in fleet.engines}
+        now = {engine.spec.name: engine for engine in fleet.jobs}
         assert now["A->C"] is second
-        assert (first.phase, now["A->B"].link.tasks_max) == ("stopped", 3)
+        assert (first.phase, tasks_of(now["A->B"])) == ("stopped", 3)
         await fleet.apply(links("A->C.enabled = true", FILE.replace("A->B.enabled = true", "")))
-        assert fleet.engines == [second]
+        assert fleet.jobs == [second]
         # The only engine is replaced: for a moment none runs, and that is not the end.
         await fleet.apply(links())
         await asyncio.sleep(0)
         assert not running.done()
         fleet.stop()
         await running
-        assert [engine.phase for engine in fleet.engines] == ["stopped"]
+        assert [engine.phase for engine in fleet.jobs] == ["stopped"]
 
     asyncio.run(story())
 
@@ -170,8 +204,8 @@ def test_a_link_that_another_engine_has_is_not_taken_back():
         await asyncio.sleep(0)
         lost.phase = "superseded"
         await fleet.apply(links("A->C.enabled = true\ntasks.max = 3"))
-        assert fleet.engines[0] is lost
-        assert fleet.engines[1].link.tasks_max == 3
+        assert fleet.jobs[0] is lost
+        assert tasks_of(fleet.jobs[1]) == 3
         fleet.stop()
         await running
 
@@ -233,7 +267,7 @@ def test_a_link_that_fails_is_started_again_by_itself_and_the_others_are_not_tou
         await fleet.restart("A->B")
         await until(lambda: len(built) == 4 and built[3].phase == "running")
         assert fleet.failure("A->B") is None, "an order does not wait"
-        assert other in fleet.engines
+        assert other in fleet.jobs
         assert other.phase == "running"
         built[3].fail(ValueError("last"))
         await until(lambda: len(failures) == 5)
@@ -262,10 +296,10 @@ def test_when_one_engine_cannot_be_built_all_stay_as_they_are():
         fleet = Fleet(make)
         running = asyncio.create_task(fleet.run([Actor(link) for link in links("A->C.enabled = true")]))
         await asyncio.sleep(0)
-        before = fleet.engines
+        before = fleet.jobs
         with pytest.raises(ValueError, match="no such engine"):
             await fleet.apply(links("A->B.topics = x\nA->C.enabled = true\nA->C.tasks.max = 3"))
-        assert fleet.engines == before
+        assert fleet.jobs == before
         await asyncio.sleep(0.01)
         assert [engine.phase for engine in before] == ["running", "running"]
         await fleet.apply(links("A->C.enabled = true\nA->C.topics = x"))
@@ -280,7 +314,7 @@ def test_stopping_before_the_start_starts_nothing():
         fleet = Fleet(Actor)
         fleet.stop()
         await fleet.run([Actor(link) for link in links()])
-        assert fleet.engines == []
+        assert fleet.jobs == []
 
     asyncio.run(story())
 

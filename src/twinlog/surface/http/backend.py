@@ -112,8 +112,7 @@ class ServiceBackend:
 
     def links(self) -> Sequence[LinkSettings]:
         # By name: the order of engines changes with every one that is begun anew, and lists must not jump.
-        running = [engine.link for engine in self.service.engines]
-        return sorted(running, key=lambda link: link.name) or self.of_file
+        return sorted(self.service.links, key=lambda link: link.name) or self.of_file
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         found: dict[str, ConnectorStatus] = {}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from twinlog.service.links import Service
     from twinlog.surface.cli.listening import Door, Take
 
-Say: TypeAlias = "Callable[[str, LinkSettings, str | None], None]"
+Say: TypeAlias = "Callable[[str, str, str | None], None]"
 Reading: TypeAlias = "Callable[[], contextlib.AbstractContextManager[None]]"
 """Surrounds each reading of a changed file."""
 SUPERSEDED = 4
@@ -92,7 +92,7 @@ def run(
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = _voice(output)
     for link in resolved.links:
-        say("starting", link, f"topics {','.join(link.topics.include)} from {link.start_from}")
+        say("starting", link.name, f"topics {','.join(link.topics.include)} from {link.start_from}")
     scratch = scratch_folder()
     try:
         place = SparkPlace(master, options)
@@ -116,7 +116,7 @@ def run(
         os.execv(sys.executable, [sys.executable, "-m", "twinlog", *sys.argv[1:]])  # noqa: S606  ourselves again
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    phases = {engine.link.name: engine.phase for engine in service.engines}
+    phases = {job.spec.name: job.phase for job in service.jobs}
     _leave(SUPERSEDED if phases and all(phase == "superseded" for phase in phases.values()) else 0)
 
 
@@ -203,7 +203,7 @@ async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Outpu
 
 
 def _phases(service: Service, door: Door | None, began: float) -> list[str] | None:
-    phases = [engine.phase for engine in service.engines]
+    phases = [job.phase for job in service.jobs]
     if door is None:
         return phases or None
     return known_phases(phases, door.to_run, time.monotonic() - began)
@@ -264,21 +264,21 @@ async def _watch(service: Service, say: Say, told: dict[str, tuple[str, str | No
 
 
 def _tell(service: Service, say: Say, told: dict[str, tuple[str, str | None]]) -> None:
-    for engine in service.engines:
-        now = (engine.phase, engine.trouble)
-        if told.get(engine.link.name) != now:
-            told[engine.link.name] = now
-            say(engine.phase, engine.link, engine.trouble)
+    for job in service.jobs:
+        now = (job.phase, job.trouble)
+        if told.get(job.spec.name) != now:
+            told[job.spec.name] = now
+            say(job.phase, job.spec.name, job.trouble)
 
 
 def _voice(output: Output) -> Say:
     console = Console(stderr=True, highlight=False)
 
-    def say(phase: str, link: LinkSettings, detail: str | None) -> None:
+    def say(phase: str, job: str, detail: str | None) -> None:
         if output.for_programs:
-            print_event({"at": time.time(), "link": link.name, "phase": phase, "detail": detail}, output)
+            print_event({"at": time.time(), "link": job, "phase": phase, "detail": detail}, output)
         else:
             more = f": {detail}" if detail else ""
-            console.print(f"{time.strftime('%H:%M:%S')} [bold]{link.name}[/] {phase}{more}", soft_wrap=True)
+            console.print(f"{time.strftime('%H:%M:%S')} [bold]{job}[/] {phase}{more}", soft_wrap=True)
 
     return say
