@@ -11,13 +11,16 @@ import pytest
 from tests.kit.ends import Ends
 from tests.kit.links import link_between
 from tests.kit.threads import engine_running
+from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.config.settings import LinkSettings
 from twinlog.doctor.answers import Diagnosis
 from twinlog.errors import ClusterError
+from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.kafka.admin import TopicOrder
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.access.acls import AclBinding
 from twinlog.service import examine_link
 from twinlog.surface.cli.main import app
 
@@ -86,6 +89,25 @@ def test_missing_rights_and_certificates_of_a_secure_target_are_told(
     assert "Describe on the cluster is needed" in found["target-clock"].seen
     password = target.password("twinlog")
     assert not [one for one in found.values() if password in f"{one.seen}{one.mend}"]
+
+
+def test_whoever_else_may_write_to_the_topics_of_our_own_is_named(
+    source_cluster: LocalCluster, secure_cluster: LocalCluster
+) -> None:
+    admin = Ends(source_cluster, secure_cluster).target
+    planted = AclBinding("topic", "literal", "*", "User:mallory", "*", "WRITE", "ALLOW")
+    assert create_acls(admin, [planted]) == {planted: None}
+    link = link_between(source_cluster, secure_cluster, {"topics": "orders"}, user="admin")
+    try:
+
+        def asked() -> Diagnosis:
+            return examined(link)["target-own-topics"]
+
+        found = wait_until(asked, lambda one: "mallory" in one.seen, within_s=60, what="the rule")
+        assert found.verdict == "warn"
+        assert "--deny-principal 'User:mallory'" in found.mend
+    finally:
+        assert delete_acls(admin, [planted]) == {planted: None}
 
 
 @pytest.mark.proves("R14")

@@ -225,7 +225,7 @@ class Steward:
         return self._shelf.leader is not None and self._shelf.leader.instance == self.instance
 
     @property
-    def superseded(self) -> tuple[str, ...]:
+    def superseded(self) -> dict[str, str]:
         """Links of ours that an engine of somebody else has, each with its sentence."""
         if not self.active:
             return ()
@@ -235,6 +235,13 @@ class Steward:
             for name, snapshot in snapshots.items()
             if snapshot and snapshot.phase == "superseded"
         )
+            return {}
+        sights = {link.name: self.runner.sight(link.name) for link in self.plan.links}
+        return {
+            name: sight.trouble or "another engine has it"
+            for name, sight in sights.items()
+            if sight and sight.phase == "superseded"
+        }
 
     @property
     def unserved(self) -> tuple[str, ...]:

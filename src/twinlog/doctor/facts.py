@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError
+from twinlog.errors import AuthorizerMissing, ClusterError
+from twinlog.model.access.acls import AclBinding
 from twinlog.model.access.scram_users import ScramUsers
 from twinlog.model.groups.observed import ListedGroup
 from twinlog.model.health.inspection import (
@@ -34,6 +35,7 @@ class EndFacts:
     servers: tuple[str, ...] = ()
     client_ids: tuple[str, ...] = ()
     user: str | None = None
+    users: tuple[str, ...] = ()  # of all the link's clients there
     encrypted: bool = False
     cluster: Known[ClusterLook] = NOT_ASKED
     topics: Known[Mapping[str, TopicFacts | ClusterError]] = NOT_ASKED
@@ -44,6 +46,7 @@ class EndFacts:
     clock: Known[ClockLook] = NOT_ASKED
     quotas: Known[tuple[QuotaLook, ...]] = NOT_ASKED
     scram_users: Known[ScramUsers] = NOT_ASKED
+    acls: Known[frozenset[AclBinding]] | AuthorizerMissing = NOT_ASKED
     disks: Known[tuple[DiskLook, ...]] = NOT_ASKED
     versions: Known[Mapping[int, int]] = NOT_ASKED
     certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED

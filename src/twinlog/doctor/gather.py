@@ -9,17 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.doctor.facts import EndFacts, Facts
 from twinlog.doctor.names import look_up
-from twinlog.errors import AccessDenied, ClusterError, TwinlogError
+from twinlog.errors import AccessDenied, AuthorizerMissing, ClusterError, TwinlogError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.inspection import fetch_broker_configs, look_at_cluster, look_at_groups, look_at_topics
 from twinlog.ledger.view import LedgerView
+from twinlog.model.access.acls import AclBinding
 from twinlog.model.drills.evidence import CHORE as DRILLS
 from twinlog.model.drills.evidence import LAST as LAST_DRILL
 from twinlog.model.groups.observed import ListedGroup
@@ -28,6 +29,7 @@ from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.records import ledger_topic, transactional_id
 from twinlog.model.naming import HEARTBEATS
 from twinlog.model.selection import replicates
+from twinlog.wire.acls import fetch_acls_of
 from twinlog.wire.certificates import fetch_certificates, own_certificates
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 from twinlog.wire.groups import GroupCoordinators
@@ -132,6 +134,7 @@ async def _end(questions: _Questions) -> EndFacts:
         servers=settings.bootstrap_servers,
         client_ids=_client_ids(link, questions.data_client),
         user=questions.data_client.security.username,
+        users=_users(link, settings.cluster),
         encrypted=settings.security.encrypted,
         cluster=await _attempt(asyncio.to_thread(look_at_cluster, admin)),
         names=await _attempt(look_up(settings.bootstrap_servers)),
@@ -150,6 +153,7 @@ async def _end(questions: _Questions) -> EndFacts:
         "clock": fetch_clock(wire),
         "quotas": fetch_quotas(wire),
         "scram_users": fetch_scram_users(wire),
+        "acls": _acls(wire, nodes),
         "disks": _disks(wire, questions.ledger),
         "versions": fetch_versions(wire),
     }
@@ -177,6 +181,7 @@ _ASKED: Final = (
     "clock",
     "quotas",
     "scram_users",
+    "acls",
     "disks",
     "versions",
     "certificates",
@@ -189,6 +194,21 @@ def _concerns(link: LinkSettings, group: ListedGroup) -> bool:
 
 def _client_ids(link: LinkSettings, data_client: ClientSettings) -> tuple[str, ...]:
     return (data_client.client_id or "twinlog", f"twinlog|{link.name}|engine")
+
+
+def _users(link: LinkSettings, cluster: str) -> tuple[str, ...]:
+    """As whom the link logs in on a cluster."""
+    clients = (link.source_consumer, link.source_admin, link.target_producer, link.target_admin)
+    names = (client.security.username for client in clients if client.cluster == cluster)
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+async def _acls(wire: Cluster, nodes: Sequence[int]) -> frozenset[AclBinding] | AuthorizerMissing:
+    """All rules; that there is nobody to ask about rules is an answer, too."""
+    try:
+        return await fetch_acls_of(wire, nodes[0] if nodes else None)
+    except AuthorizerMissing as none:
+        return none
 
 
 def _configs(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, dict[str, str | None] | ClusterError]:

@@ -5,13 +5,26 @@ from __future__ import annotations
 from typing import Final
 
 from twinlog.doctor.answers import Check, Diagnosis, diagnose
-from twinlog.doctor.checks import clocks, durability, groups, health, keeping, limits, logins, names, reach, rights
+from twinlog.doctor.checks import (
+    clocks,
+    durability,
+    groups,
+    health,
+    keeping,
+    limits,
+    logins,
+    names,
+    own_topics,
+    reach,
+    rights,
+)
 from twinlog.doctor.facts import Facts
 
 CHECKS: Final[tuple[Check, ...]] = (
     *reach.CHECKS,
     *health.CHECKS,
     *rights.CHECKS,
+    *own_topics.CHECKS,
     *names.CHECKS,
     *limits.CHECKS,
     *keeping.CHECKS,

@@ -37,7 +37,7 @@ from twinlog.engine.rivals import (
     name_of,
 )
 from twinlog.engine.switch_watch import SwitchWatch
-from twinlog.errors import ClusterError, EngineBroke, EngineDied, LinkToItself
+from twinlog.errors import ClusterError, EngineBroke, EngineDied, LinkToItself, told
 from twinlog.flow.plan import tasks_for
 from twinlog.flow.source import LinkRun
 from twinlog.flow.task_failures import TaskFailures
@@ -301,7 +301,7 @@ class LinkEngine:
     async def _tell_failure(self, target: Cluster, error: Exception) -> None:
         """Say in the ledger, too, why nothing moves: an engine that is only silent has no cause (R14)."""
         log.error("%s: the engine failed", self.link.name, exc_info=error)
-        self._enter("waiting", str(error) or repr(error))
+        self._enter("waiting", told(error))
         if self.generation < 0 or self.phase == "superseded":
             return
         try:
@@ -594,7 +594,7 @@ class LinkEngine:
         """What runs beside waits for clusters by itself; when it ends it met a mistake of ours: begin anew."""
         for task in (*self._beside_tasks, *filter(None, [self._following])):
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-                raise EngineBroke(self.link.name, repr(error)) from error
+                raise EngineBroke(self.link.name, f"{type(error).__name__}; the log says more") from error
 
     async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
         try:
@@ -651,7 +651,7 @@ def _last_batch(query: Any) -> int:
     try:
         progress = query.lastProgress
     except Exception as trouble:
-        raise EngineDied(str(trouble) or repr(trouble)) from trouble
+        raise EngineDied(told(trouble)) from trouble
     return -1 if progress is None else int(progress["batchId"])
 
 
@@ -663,7 +663,7 @@ def _stop(query: Any) -> None:
     try:
         query.stop()
     except Exception as error:  # noqa: BLE001  Spark raises what it likes; a query that is gone is stopped
-        log.warning("stopping the query: %s", str(error).splitlines()[0] if str(error) else repr(error))
+        log.warning("stopping the query: %s", told(error).splitlines()[0])
 
 
 def _failure_of(query: Any) -> str | None:
@@ -673,7 +673,7 @@ def _failure_of(query: Any) -> str | None:
             return None
         error = query.exception()
     except Exception as trouble:
-        raise EngineDied(str(trouble) or repr(trouble)) from trouble
+        raise EngineDied(told(trouble)) from trouble
     return _cause(str(error)) if error is not None else "the query ended"
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from twinlog.config.changes import Change, Spec, diff_specs
-from twinlog.errors import EngineDied, TwinlogError
+from twinlog.errors import EngineDied, TwinlogError, told
 
 log = logging.getLogger("twinlog.fleet")
 
@@ -70,7 +70,7 @@ class Failure:
     again_ms: int | None
 
     def __str__(self) -> str:
-        why = str(self.error) or repr(self.error)
+        why = told(self.error)
         if self.again_ms is not None:
             return f"{why}; it is started again at {time.strftime('%H:%M:%S', time.gmtime(self.again_ms / 1000))} UTC"
         remedy_text = self.error.remedy_text() if isinstance(self.error, TwinlogError) else ""

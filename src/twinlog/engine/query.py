@@ -19,7 +19,7 @@ from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from twinlog.errors import EngineDied
+from twinlog.errors import EngineDied, told
 from twinlog.flow.source import LinkRun, link_format
 
 log = logging.getLogger("twinlog.query")
@@ -158,7 +158,7 @@ def start_query(session: SparkSession, run: LinkRun, checkpoint: Path) -> Any:
         return _started(session, run, checkpoint)
     except Exception as error:
         if _is_gone(session):
-            raise EngineDied(str(error) or repr(error)) from error
+            raise EngineDied(told(error)) from error
         raise
 
 

@@ -157,9 +157,7 @@ from twinlog.errors.local import (
     LocalClusterError,
     LocalClusterUnknown,
 )
-from twinlog.errors.root import (
-    TwinlogError,
-)
+from twinlog.errors.root import TwinlogError, told
 from twinlog.errors.switch import (
     RedirectFailed,
     SwitchRefused,
@@ -266,4 +264,5 @@ __all__ = [
     "TwinlogError",
     "UnknownCodec",
     "UsageError",
+    "told",
 ]

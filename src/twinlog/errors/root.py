@@ -29,3 +29,8 @@ class TwinlogError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), tuple(self.facts().values()))
+
+
+def told(error: BaseException) -> str:
+    """What an exception says, for people: its sentence, or its kind where it has none. Never its `repr`."""
+    return str(error) or type(error).__name__

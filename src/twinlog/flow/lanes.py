@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from twinlog.errors import ClusterError
-from twinlog.flow.outbox import Outbox
+from twinlog.errors import ClusterError, told
+from twinlog.flow.outbox import Outbox, Outgoing
 from twinlog.flow.outgoing import Outgoing
 from twinlog.flow.window import FEW, Departure, Window
 from twinlog.model.names import TopicPartition
@@ -93,7 +93,7 @@ class Lanes:
                 await self.target.refresh({remote.topic for remote in self.homeless})
                 reached, self.heard_at = True, time.monotonic()
             except (ClusterError, *ConnectionTrouble) as trouble:  # also a login that is refused just now
-                log.warning("%s: nobody says who leads: %s", self.target.alias, str(trouble) or repr(trouble))
+                log.warning("%s: nobody says who leads: %s", self.target.alias, told(trouble))
                 pause = min(pause * 2, 2.0)
             boxes, self.homeless = list(self.homeless.values()), {}
             for box in boxes:

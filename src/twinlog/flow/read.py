@@ -28,6 +28,7 @@ from twinlog.errors import (
     SourceTopicMissing,
     SourceTopicRecreated,
     TargetUnwritable,
+    told,
 )
 from twinlog.flow.delivery import Delivery, Reading
 from twinlog.flow.parcel import FLUSH, Parcel
@@ -289,6 +290,147 @@ class Reader:
             if leader is not None:
                 reading.position.leader_epoch = leader.epoch
                 self.streams.place(partition, reading.position, leader.node)
+                self._node(leader.node).session.positions[partition] = reading.position
+
+    def _node(self, number: int) -> Node:
+        node = self.nodes.get(number)
+        if node is None:
+            fetch = self.link.fetch
+            session = FetchSession(
+                fetch.max_bytes, fetch.max_wait_ms, fetch.min_bytes, fetch.isolation == "read_committed"
+            )
+            wake = asyncio.Event()
+            node = self.nodes[number] = Node(session, asyncio.create_task(self._fetch(number, session, wake)), wake)
+            node.task.add_done_callback(self._node_ended)
+        return node
+
+    def _node_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.out.put(error)
+
+    # --- fetching -----------------------------------------------------------------------------------------------------
+
+    async def _fetch(self, number: int, session: FetchSession, wake: asyncio.Event) -> None:
+        pause = _PAUSE_S
+        while True:
+            if not session.positions:
+                session.reset()
+                wake.clear()
+                await wake.wait()
+                continue
+            await self.out.wait_for_room()
+            try:
+                connection = await self.source.connection(number, "fetch")
+                fetched = await session.poll(connection, self.source.timeout_s)
+            except (FetchRefused, *ConnectionTrouble) as trouble:
+                log.warning("%s: fetching from broker %d: %s", self.link.name, number, told(trouble))
+                session.reset()
+                session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_S)
+                await self._place()
+                continue
+            pause = _PAUSE_S
+            if await self._deliver(fetched, session):
+                self.out.put(FLUSH)
+            if sum(len(part.records) for part in fetched) < LARGE:
+                # A trickle: the next answer would bring a record or two and cost as much as one with a hundred.
+                await asyncio.sleep(self.link.merge_linger_ms / 1000)
+
+    async def _deliver(self, fetched: list[FetchedPartition], session: FetchSession) -> bool:
+        """Turn an answer into parcels; tells whether there was any. Trouble of one partition is its own (R8)."""
+        sent = moved = False
+        now = now_us()
+        for part in fetched:
+            reading = self.reading.get(part.partition)
+            if reading is None or session.positions.get(part.partition) is not reading.position:
+                continue  # we stopped reading it while the answer was under way
+            if part.diverging_end is not None:
+                wanted = reading.position.offset
+                self._fault(part.partition, SourceTruncated(*part.partition, wanted, part.diverging_end))
+            elif part.error == codes.OFFSET_OUT_OF_RANGE:
+                await self._out_of_range(part.partition, reading)
+            elif part.error == codes.TOPIC_AUTHORIZATION_FAILED:
+                self._fault(part.partition, PartitionAccessDenied(*part.partition, self.source.alias, "Read"))
+            elif part.error == codes.CORRUPT_MESSAGE:
+                problem = "the source broker itself finds it unreadable"
+                self._fault(part.partition, CorruptBatch(*part.partition, reading.position.offset, problem))
+            elif part.error:
+                session.positions.pop(part.partition)  # not the leader, no such id, …: `_place` finds out
+                moved = True
+            elif len(part.records):
+                sent |= await self._send(part, reading, now)
+        if moved:
+            await asyncio.sleep(_PAUSE_S)
+            await self._place()
+        return sent
+
+    async def _send(self, part: FetchedPartition, reading: Reading, fetched_us: int) -> bool:
+        position = reading.position
+        writers = self._writers_of(reading.topic)
+        stamps = None if writers is None else writers.stamps
+        chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch, stamps)
+        if chosen.unknown and writers is not None:
+            if not await self._learn(part.partition, reading, writers, chosen.unknown):
+                return False
+            if self.reading.get(part.partition) is not reading:
+                return False  # stopped meanwhile
+            chosen = select_batches(part.records, part.aborted, position.offset, position.last_epoch, stamps)
+        first, position.offset, position.last_epoch = position.offset, chosen.next_offset, chosen.last_epoch
+        if chosen.next_offset > first:
+            kept = (first, chosen.next_offset, chosen.payload, chosen.returned)
+            self.out.put(data_parcel(part.partition, *kept, fetched_us=fetched_us, epoch=chosen.last_epoch))
+        if chosen.strange is not None:
+            problem = f"magic {chosen.strange.magic} with length {chosen.strange.length} is not a batch"
+            self._fault(part.partition, CorruptBatch(*part.partition, chosen.strange.base_offset, problem))
+        return chosen.next_offset > first
+
+    def _writers_of(self, topic: RosterTopic) -> SourceWriters | None:
+        """Who decides which batches of a topic came from the target; None: all are copied."""
+        provenance = self.link.provenance
+        return self.writers[provenance.exempts(self.clusters, topic.remote)] if provenance.mode == "batch" else None
+
+    async def _learn(
+        self, partition: TopicPartition, reading: Reading, writers: SourceWriters, unknown: Collection[int]
+    ) -> bool:
+        """Find out who these producers are. Until that is known nothing of the partition is copied (R2)."""
+        if time.monotonic() < self.unsure_until:
+            return False
+        try:
+            async with asyncio.timeout(_LEARN_S):
+                await writers.learn(unknown)
+        except (ClusterError, *ConnectionTrouble) as trouble:
+            now = time.monotonic()
+            self.unsure_until = now + _PAUSE_S  # the other partitions of this answer need not wait as long again
+            reading.since_unsure = reading.since_unsure or now
+            denied = isinstance(trouble, AccessDenied)
+            if self.reading.get(partition) is reading and (denied or now - reading.since_unsure > _UNSURE_FOR_S):
+                problem = str(trouble) or "the notes of writers cannot be read"
+                self._fault(partition, ProvenanceUnknown(*partition, min(unknown), problem))
+            await asyncio.sleep(_PAUSE_S)
+            return False
+        reading.since_unsure = None
+        return True
+
+    async def _out_of_range(self, partition: TopicPartition, reading: Reading) -> None:
+        wanted = reading.position.offset
+        try:
+            earliest = await fetch_offset(self.source, *partition, EARLIEST)
+            latest = await fetch_offset(self.source, *partition, LATEST)
+        except (OffsetsRefused, *ConnectionTrouble):
+            return  # the next fetch says the same again
+        if wanted > latest or earliest <= wanted:
+            # The second: the broker does not know the leader epoch that we read last: it is not the log that we read.
+            latest = min(wanted, latest)
+            self._fault(partition, SourceTruncated(*partition, wanted, latest))
+        elif wanted < earliest:
+            gap = OffsetGap(*partition, wanted, earliest)
+            if self.link.on_gap == "fault":
+                self._fault(partition, gap)
+            else:
+                self.out.put(Parcel(partition, wanted, earliest, "gap", str(gap).encode()))
+                self.out.put(FLUSH)
+                reading.position.offset, reading.position.last_epoch = earliest, -1
 
 
 def _stays(state: PartitionState) -> bool:

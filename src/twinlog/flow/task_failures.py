@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError, OwnershipLost
+from twinlog.errors import ClusterError, OwnershipLost, told
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.records import Memo
 from twinlog.wire.connection import Cluster, ConnectionTrouble
@@ -31,7 +31,7 @@ _FRESH_S: Final = 30.0
 def leave_failure(link: LinkSettings, generation: int, task: int, attempt: int, error: Exception) -> None:
     """On an executor: tell the ledger, then pause. Blocks; never raises."""
     if not isinstance(error, OwnershipLost):  # somebody else writes the shard, which is not what hinders the link
-        body = {"error": str(error) or repr(error), "generation": generation, "attempt": attempt}
+        body = {"error": told(error), "generation": generation, "attempt": attempt}
         asyncio.run(_tell(link, Memo(chore=TASK_FAILURES, name=str(task), body=body)))
     time.sleep(min(_PAUSE_S * 2**attempt, _LONGEST_PAUSE_S))
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
-from twinlog.errors import TwinlogError
+from twinlog.errors import TwinlogError, told
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.ledger.records import ChoreNote, Memo, memo_key
@@ -112,7 +112,7 @@ class SyncJobs:
         try:
             outcome = await chore.step(view)
         except (TwinlogError, *ConnectionTrouble) as error:
-            return Outcome(), str(error) or repr(error)
+            return Outcome(), told(error)
         except Exception as error:  # a mistake of ours must not end the other sync jobs, nor be kept quiet
             log.exception("%s: %s", self.link, chore.name)
             return Outcome(), f"unexpected: {type(error).__name__}; the log says more"

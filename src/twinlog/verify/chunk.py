@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import TwinlogError
+from twinlog.errors import TwinlogError, told
 from twinlog.model.verify.verification import Chunk, ChunkResult
 from twinlog.verify.comparison import Comparison, Side
 from twinlog.wire.connection import Cluster, ConnectionTrouble
@@ -55,7 +55,7 @@ async def compare_chunk(
     try:
         await _feed(comparison, readers)
     except (TwinlogError, *ConnectionTrouble) as error:
-        comparison.result.trouble = str(error) or repr(error)
+        comparison.result.trouble = told(error)
     result = comparison.result
     if result.trouble is None:
         comparison.finish()

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from twinlog.errors import ClusterUnreachable, CorruptBatch, TopicUnknown
+from twinlog.errors import ClusterUnreachable, CorruptBatch, TopicUnknown, told
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader, walk
@@ -116,7 +116,7 @@ class RangeReader:
                     elif part.error in _GONE:
                         raise TopicUnknown(self.cluster.alias, f"{self.partition}: {problem}")
             except (FetchRefused, OffsetsRefused, ClusterUnreachable, *ConnectionTrouble) as error:
-                problem = str(error) or repr(error)
+                problem = told(error)
             if time.monotonic() > give_up:
                 raise ClusterUnreachable(self.cluster.alias, f"{self.partition}: {problem}")
             self.cluster.topics.pop(self.partition.topic, None)

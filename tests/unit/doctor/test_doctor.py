@@ -10,9 +10,11 @@ import pytest
 from tests.kit.settings_text import link as read_link
 
 from twinlog.doctor.answers import Answer, CannotTell, Check, Diagnosis, diagnose
+from twinlog.doctor.checks.own_topics import foreign_writers
 from twinlog.doctor.facts import EndFacts, Facts
 from twinlog.doctor.registry import CHECKS, examine
-from twinlog.errors import AccessDenied, BrokerRefused, TopicUnknown
+from twinlog.errors import AccessDenied, AuthorizerMissing, BrokerRefused, TopicUnknown
+from twinlog.model.access.acls import AclBinding, Pattern
 from twinlog.model.groups.observed import ListedGroup
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.inspection import (
@@ -52,6 +54,12 @@ CONFIGS = {
 
 def look(name: str, **facts: Any) -> TopicFacts:
     return replace(TopicFacts(name, 3, 3, (), (), TOPIC_RIGHTS), **facts)
+def may_write(topic: str, who: str, pattern: Pattern, permission: str = "ALLOW") -> AclBinding:
+    return AclBinding("topic", pattern, topic, who, "*", "WRITE", permission)
+
+
+def look(name: str, **facts: Any) -> TopicLook:
+    return replace(TopicLook(name, 3, 3, (), (), TOPIC_RIGHTS), **facts)
 
 
 def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:
@@ -61,6 +69,10 @@ def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:
         servers=(f"{alias}0:9092", f"{alias}1:9092"),
         client_ids=("twinlog",),
         user="mirror",
+        users=("mirror",),
+        acls=frozenset(
+            {may_write("__twinlog-", "User:mirror", "prefixed"), may_write("orders", "User:shop", "literal")}
+        ),
         encrypted=True,
         cluster=ClusterLook(f"id-{alias}", brokers, CLUSTER_RIGHTS),
         topics={name: look(name) for name in topics},
@@ -246,6 +258,13 @@ PLANTED: list[tuple[str, Change, str, str]] = [
         "fail",
         "cannot shut producers out",
     ),
+    (
+        "source-own-topics",
+        at("source", acls=frozenset({may_write("*", "User:mallory", "literal")})),
+        "warn",
+        "on A: User:mallory",
+    ),
+    ("target-own-topics", at("target", acls=AuthorizerMissing("B", "no")), "warn", "has no authorizer"),
     ("ledger-rights", topic("target", LEDGER, operations=frozenset({"DESCRIBE", "READ"})), "fail", "Write"),
     ("message-size", config("source", "orders", max_message_bytes="9000000"), "fail", "A.orders 1,048,588 < 9,000,000"),
     ("request-size", config("source", "orders", max_message_bytes="90000000"), "warn", "orders allows 90,000,000"),
@@ -431,3 +450,25 @@ def test_what_is_not_there_or_not_answered_is_no_missing_right(check: str, chang
     found = answers(change(healthy()))[check]
     assert found.verdict == verdict
     assert "missing" not in found.seen
+
+
+@pytest.mark.parametrize(
+    ("rules", "strangers"),
+    [
+        ([("*", "literal", "ALLOW")], True),
+        (("__twin", "prefixed", "ALLOW"), True),
+        (("", "prefixed", "ALLOW"), True),
+        (("__twinlog-switch", "literal", "ALLOW"), True),
+        (("__twinlog-ledger", "prefixed", "ALLOW"), True),
+        (("orders", "prefixed", "ALLOW"), False),
+        ([("*", "literal", "ALLOW"), ("__twinlog-", "prefixed", "DENY")], False),
+        ([("*", "literal", "ALLOW"), ("__twinlog-links", "literal", "DENY")], True),
+    ],
+)
+def test_whoever_may_write_to_a_topic_of_ours_is_known_by_their_rules(rules: Any, strangers: bool) -> None:
+    listed = rules if isinstance(rules, list) else [rules]
+    found = [may_write(name, "User:x", pattern, permission) for name, pattern, permission in listed]
+    assert bool(foreign_writers(found, frozenset({"User:mirror"}))) == strangers
+    assert not foreign_writers(found, frozenset({"User:x"}))
+    everybody = may_write("__twinlog-", "User:*", "prefixed", "DENY")
+    assert not foreign_writers([*found, everybody], frozenset())

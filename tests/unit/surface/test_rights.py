@@ -187,3 +187,21 @@ def resolve_findings(text: str) -> list[Any]:
         return list(resolve(text.encode(), "f", (), {}).findings)
     except SettingsInvalid as error:
         return list(error.findings)
+
+
+def test_health_names_no_link_that_somebody_may_not_see(people: People, tmp_path: Path):
+    http = HttpSettings(users_file=tmp_path / "users", roles=ROLES)
+    service = PaperService(PaperTopic(), text=FILE.decode(), http=http)
+    with asked(service) as client:
+        wait_until(lambda: set(service.runner.links), lambda found: len(found) >= 2, within_s=20, what="the links")
+        for link in service.runner.links:
+            service.runner.phases[link] = ("superseded", "the engine on vm (pid 7) has it")
+        every, some = (client.get("/health", headers=people.headers[role]) for role in ("viewer", "east-watch"))
+        assert (every.status_code, some.status_code) == (500, 500), "it is unhealthy for everybody"
+        hidden = [link for link in service.runner.links if not link.startswith("east->")]
+        assert hidden
+        for link in hidden:
+            assert link in every.json()["message"]
+            assert link not in some.json()["message"]
+        assert "that you may not see" in some.json()["message"]
+        assert "east->" in some.json()["message"]

@@ -17,6 +17,7 @@ from twinlog.model.health.history import events_between
 from twinlog.model.health.objectives import Objectives
 from twinlog.model.health.states import LinkStatus, PartitionStatus
 from twinlog.model.ledger.records import Engine
+from twinlog.model.ledger.source_ends import KnownEnd
 from twinlog.model.names import TopicPartition
 from twinlog.surface.cli.commands.status import _UNBOUNDED, _print_details, summary
 from twinlog.surface.metrics.prometheus import STATES

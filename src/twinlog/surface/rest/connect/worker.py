@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
+from twinlog.control.audit import Who
 from twinlog.control.levels import LEVELS, OURS, is_ours, known_loggers, level_of, set_level
 from twinlog.errors import ConnectorRefused, ConnectorUnknown, TwinlogError
 from twinlog.surface.rest.connect.exchange import (
@@ -46,19 +48,28 @@ async def health(request: Request) -> Response:
 
     Whether data moves says /readyz.
     """
-    steward = steward_of(request)
+    steward, who = steward_of(request), who_asks(request)
     if steward.trouble is not None:
         return JSONResponse({"status": "starting", "message": f"Not ready: {steward.trouble}"}, 503)
     if steward.waits_for_its_turn:
         told = f"Not ready: it is not decided yet who runs the links of the group {steward.group}"
         return JSONResponse({"status": "starting", "message": told}, 503)
-    if missing := ", ".join(steward.unserved):
-        told = f"{steward.leader_url} leads the group {steward.group} and its file has no {missing}: nobody copies them"
+    if missing := steward.unserved:
+        named = _named(who, dict.fromkeys(missing, ""))
+        told = f"{steward.leader_url} leads the group {steward.group} and its file has no {named}: nobody copies them"
         return JSONResponse({"status": "unhealthy", "message": told}, 500)
     if lost := steward.superseded:
-        return JSONResponse({"status": "unhealthy", "message": " ".join(lost)}, 500)
+        return JSONResponse({"status": "unhealthy", "message": _named(who, lost)}, 500)
     where = "runs the links" if steward.active else f"stands by for {steward.leader_url or 'the active service'}"
     return JSONResponse({"status": "healthy", "message": f"This service {where}"})
+
+
+def _named(who: Who, links: Mapping[str, str]) -> str:
+    """Links with what is said of each, as far as somebody may see them; of the others only how many there are."""
+    shown = [f"{link}: {says}" if says else link for link, says in links.items() if who.sees(link)]
+    hidden = len(links) - len(shown)
+    others = [f"{hidden} link{'s' if hidden > 1 else ''} that you may not see"] if hidden else []
+    return ", ".join([*shown, *others])
 
 
 @router.get("/admin/loggers", summary="Levels of logging")

@@ -1,0 +1,73 @@
+"""Whether somebody else may write to the topics that Twinlog keeps its own notes in, on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from twinlog.doctor.answers import Answer, Check, known, named, ok, warn
+from twinlog.doctor.facts import EndFacts, Facts
+from twinlog.errors import AuthorizerMissing
+from twinlog.model.access.acls import WILDCARD, AclBinding
+from twinlog.model.naming import OWN_PREFIX, SWITCH_TOPIC
+
+_THEME: Final = "rights"
+_WRITING: Final = frozenset({"WRITE", "ALL", "DELETE", "ALTER", "ALTER_CONFIGS"})
+
+
+def foreign_writers(bindings: Iterable[AclBinding], ours: frozenset[str]) -> dict[str, AclBinding]:
+    """Principals other than ours who may write to some topic of our own, each with a rule that lets them.
+
+    A rule that denies takes the right away again where it covers all our topics. Super users have no rules, and do not
+    appear here.
+    """
+    concerns = [one for one in bindings if one.resource == "topic" and one.operation in _WRITING and _touches(one)]
+    denied = {
+        one.principal
+        for one in concerns
+        if not one.allows and one.host == WILDCARD and one.operation in {"WRITE", "ALL"} and _covers_all(one)
+    }
+    if f"User:{WILDCARD}" in denied:
+        return {}
+    found: dict[str, AclBinding] = {}
+    for one in sorted(concerns):
+        if one.allows and one.principal not in ours and one.principal not in denied:
+            found.setdefault(one.principal, one)
+    return found
+
+
+def _touches(rule: AclBinding) -> bool:
+    """Whether a rule speaks of some topic of our own."""
+    if rule.pattern == "prefixed":
+        return rule.name.startswith(OWN_PREFIX) or OWN_PREFIX.startswith(rule.name)
+    return rule.name == WILDCARD or rule.name.startswith(OWN_PREFIX)
+
+
+def _covers_all(rule: AclBinding) -> bool:
+    return OWN_PREFIX.startswith(rule.name) if rule.pattern == "prefixed" else rule.name == WILDCARD
+
+
+def _judge(facts: Facts, end: EndFacts) -> Answer:
+    if isinstance(end.acls, AuthorizerMissing):
+        if end.user is None and not end.encrypted:
+            return ok(f"{end.alias} has neither logins nor an authorizer: whoever reaches it may write everywhere")
+        told = f"{end.alias} has no authorizer: whoever logs in there may write to {OWN_PREFIX}* and order a switch"
+        return warn(told, "set authorizer.class.name on the brokers, and give Write on these topics to Twinlog alone")
+    ours = frozenset((*facts.link.switch.principals, *(f"User:{name}" for name in end.users)))
+    strangers = foreign_writers(known(end.acls), ours)
+    if not strangers:
+        return ok(f"nobody else may write to {OWN_PREFIX}* on {end.alias} (super users are not listed)")
+    unknown = "" if ours else "; who we are there is not known: name it in switch.principals"
+    who, rule = next(iter(strangers.items()))
+    mend = (
+        f"{end.command('kafka-acls')} --add --deny-principal '{who}' --operation Write --topic {OWN_PREFIX} "
+        f"--resource-pattern-type prefixed   # or narrow: {rule}"
+    )
+    return warn(f"may write to {OWN_PREFIX}* on {end.alias}: {named(strangers)}{unknown}", mend)
+
+
+_WHY: Final = f"Whoever may write to {SWITCH_TOPIC} can stop links and have a side shut."
+CHECKS: Final = (
+    Check("source-own-topics", _THEME, _WHY, lambda facts: _judge(facts, facts.source)),
+    Check("target-own-topics", _THEME, _WHY, lambda facts: _judge(facts, facts.target)),
+)
