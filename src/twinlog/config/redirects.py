@@ -45,7 +45,8 @@ def resolve_switch(at: LinkLookup) -> SwitchSettings:
     """Read it all; what is written but not understood is noted."""
     listed = at.value(keys.REDIRECTS)
     names = tuple(dict.fromkeys(listed))
-    redirects = tuple(one for one in (_redirect(at, name) for name in names) if one is not None)
+    allowed = at.value(keys.SWITCH_URLS)
+    redirects = tuple(one for one in (_redirect(at, name, allowed) for name in names) if one is not None)
     _leftovers(at, names)
     return SwitchSettings(
         fence=cast("FenceMeans", at.value(keys.SWITCH_FENCE)),
@@ -87,7 +88,7 @@ class _Reader:
         return found
 
 
-def _redirect(at: LinkLookup, name: str) -> Redirect | None:
+def _redirect(at: LinkLookup, name: str, allowed: tuple[str, ...]) -> Redirect | None:
     read = _Reader(at, name)
     kind = cast("HookKind | None", read.get("type", OneOf(tuple(_NEEDS))))
     if kind is None:
@@ -122,7 +123,7 @@ def _redirect(at: LinkLookup, name: str) -> Redirect | None:
         "ca": read.text("ca"),
         "certificate": read.text("certificate"),
         "private_key": read.text("private.key"),
-        "allowed_urls": at.value(keys.SWITCH_URLS),
+        "allowed_urls": allowed,
     }
     for part in _NEEDS[kind]:
         if not fields["record_name" if part == "name" else part]:

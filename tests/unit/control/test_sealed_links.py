@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
+from tests.kit.waiting import wait_until
 from tests.unit.config.test_connector_rules import PLAIN, SECRET, login, mirror, put
 
 from twinlog.config.security.masking import is_secret
@@ -42,6 +43,10 @@ def state(client: TestClient, name: str = "c") -> tuple[str, str]:
     return found["state"], found.get("trace", "")
 
 
+def await_running(client: TestClient) -> None:
+    wait_until(lambda: state(client)[0], lambda found: found == "RUNNING", within_s=20, what="the link")
+
+
 @pytest.mark.proves("R12")
 def test_no_password_of_a_connector_is_readable_in_the_topic():
     topic = Remembering()
@@ -52,7 +57,7 @@ def test_no_password_of_a_connector_is_readable_in_the_topic():
         assert client.patch("/connectors/c/config", json={"topics": "orders"}).status_code == 200
         assert one.steward.settings("c").source_consumer.security.password == Secret(SECRET), "kept, and opened again"
     with asked(service(topic, instance="two")) as client:
-        assert state(client)[0] == "RUNNING", "the next service of the group reads it"
+        await_running(client)  # the next service of the group reads it
     written = b"".join(value or b"" for _, value in topic.written)
     assert b"connector.class" in written
     assert SECRET.encode() not in written
@@ -73,7 +78,7 @@ def test_a_service_without_the_secret_runs_nothing_that_it_cannot_open(secret: S
         shown = client.get("/connectors/c/config").json()
         assert put(client, shown).status_code == 400, "what could not be opened is no password"
         assert put(client, mirror(**login())).status_code == 200, "the way out"
-        assert state(client)[0] == "RUNNING"
+        await_running(client)
 
 
 def test_a_connector_that_nobody_of_the_group_signed_does_not_run():
@@ -93,10 +98,10 @@ def test_a_connector_that_nobody_of_the_group_signed_does_not_run():
         for name in ("c", "evil", "copy"):
             assert state(client, name)[0] == "FAILED", name
             assert "was not signed" in state(client, name)[1]
-        assert one.runner.links == {}
+        wait_until(lambda: dict(one.runner.links), lambda links: links == {}, within_s=20, what="the end of the link")
         topic.plant(*topic.shelf.config_record("c", stored, signature))
         assert client.put("/connectors/c/resume").status_code == 202
-        assert state(client)[0] == "RUNNING"
+        await_running(client)
 
 
 def test_without_a_secret_that_passwords_lie_open_is_told(caplog: pytest.LogCaptureFixture):

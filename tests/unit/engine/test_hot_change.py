@@ -263,7 +263,7 @@ def test_a_link_that_fails_is_started_again_by_itself_and_the_others_are_not_tou
         await until(lambda: len(built) == 3 and built[2].phase == "running")
         built[2].fail(ValueError())
         await until(lambda: len(failures) == 4)
-        assert str(fleet.failure("A->B")).startswith("ValueError(); it is started again at ")
+        assert str(fleet.failure("A->B")).startswith("ValueError; it is started again at ")
         await fleet.restart("A->B")
         await until(lambda: len(built) == 4 and built[3].phase == "running")
         assert fleet.failure("A->B") is None, "an order does not wait"
