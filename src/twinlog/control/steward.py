@@ -228,19 +228,12 @@ class Steward:
     def superseded(self) -> dict[str, str]:
         """Links of ours that an engine of somebody else has, each with its sentence."""
         if not self.active:
-            return ()
+            return {}
         snapshots = {link.name: self.runner.snapshot(link.name) for link in self.plan.links}
-        return tuple(
-            f"{name}: {snapshot.trouble}"
+        return {
+            name: snapshot.trouble or "another engine has it"
             for name, snapshot in snapshots.items()
             if snapshot and snapshot.phase == "superseded"
-        )
-            return {}
-        sights = {link.name: self.runner.sight(link.name) for link in self.plan.links}
-        return {
-            name: sight.trouble or "another engine has it"
-            for name, sight in sights.items()
-            if sight and sight.phase == "superseded"
         }
 
     @property

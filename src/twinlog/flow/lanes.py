@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from twinlog.errors import ClusterError, told
-from twinlog.flow.outbox import Outbox, Outgoing
+from twinlog.flow.outbox import Outbox
 from twinlog.flow.outgoing import Outgoing
 from twinlog.flow.window import FEW, Departure, Window
 from twinlog.model.names import TopicPartition

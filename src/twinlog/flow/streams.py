@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import FetchSettings
+from twinlog.errors import told
 from twinlog.flow.window import Window
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster, ConnectionTrouble
@@ -150,7 +151,7 @@ class Streams:
                     leader.window.fail(departure)
                     raise
             except (FetchRefused, *ConnectionTrouble) as trouble:
-                log.warning("%s: fetching from broker %d: %s", self.link, leader.node, str(trouble) or repr(trouble))
+                log.warning("%s: fetching from broker %d: %s", self.link, leader.node, told(trouble))
                 session.reset()
                 session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew
                 await asyncio.sleep(pause)

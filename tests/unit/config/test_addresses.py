@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.surface.test_local_access import answering
+from tests.kit.fixed_answers import answering
 
 from twinlog.config.security.addresses import is_clear_text, is_listed
 from twinlog.config.text.lookup import masked_findings

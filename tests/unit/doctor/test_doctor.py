@@ -54,12 +54,10 @@ CONFIGS = {
 
 def look(name: str, **facts: Any) -> TopicFacts:
     return replace(TopicFacts(name, 3, 3, (), (), TOPIC_RIGHTS), **facts)
+
+
 def may_write(topic: str, who: str, pattern: Pattern, permission: str = "ALLOW") -> AclBinding:
     return AclBinding("topic", pattern, topic, who, "*", "WRITE", permission)
-
-
-def look(name: str, **facts: Any) -> TopicLook:
-    return replace(TopicLook(name, 3, 3, (), (), TOPIC_RIGHTS), **facts)
 
 
 def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:

@@ -164,8 +164,8 @@ def test_a_link_that_was_switched_is_shown_with_the_side_that_is_active_at_once(
 @pytest.mark.proves("R14")
 def test_a_source_that_keeps_every_look_waiting_is_looked_at_as_often_as_others() -> None:
     """Waiting costs nothing. The state of a link whose source died must not be that of half a minute ago."""
-    rooms = PaperRooms()
-    paper = rooms.observer(rooms.links()[0])
+    backend = PaperBackend()
+    paper = backend.observer(backend.links()[0])
 
     class Away(PaperLooks):
         async def look(self) -> LinkStatus:
@@ -177,8 +177,8 @@ def test_a_source_that_keeps_every_look_waiting_is_looked_at_as_often_as_others(
     away = Away(paper.link, paper.topics, paper.partitions)
 
     async def watch() -> None:
-        eyes = Eyes(lambda: rooms.links()[:1], lambda _: away, rooms.groups, rooms.standing)
-        watching = asyncio.create_task(Lookout(eyes, look_seconds=0.02, slow_seconds=9).run())
+        eyes = Observers(lambda: backend.links()[:1], lambda _: away, backend.groups, backend.standing)
+        watching = asyncio.create_task(Monitor(eyes, look_seconds=0.02, slow_seconds=9).run())
         await asyncio.sleep(2.5)
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import pytest
 from rich.console import Console
 from tests.kit.paper_backend import PaperBackend
-from twinlog.model.health.source_ends import KnownEnd
 
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
