@@ -91,7 +91,11 @@ class Streams:
 
     def streams_wanted(self) -> int:
         """How many connections a leader gets."""
-        return MOST_STREAMS if self.source.round_trip_s >= LONG_S else 1
+        return MOST_STREAMS if self._is_long else 1
+
+    @property
+    def _is_long(self) -> bool:
+        return self.source.round_trip_s >= LONG_S
 
     def narrow(self) -> None:
         """A line that proved to be short needs one connection only: the others' partitions are placed anew."""
@@ -168,5 +172,7 @@ class Streams:
             await self.deliver(fetched, session)
 
     def _share(self, leader: SourceLeader) -> int:
-        """What one stream may ask for, of all that the line to its leader wants to hold."""
+        """What one stream may ask for, of all that the line to its leader wants to hold; of a short line nothing."""
+        if not self._is_long:
+            return 0  # there an answer takes as long as its bytes, and the window would only grow with them
         return min(leader.window.bytes, self.limit // len(self.leaders)) // leader.busy

@@ -7,9 +7,10 @@ its own size, so that the megabytes of a fetch are copied once, by the kernel.
 from __future__ import annotations
 
 import asyncio
+import os
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
 from aiokafka.conn import AIOKafkaConnection, CloseReason
@@ -23,6 +24,7 @@ _REQUEST: Final = struct.Struct(">hhi")
 _SIZE: Final = struct.Struct(">i")
 _SCRATCH: Final = 65_536
 _LARGEST: Final = 1 << 30
+_MOST_PARTS: Final = 1000  # the kernel takes 1024 at once
 
 
 class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
@@ -36,7 +38,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         """Open, log in, and take the socket over from aiokafka's stream."""
         await super().connect()
         self._read_task.cancel()
-        self._frames = Frames(self)
+        self._frames = Frames(self, self._writer.transport)
         self._writer.transport.set_protocol(self._frames)
 
     async def _do_version_lookup(self) -> None:
@@ -89,8 +91,11 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         correlation_id = self._next_correlation_id()
         head = _REQUEST.pack(api_key, version, correlation_id) + string(self._client_id)
         parts = [head, b"\x00" if flexible else b"", *body]
-        # Joined once: a frame is megabytes.
-        self._writer.write(b"".join((_SIZE.pack(sum(map(len, parts))), *parts)))
+        parts.insert(0, _SIZE.pack(sum(map(len, parts))))
+        if self._frames is not None:
+            self._frames.send(parts)
+        else:
+            self._writer.write(b"".join(parts))
         awaited = _Awaited(self, correlation_id, read, flexible=flexible)
         awaited.late = self._loop.call_later(timeout_s, awaited.give_up)
         self._requests.append((None, None, awaited))  # no correlation id: aiokafka hands the answer over as it came
@@ -102,19 +107,36 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
 
 
 class Frames(asyncio.BufferedProtocol):
-    """Cuts what a broker sends into answers. A large one is received where it stays; small ones share a buffer.
+    """Sends requests, and cuts what a broker sends into answers.
+
+    A large answer is received where it stays; small ones share a buffer.
 
     scratch   │size│answer│size│answer│size│begin of a large one          the rest of it goes to a buffer of its own
     """
 
-    def __init__(self, connection: BrokerConnection) -> None:
+    def __init__(self, connection: BrokerConnection, transport: asyncio.WriteTransport) -> None:
         self._connection = connection
+        self._transport = transport
+        encrypted = transport.get_extra_info("sslcontext") is not None
+        self._socket: int | None = None if encrypted else transport.get_extra_info("socket").fileno()
         self._scratch = bytearray(_SCRATCH)
         self._view = memoryview(self._scratch)
         self._held = 0  # bytes in the scratch buffer
         self._large: bytearray | None = None
         self._filled = 0  # bytes of the large answer
         self.ended = False
+
+    def send(self, parts: Sequence[bytes | memoryview]) -> None:
+        """Send the parts of a request, one behind the other; what the kernel takes at once is not copied before."""
+        transport = self._transport
+        if self._socket is not None and not transport.get_write_buffer_size() and not transport.is_closing():
+            try:
+                sent = os.writev(self._socket, parts[:_MOST_PARTS])
+            except OSError:  # it is full, or broken, which the transport finds out as well
+                sent = 0
+            parts = list(_behind(parts, sent))
+        if parts:
+            transport.write(b"".join(parts))
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002  the answer decides
         """Asyncio's name: where the next bytes go."""
@@ -165,6 +187,14 @@ class Frames(asyncio.BufferedProtocol):
         """Asyncio's name: it is over."""
         self.ended = True
         self._connection.lost(exc)
+
+
+def _behind(parts: Iterable[bytes | memoryview], sent: int) -> Iterator[bytes | memoryview]:
+    """What is left of some parts when so many bytes of them are sent."""
+    for part in parts:
+        if sent < len(part):
+            yield memoryview(part)[sent:] if sent else part
+        sent = max(0, sent - len(part))
 
 
 class _Awaited(Generic[T]):

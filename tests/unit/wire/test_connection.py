@@ -24,6 +24,7 @@ class Wire:
 
     host, port, _client_id = "broker", 9092, "test"
     round_trip_s = float("inf")
+    _frames = None
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

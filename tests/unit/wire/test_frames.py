@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import struct
 from typing import Any, cast
 
@@ -27,6 +29,35 @@ class Connection:
         self.error = self.error or error
 
 
+class Transport:
+    """Not encrypted; what the kernel does not take at once waits here."""
+
+    def __init__(self, sock: socket.socket | None = None) -> None:
+        self.socket = sock
+        self.waiting = b""
+
+    def get_extra_info(self, name: str) -> Any:
+        return None if name == "sslcontext" else self.socket or Nowhere()
+
+    def get_write_buffer_size(self) -> int:
+        return len(self.waiting)
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: bytes) -> None:
+        self.waiting += data
+
+
+class Nowhere:
+    def fileno(self) -> int:
+        return -1
+
+
+def frames_of(connection: Connection) -> Frames:
+    return Frames(cast("Any", connection), cast("Any", Transport()))
+
+
 def receive(frames: Frames, data: bytes, most: int) -> None:
     """As an event loop does: the kernel fills what room it is offered, with at most what has arrived."""
     while data:
@@ -48,7 +79,7 @@ def test_every_answer_comes_out_whole_and_in_order_wherever_the_stream_is_cut(
     answers = [bytes([number % 251]) * length for number, length in enumerate(lengths, 1)]
     stream = b"".join(struct.pack(">i", len(answer)) + answer for answer in answers)
     connection = Connection()
-    frames = Frames(cast("Any", connection))
+    frames = frames_of(connection)
     turn = 0
     while stream:
         part, stream = stream[: cuts[turn % len(cuts)]], stream[cuts[turn % len(cuts)] :]
@@ -61,7 +92,7 @@ def test_every_answer_comes_out_whole_and_in_order_wherever_the_stream_is_cut(
 @pytest.mark.parametrize("length", [-1, 1 << 30 | 1, 0x48545450])  # the last: "HTTP"
 def test_a_length_that_no_broker_sends_ends_the_connection(length: int) -> None:
     connection = Connection()
-    receive(Frames(cast("Any", connection)), struct.pack(">i", length), most=4)
+    receive(frames_of(connection), struct.pack(">i", length), most=4)
     assert isinstance(connection.error, KafkaConnectionError)
     assert "not a Kafka broker" in str(connection.error)
 
@@ -72,5 +103,26 @@ def test_an_answer_that_cannot_be_handed_over_ends_the_connection() -> None:
             raise KafkaConnectionError(f"nobody asked for {frame!r}")
 
     connection = Closed()
-    receive(Frames(cast("Any", connection)), struct.pack(">i", 1) + b"x", most=5)
+    receive(frames_of(connection), struct.pack(">i", 1) + b"x", most=5)
     assert "nobody asked" in str(connection.error)
+
+
+@given(st.lists(st.integers(0, 300_000), max_size=8), st.integers(0, 200_000))
+def test_a_request_goes_out_whole_and_in_order_however_much_the_kernel_takes(sizes: list[int], before: int) -> None:
+    parts = [os.urandom(min(size, 64)) * (size // 64 + 1) for size in sizes]
+    near, far = socket.socketpair()
+    with near, far:
+        near.setblocking(False)
+        far.setblocking(False)
+        transport = Transport(near)
+        transport.waiting = b"?" * (before if before > 100_000 else 0)  # an earlier request may still wait
+        earlier = len(transport.waiting)
+        Frames(cast("Any", Connection()), cast("Any", transport)).send(parts)
+        received = b""
+        try:
+            while chunk := far.recv(1 << 20):
+                received += chunk
+        except BlockingIOError:
+            pass
+        assert received + transport.waiting[earlier:] == b"".join(parts)
+        assert not (earlier and received), "it overtook the earlier request"

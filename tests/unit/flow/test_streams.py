@@ -1,0 +1,149 @@
+"""How partitions of a far leader are dealt to connections, and how much each of them asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from twinlog.config.settings import FetchSettings
+from twinlog.flow.streams import MOST_STREAMS, Streams
+from twinlog.model.names import TopicPartition
+from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchSession
+
+MEGABYTE = 1 << 20
+LIMIT = 16 * MEGABYTE
+
+
+@dataclass
+class Source:
+    """A broker so far away; each partition has as much as anybody asks for, unless it is idle."""
+
+    round_trip_s: float
+    idle: set[TopicPartition] = field(default_factory=set)
+    asked: list[int] = field(default_factory=list)
+    purposes: Counter[str] = field(default_factory=Counter)
+    timeout_s: float = 5.0
+
+    async def connection(self, node: int, purpose: str) -> str:
+        self.purposes[f"{node}/{purpose}"] += 1
+        return purpose
+
+
+async def read(source: Source, partitions: int, answers: int, monkeypatch: pytest.MonkeyPatch) -> Streams:
+    """Fetch some partitions until so many answers came."""
+    enough = asyncio.Event()
+    taken = 0
+
+    async def poll(self: FetchSession, connection: object, timeout_s: float) -> list[FetchedPartition]:
+        del connection, timeout_s
+        await asyncio.sleep(source.round_trip_s)
+        left, parts = self.max_bytes, []
+        for where, position in self.positions.items():
+            size = 0 if where in source.idle else min(left, position.max_bytes)
+            left -= size
+            parts.append(FetchedPartition(where, 0, 0, 0, 0, [], None, memoryview(bytes(size))))
+        source.asked.append(self.max_bytes)
+        return parts
+
+    async def deliver(fetched: list[FetchedPartition], session: FetchSession) -> None:
+        nonlocal taken
+        del fetched, session
+        taken += 1
+        if taken >= answers:
+            enough.set()
+
+    async def nothing() -> None:
+        return
+
+    monkeypatch.setattr(FetchSession, "poll", poll)
+    streams = Streams(
+        cast("Any", source),
+        "A->B",
+        FetchSettings(),
+        LIMIT,
+        room=nothing,
+        deliver=deliver,
+        replace=nothing,
+        on_failure=lambda error: pytest.fail(repr(error)),
+    )
+    for number in range(partitions):
+        streams.place(TopicPartition("orders", number), FetchPosition("id", 0), 1)
+    streams.wake()
+    async with asyncio.timeout(20):
+        await enough.wait()
+    return streams
+
+
+@pytest.mark.proves("R11")
+def test_a_long_line_is_asked_by_several_connections_for_more_and_never_beyond_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = Source(0.05)
+
+    async def story() -> None:
+        streams = await read(source, 6, 60, monkeypatch)
+        (leader,) = streams.leaders.values()
+        assert [len(stream.session.positions) for stream in leader.streams] == [2, 2, 1, 1]
+        assert len(source.purposes) == MOST_STREAMS
+        asked = sum(stream.session.max_bytes for stream in leader.streams)
+        assert 8 * MEGABYTE < asked <= LIMIT
+        assert max(position.max_bytes for s in leader.streams for position in s.session.positions.values()) > MEGABYTE
+        await streams.stop()
+
+    asyncio.run(story())
+
+
+def test_a_short_line_has_one_connection_and_asks_for_what_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(0.0005)
+
+    async def story() -> None:
+        streams = await read(source, 6, 40, monkeypatch)
+        (leader,) = streams.leaders.values()
+        assert [len(stream.session.positions) for stream in leader.streams] == [6]
+        assert set(source.asked) == {FetchSettings().max_bytes}
+        await streams.stop()
+
+    asyncio.run(story())
+
+
+def test_partitions_without_records_take_no_share_from_a_busy_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = {TopicPartition("orders", number) for number in range(1, 8)}
+    source = Source(0.05, idle=quiet)
+
+    async def story() -> None:
+        streams = await read(source, 8, 60, monkeypatch)
+        sizes = {
+            p: at.max_bytes
+            for s in next(iter(streams.leaders.values())).streams
+            for p, at in s.session.positions.items()
+        }
+        assert sizes.pop(TopicPartition("orders", 0)) >= MEGABYTE
+        assert set(sizes.values()) == {MEGABYTE}
+        await streams.stop()
+
+    asyncio.run(story())
+
+
+def test_a_line_that_proves_to_be_short_is_narrowed_to_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(0.05)
+
+    async def story() -> None:
+        streams = await read(source, 4, 4, monkeypatch)
+        assert set(streams.placed()) == {TopicPartition("orders", number) for number in range(4)}
+        source.round_trip_s = 0.001
+        streams.narrow()
+        left = set(streams.placed())
+        assert left == {TopicPartition("orders", 0)}
+        for number in range(1, 4):
+            streams.place(TopicPartition("orders", number), FetchPosition("id", 0), 1)
+        (leader,) = streams.leaders.values()
+        assert [len(stream.session.positions) for stream in leader.streams] == [4, 0, 0, 0]
+        streams.remove(TopicPartition("orders", 2))
+        assert len(set(streams.placed())) == 3
+        await streams.stop()
+
+    asyncio.run(story())
