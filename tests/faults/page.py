@@ -93,6 +93,8 @@ _LEGEND = """\
   partition.
 - *named after*: seconds from the injection until an answer of `twinlog status -o json` told the true cause. It is
   wanted within 10 s when records stood still for longer than 10 s; “-” means that nobody had to be told.
+- *beside other load*: other programs used that many of the machine's cores meanwhile, on average. Times of such a row
+  are not the mirror's alone.
 - Goals: 0 lost, 0 doubled, 0 out of order, 0 changed; named in time; goes on without hands; status is healthy again."""
 
 
@@ -130,7 +132,7 @@ def _sums(costs: Sequence[Cost]) -> str:
 def _main_table(rows: Sequence[Row]) -> str:
     head = (
         "| | fault | what was done | records | lost | doubled | reordered | stood still | beside | goes on after "
-        "| what status said | named after |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|---|--:|"
+        "| what status said | named after | commit |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|---|--:|---|"
     )
     lines = [head]
     for row in rows:
@@ -146,6 +148,7 @@ def _main_table(rows: Sequence[Row]) -> str:
             *(["-"] * len(figures) if row.proof else figures),
             _cell(row.said, _SHOWN),
             _named(row),
+            row.commit,
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -169,9 +172,12 @@ def _peer_table(rows: Sequence[Row]) -> str:
 
 def _truth(row: Row) -> str:
     notes = f" Notes: {'; '.join(row.notes)}." if row.notes else ""
-    return (
-        f"- **{row.title}** ({row.key}, {row.commit}): {'; '.join(row.missed)}. Status: {_cell(row.said, 600)}.{notes}"
-    )
+    run = f"{row.key}, {row.commit}{_load(row)}"
+    return f"- **{row.title}** ({run}): {'; '.join(row.missed)}. Status: {_cell(row.said, 600)}.{notes}"
+
+
+def _load(row: Row) -> str:
+    return f", beside other load of {row.others} cores" if row.beside_load else ""
 
 
 def _named(row: Row) -> str:
@@ -182,6 +188,7 @@ def _named(row: Row) -> str:
 
 def _numbers(row: Row) -> str:
     few = "" if row.brokers == 3 else f" (clusters of {row.brokers})"
+    few += f" (beside other load: {row.others} cores)" if row.beside_load else ""
     return few + (f" ({', '.join(f'#{number}' for number in row.matrix)})" if row.matrix else "")
 
 

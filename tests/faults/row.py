@@ -10,6 +10,7 @@ from tests.kit.verdict import Kind, Verdict
 NAMED_WITHIN_S = 10.0
 """A fault that stops records is named within this time."""
 
+_MUCH = 0.3
 NOT_NAMED = "the true cause was not named"
 
 
@@ -65,8 +66,15 @@ class Row:
     notes: list[str] = field(default_factory=list)
     brokers: int = 3
     """Of each cluster."""
+    others: float | None = None
+    """Cores that other programs of the machine used meanwhile, on average."""
     proof: bool = False
     """Made by tests of the project: nothing was counted here."""
+
+    @property
+    def beside_load(self) -> bool:
+        """Whether other programs took so much of the machine that times are not the mirror's alone."""
+        return self.others is not None and self.others > _MUCH
 
     @property
     def green(self) -> bool:

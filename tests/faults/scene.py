@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from tests.faults.eye import Answer, Eye
 from tests.faults.judging import compare, in_short
+from tests.faults.machine import CoresUsed
 from tests.faults.mirrors import Mirror, MirrorMaker, Twinlog, WanEnds
 from tests.faults.packets import Network
 from tests.faults.row import Cost, Row, missed_goals
@@ -63,6 +64,7 @@ class Scene:
         self._healed: float | None = None
         self._goal: dict[Place, int] = {}
         self._began = time.monotonic()
+        self._used = CoresUsed.now()
         self.ends: WanEnds
         self.twinlog: Twinlog
         self.peer: MirrorMaker | None
@@ -399,6 +401,7 @@ class Scene:
             took_s=round(time.monotonic() - self._began, 1),
             notes=self.notes,
             brokers=len(self.source.brokers),
+            others=CoresUsed.now().others_since(self._used),
         )
 
     def _untrue(self) -> list[str]:

@@ -41,15 +41,17 @@ def test_a_part_of_the_ledger_without_a_leader_stops_its_partitions_only(
     def place(name: str, *brokers: list[int]) -> None:
         admin.create_topics([NewTopic(name, len(brokers), replica_assignment=list(brokers))])[name].result(30)
 
-    fine, stuck = (
-        ends.create(next(f"t{n}" for n in count() if shard_of(TopicPartition(ends.name(f"t{n}"), 0), 2) == shard))
-        for shard in (0, 1)
+    numbers = count()
+    fine, stuck, idle = (
+        ends.create(next(f"t{n}" for n in numbers if shard_of(TopicPartition(ends.name(f"t{n}"), 0), 2) == shard))
+        for shard in (0, 1, 1)
     )
     place(WRITERS_TOPIC, [1])
     place(ledger_topic(ends.alias), [1], [1], [2])
-    for name in (fine, stuck):
+    for name in (fine, stuck, idle):
         place(ends.remote(name), [1])
     loads = {name: ends.load(name) for name in (fine, stuck)}
+    ends.load(idle).produce(10)
     (broker,) = [broker for broker in target.brokers if broker.node_id == 2]
     with engine_running(ends.link, tmp_path) as engine:
         for load in loads.values():
@@ -76,4 +78,6 @@ def test_a_part_of_the_ledger_without_a_leader_stops_its_partitions_only(
         broker.start(120)
         ends.await_copied(within_s=90)
         wait_until(lambda: engine.engine.trouble, lambda trouble: trouble is None, within_s=30, what="no trouble")
+        # A partition without new records has nothing that would show that it is well.
+        ends.await_status(lambda status: not status.faults, "no fault")
     ends.check()

@@ -27,6 +27,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from twinlog.config.settings import LinkSettings
 from twinlog.engine.binding import bind, check_before_signing_in
+from twinlog.engine.query_failures import QueryFailures
 from twinlog.engine.rivals import (
     HEARTBEAT_SECONDS,
     RIVAL_SECONDS,
@@ -136,6 +137,7 @@ class LinkEngine:
     _copied: bool = False  # a query was begun …
     _noted: bool = False  # … and a task of it noted a partition
     _task_failures: TaskFailures = field(default_factory=TaskFailures)
+    _query_failures: QueryFailures = field(default_factory=QueryFailures)
     _task_trouble: str | None = None
     _out_of_time: bool = False  # the end was asked for and did not come
 
@@ -488,7 +490,6 @@ class LinkEngine:
         """Keep the query running, the roster fresh and the engine record warm."""
         next_refresh = time.monotonic() + self.link.refresh_topics_seconds
         next_beat = 0.0
-        pause = 0.5
         refreshing: asyncio.Task[None] | None = None
         while not self._over and not self._held(watch):
             self._see_that_all_live()
@@ -498,7 +499,11 @@ class LinkEngine:
                     # Before it is told that we obey: the switch relies on us to know every topic.
                     await self._refresh_once(writer, view)
             if self._query is None:
-                await self._start(run, writer)
+                failure = await self._start(run, writer)
+                if failure is not None:
+                    await self._after_failure(failure, writer)
+                    continue
+                self._enter("running")
             if self._hear_of_tasks():
                 next_beat = 0.0
             now = time.monotonic()
@@ -510,13 +515,7 @@ class LinkEngine:
                 self._query = None  # nothing left to stop
                 raise
             if failure is not None:
-                self.epochs_failed += 1
-                self._epochs_before = self.epochs
-                self._enter("waiting", failure)
-                log.warning("%s: the query failed: %s", self.link.name, failure)
-                self._query = None
-                await self._pause(pause)
-                pause = min(pause * 2, 10.0)
+                await self._after_failure(failure, writer)
                 continue
             if now >= next_beat:
                 self._see_ledger(writer, view)
@@ -533,15 +532,20 @@ class LinkEngine:
                 self._beside_tasks.append(refreshing)
             await self._pause(_TICK_S)
 
-    async def _start(self, run: LinkRun, writer: LedgerWriter) -> None:
+    async def _start(self, run: LinkRun, writer: LedgerWriter) -> str | None:
+        """Start a query; tells what it failed with."""
         self._copied = True
         beating = asyncio.create_task(self._beat_while_starting(writer))
         try:
-            self._query = await asyncio.to_thread(self.start_query, run, self._checkpoint())
+            self._query = await asyncio.to_thread(lambda: self.start_query(run, self._checkpoint()))
+        except EngineDied:
+            raise
+        except Exception as error:  # noqa: BLE001  a disk that is full, whatever Spark raises: tried again (R9)
+            return _cause(str(error) or repr(error))
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
-        self._enter("running")
+        return None
 
     async def _beat_while_starting(self, writer: LedgerWriter) -> None:
         """Spark may take its time, and who says nothing is taken for dead by others (R9)."""
@@ -554,9 +558,22 @@ class LinkEngine:
                 async with asyncio.timeout(_TELL_SECONDS):
                     await writer.write([self._record("starting", self.generation)])
 
+    async def _after_failure(self, failure: str, writer: LedgerWriter) -> None:
+        """Report what the query failed with, and wait before the next one."""
+        self.epochs_failed += 1
+        self._epochs_before = self.epochs
+        self._query = None
+        self._enter("waiting", failure)
+        log.warning("%s: the query failed: %s", self.link.name, failure)
+        pause = self._query_failures.failed(failure, time.monotonic())
+        await writer.write([self._record("starting", self.generation)])
+        await self._pause(pause)
+
     def _hear_of_tasks(self) -> bool:
-        """What tasks fail with is the link's trouble, unless it has another; tells whether anything is new (R14)."""
-        before, self._task_trouble = self._task_trouble, self._task_failures.trouble(time.monotonic())
+        """What query and tasks fail with is the link's trouble, unless it has another; tells if it is new (R14)."""
+        now = time.monotonic()
+        before = self._task_trouble
+        self._task_trouble = self._task_failures.trouble(now) or self._query_failures.trouble(now)
         if self.trouble is None or self.trouble == before:
             self._say(self._task_trouble)
         return before != self._task_trouble

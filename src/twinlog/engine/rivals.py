@@ -20,18 +20,18 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger.records import ENGINE_SILENT_MS, ROSTER_PARTITION, Engine
+from twinlog.model.ledger.records import ENGINE_DEAD_MS, ROSTER_PARTITION, Engine
 from twinlog.wire.connection import Cluster, ConnectionTrouble
 
 log = logging.getLogger("twinlog.engine")
 
-HEARTBEAT_SECONDS: Final = 5.0
+HEARTBEAT_SECONDS: Final = 2.0
 """How often an engine writes its record."""
 RIVAL_SECONDS: Final = 1.0
 """How often it is looked whether another engine still has the link."""
 _LISTEN_WITHIN_S: Final = 10.0
-_MISSED_S: Final = HEARTBEAT_SECONDS + 2.0
-"""Long enough to hear a living engine once."""
+_MISSED_S: Final = HEARTBEAT_SECONDS + 5.0
+"""Long enough to hear a living engine once, also one of an older version, which speaks every 5 s."""
 
 
 @dataclass
@@ -45,8 +45,8 @@ class Rival:
 
     def __post_init__(self) -> None:
         # A record that is old by its own clock may be of a machine whose clock is wrong: one heartbeat is waited for.
-        old = time.time() * 1000 - self.engine.at_ms > ENGINE_SILENT_MS
-        self._patience_s = _MISSED_S if old else ENGINE_SILENT_MS / 1000
+        old = time.time() * 1000 - self.engine.at_ms > ENGINE_DEAD_MS
+        self._patience_s = _MISSED_S if old else ENGINE_DEAD_MS / 1000
 
     def hear(self, engine: Engine) -> bool:
         """Take its newest record; tells whether it says something new: then it lives."""
@@ -57,7 +57,7 @@ class Rival:
         )
         if new:
             self.heard, self.engine = True, engine
-            self._heard_s, self._patience_s = time.monotonic(), ENGINE_SILENT_MS / 1000
+            self._heard_s, self._patience_s = time.monotonic(), ENGINE_DEAD_MS / 1000
         return new
 
     def unheard(self) -> None:

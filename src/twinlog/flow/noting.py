@@ -70,8 +70,9 @@ class Noting:
         for box in self.boxes.values():
             if box.shard in stuck and not box.stopped:
                 ledger = self.owners[box.shard].ledger
-                led = ledger.cluster.leader(ledger.topic, ledger.partition) is not None
-                why = f"{'no answer came' if led else 'it has no leader'} for {PATIENCE_S:.0f} s"
+                leader = ledger.cluster.leader(ledger.topic, ledger.partition)
+                said = "it has no leader" if leader is None else f"broker {leader.node}, which leads it, did not answer"
+                why = f"{said} for {PATIENCE_S:.0f} s"
                 yield box, LedgerUnwritable(*box.partition, f"{ledger.topic}-{ledger.partition}", why)
 
 

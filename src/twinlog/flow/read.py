@@ -30,6 +30,7 @@ from twinlog.errors import (
     TargetUnwritable,
 )
 from twinlog.flow.delivery import Delivery, Reading
+from twinlog.flow.hindrances import HindranceTeller, longest_throttle_s, throttled
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.parcel_queue import ParcelQueue
 from twinlog.flow.patience import MISSING_FOR_S
@@ -84,6 +85,7 @@ class Reader:
 
     def __post_init__(self) -> None:
         link = self.link
+        self.teller = HindranceTeller(link, f"read-{self.plan.task}")
         delivery = Delivery(link, self.clusters, self.source, self.out, self.reading, self._fault, self._place)
         self.streams = Streams(
             self.source,
@@ -120,6 +122,7 @@ class Reader:
             if follow is not None:
                 follow.cancel()
             await self.streams.stop()
+            await self.teller.close()
 
     def _nudge(self) -> None:
         """An empty row every few seconds: a writer that failed sees it, also where no records come."""
@@ -133,6 +136,7 @@ class Reader:
                 await self.finished.wait()
         except TimeoutError:
             now = time.monotonic()
+            self.teller.tell(throttled(self.source, now), now, longest_throttle_s(self.source, now))
             self._rest_where_the_ledger_is_lost(now)
             for partition in [p for p, when in self.resting.items() if when <= now]:
                 del self.resting[partition]

@@ -39,4 +39,4 @@ def why_given_up(box: Outbox, at: Pressure) -> str | None:
         patience = PRESSED_S if at.pressed else PATIENCE_S
         return box.hindrance if at.now - box.hindered_since >= patience else None
     silent = box.awaited_since is not None and at.now - box.awaited_since >= UNANSWERED_S
-    return f"no answer within {UNANSWERED_S:.0f} s" if silent and at.pressed else None
+    return f"the broker that leads it did not answer within {UNANSWERED_S:.0f} s" if silent and at.pressed else None

@@ -20,6 +20,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
     ClusterError,
     ClusterUnreachable,
+    LedgerUnwritable,
     OwnershipLost,
     PartitionAccessDenied,
     PartitionFault,
@@ -30,6 +31,7 @@ from twinlog.errors import (
     TimestampRefused,
 )
 from twinlog.flow.budget import Budget, Opening
+from twinlog.flow.hindrances import HindranceTeller, late_writes, longest_throttle_s, throttled
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
 from twinlog.flow.noting import Noting
@@ -56,7 +58,7 @@ FLUSH_SECONDS: Final = 1.0
 _COUNTED: Final = frozenset({"data", "returned", "gap", "fault"})  # what stays until it is written
 _PAUSE_S: Final = 0.1
 _RELIEVE_S: Final = 0.25
-_SEEN_WHEN_OPENED: Final = frozenset({TargetUnwritable.code, TargetTopicMissing.code})
+_SEEN_WHEN_OPENED: Final = frozenset({TargetUnwritable.code, TargetTopicMissing.code, LedgerUnwritable.code})
 _PRUNE_EVERY_S: Final = 3_600.0
 _PRUNED: Final[dict[tuple[str, int], float]] = {}
 """When this process last pruned a shard: Spark uses a worker for many epochs."""
@@ -70,6 +72,7 @@ class Writer:
     clusters: ClusterIds
     target: Cluster
     budget: Budget
+    task: int = 0
     owners: dict[int, ShardOwner] = field(default_factory=dict)
     boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)
     opening: dict[TopicPartition, Opening] = field(default_factory=dict)
@@ -81,6 +84,7 @@ class Writer:
 
     def __post_init__(self) -> None:
         self.notes = Noting(self.owners, self.boxes, self._spawn)
+        self.teller = HindranceTeller(self.link, f"write-{self.task}")
         self.lanes = Lanes(self.target, self.link.max_request_bytes, self._answered, self._check, self._fail)
 
     # --- rows from the reader -----------------------------------------------------------------------------------------
@@ -329,6 +333,9 @@ class Writer:
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
             self.notes.flush()
+            now = time.monotonic()
+            late = late_writes(self.boxes.values(), self.notes, self.target, now)
+            self.teller.tell([*throttled(self.target, now), *late], now, longest_throttle_s(self.target, now))
 
     async def close(self) -> dict[str, int]:
         """The reader has ended: wait until everything is acknowledged, note it as cleanly closed."""
@@ -370,6 +377,7 @@ class Writer:
         self.lanes.stop()
         for task in list(self._tasks):
             task.cancel()
+        await self.teller.close()
         await self.target.close()
 
 
@@ -396,7 +404,7 @@ def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Row], ta
 
     async def make() -> Writer:
         target = Cluster(link.target_producer, f"twinlog|{link.name}|writer-{task}")
-        writer = Writer(link, clusters, target, budget)
+        writer = Writer(link, clusters, target, budget, task)
         writer.start()
         return writer
 

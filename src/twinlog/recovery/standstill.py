@@ -9,7 +9,7 @@ from typing import Final
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.model.health.pulse import Pulse
-from twinlog.model.ledger.records import ENGINE_SILENT_MS, SWITCH_ENGINE, Engine
+from twinlog.model.ledger.records import ENGINE_DEAD_MS, SWITCH_ENGINE, Engine
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.forced_stop import Stopped, stop_by_force
 
@@ -63,7 +63,7 @@ async def await_heeded(
         return engine
 
     def dead(engine: Engine) -> bool:
-        looks_old = _now_ms() - engine.at_ms > ENGINE_SILENT_MS
+        looks_old = _now_ms() - engine.at_ms > ENGINE_DEAD_MS
         return pulse.unmoved_s(time.monotonic()) > _WATCH_S or (not hard and looks_old)
 
     def settled(engine: Engine | None) -> bool:
@@ -88,7 +88,7 @@ async def silent_engine(ctx: SwitchContext, link: LinkSettings, engine: Engine) 
     """Why an engine cannot be counted on: it said good-bye, or its record does not change. None while it lives."""
     if engine.phase in _GONE:
         return f"the one on {engine.host} is {engine.phase}"
-    if abs(_now_ms() - engine.at_ms) <= ENGINE_SILENT_MS:
+    if abs(_now_ms() - engine.at_ms) <= ENGINE_DEAD_MS:
         return None
     # Its clock or ours is wrong, or it is dead: an engine that lives speaks every few seconds.
     deadline = time.monotonic() + _WATCH_S

@@ -26,7 +26,9 @@ log = logging.getLogger("twinlog.sync")
 LISTED: Final = 50
 """Findings that a note lists; more are counted."""
 _QUIET_MS: Final = 30_000
-_LONGEST_PAUSE_S: Final = 60.0
+_FIRST_PAUSE_S: Final = 1.0
+_LONGEST_PAUSE_S: Final = 5.0
+"""Before a failed step is tried again. What it failed with stays in status until then, also when it is over."""
 # One write is one batch, which the ledger's topic limits to a megabyte.
 _ENTRIES_PER_WRITE: Final = 200
 
@@ -40,6 +42,15 @@ class Outcome:
     memos: Sequence[Memo] = ()  # to remember
     forget: Sequence[str] = ()  # names of memos that are no longer needed
     alarm: str | None = None  # the step was done, and what it found is as grave as not being able to do it
+
+
+_NOTHING: Final = Outcome()
+"""Of a step that failed."""
+
+
+def pause_after(failures: int, seconds: float) -> float:
+    """How long to wait before the next step, after so many failures in a row."""
+    return min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_S) if failures else seconds
 
 
 class SyncJob(Protocol):
@@ -88,10 +99,11 @@ class SyncJobs:
                 await chore.close()
 
     async def _again_and_again(self, chore: SyncJob, view: LedgerView, writer: LedgerWriter) -> None:
-        pause = chore.seconds
+        failures = 0
         while True:
             began = time.monotonic()
             outcome, trouble = await self._try(chore, view)
+            failures = failures + 1 if outcome is _NOTHING else 0
             note = ChoreNote(
                 chore=chore.name,
                 at_ms=int(time.time() * 1000),
@@ -105,17 +117,16 @@ class SyncJobs:
                 await self._note(note, outcome, view, writer)
             except (TwinlogError, *ConnectionTrouble) as error:
                 log.warning("%s: %s: not noted in the ledger: %s", self.link, chore.name, error)
-            pause = chore.seconds if trouble is None else min(max(1.0, pause * 2), _LONGEST_PAUSE_S)
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause_after(failures, chore.seconds))
 
     async def _try(self, chore: SyncJob, view: LedgerView) -> tuple[Outcome, str | None]:
         try:
             outcome = await chore.step(view)
         except (TwinlogError, *ConnectionTrouble) as error:
-            return Outcome(), told(error)
+            return _NOTHING, told(error)
         except Exception as error:  # a mistake of ours must not end the other sync jobs, nor be kept quiet
             log.exception("%s: %s", self.link, chore.name)
-            return Outcome(), f"unexpected: {type(error).__name__}; the log says more"
+            return _NOTHING, f"unexpected: {type(error).__name__}; the log says more"
         return outcome, outcome.alarm
 
     async def _note(self, note: ChoreNote, outcome: Outcome, view: LedgerView, writer: LedgerWriter) -> None:

@@ -11,6 +11,7 @@ from twinlog.sync.deletions import DeletionSync
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.groups import GroupSync
 from twinlog.sync.heartbeats import Heartbeats
+from twinlog.sync.hindrances import Hindrances
 from twinlog.sync.jobs import SyncJob
 from twinlog.sync.offset_syncs import OffsetSyncs
 from twinlog.sync.scram_users import ScramUserList
@@ -20,7 +21,7 @@ from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
 
 def sync_jobs_of(ends: LinkEnds) -> list[SyncJob]:
     """The sync jobs of one link."""
-    chores: list[SyncJob] = [SourceEnds(ends)]
+    chores: list[SyncJob] = [SourceEnds(ends), Hindrances()]
     if ends.link.sync_topic_configs:
         chores.append(ConfigSync(ends))
     if not isinstance(ends.link.topic_deletion, IgnoreDeletion):

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable, SourceTopicMissing
+from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable, LeaderMissing, SourceTopicMissing
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health.exposure import link_exposure
@@ -26,11 +26,15 @@ from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.switch.log import held_because, may_copy
 from twinlog.model.topics.deletion import ReportDeletion
 from twinlog.wire.connection import Cluster
+from twinlog.wire.silence import silent_brokers
 
 _LEDGER_WITHIN_S: Final = 30.0
 _LATELY_S: Final = 60.0
-_WATCH_S: Final = 11.0
-"""An engine speaks every 5 s: one that is watched for so long and says nothing is silent."""
+_YOUNG_S: Final = 3.0
+"""A ledger that is not read by then may have a leader that does not answer: that is looked into."""
+_LISTED: Final = 5
+_WATCH_S: Final = 7.0
+"""An engine writes its record every 2 s: one that does not within this time is silent."""
 _WATCH_LOOK_S: Final = 0.5
 EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
 
@@ -106,15 +110,32 @@ class Observer:
         for partition in metadata.leaders:
             self._view.positions.setdefault(partition, 0)
         if self._view.positions:
+            reading = asyncio.create_task(self._view.catch_up(target, self.link.source))
             try:
-                async with asyncio.timeout(_LEDGER_WITHIN_S):
-                    await self._view.catch_up(target, self.link.source)
+                if not (await asyncio.wait({reading}, timeout=_YOUNG_S))[0]:
+                    await self._name_silent(target, topic)
+                async with asyncio.timeout(_LEDGER_WITHIN_S - _YOUNG_S):
+                    await reading
             except TimeoutError:
                 problem = f"{topic} could not be read within {_LEDGER_WITHIN_S:.0f} s"
-                if lost := self._view.leaderless(target, self.link.source):
-                    problem += f": no leader for its partitions {', '.join(map(str, lost))}"
                 raise ClusterUnreachable(self.link.target, problem) from None
+            finally:
+                reading.cancel()
         return self._view
+
+    async def _name_silent(self, target: Cluster, topic: str) -> None:
+        """Raises ClusterUnreachable where a part of the ledger has no leader, or one that does not answer."""
+        if lost := self.view.leaderless(target, self.link.source):
+            raise ClusterUnreachable(self.link.target, f"no leader for partitions {_listed(lost)} of {topic}")
+        led: dict[int, list[int]] = {}
+        for number in self.view.positions:
+            if (leader := target.leader(topic, number)) is not None:
+                led.setdefault(leader.node, []).append(number)
+        silent = await silent_brokers(target, led)
+        if silent:
+            numbers = sorted(number for node in silent for number in led[node])
+            who = f"broker{'s' if len(silent) > 1 else ''} {_listed(silent)}, leading partitions {_listed(numbers)}"
+            raise ClusterUnreachable(self.link.target, f"{who} of {topic}, did not answer")
 
     def _judge(self, view: LedgerView, now_ms: int) -> LinkStatus:
         wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
@@ -124,7 +145,9 @@ class Observer:
         try:
             # In this order: records that arrive between the two questions must not look like an open transaction.
             highs = self.high_watermarks(wanted) if self.high_watermarks and wanted else {}
-            ends = self.end_offsets(wanted) if wanted else {}
+            # A leader that did not answer the first question is not waited for again.
+            heard = [place for place in wanted if not isinstance(highs.get(place), ClusterUnreachable)]
+            ends = dict(highs) | dict(self.end_offsets(heard) if heard else {})
             if self.reach is not None and all(isinstance(ends.get(place), ClusterError) for place in wanted):
                 # Nothing to ask about, or no answer: whether it lets us in. A client that knew the leaders before
                 # calls a cluster that is gone "no leader", partition by partition.
@@ -134,8 +157,8 @@ class Observer:
         else:
             # librdkafka tells of a cluster that is gone once per partition; that is one cause, not hundreds.
             silent = [end for end in ends.values() if isinstance(end, ClusterUnreachable)]
-            trouble = str(silent[0]) if silent and len(silent) == len(wanted) else None
-            unreachable = trouble is not None
+            unreachable = bool(silent) and len(silent) == len(wanted)
+            trouble = str(silent[0]) if unreachable else self._partly(ends)
         parts = tuple(self._partition(view, p, ends.get(p), highs.get(p)) for p in wanted)
         rates = self._rates(sum(p.records for p in parts), sum(p.bytes for p in parts))
         behind = [p for p in parts if p.lag]
@@ -147,6 +170,7 @@ class Observer:
             problems=tuple(t.problem for t in view.roster.values() if t.problem and self._counts(t.problem)),
             source_trouble=trouble,
             source_unreachable=unreachable,
+            source_partly=trouble is not None and any(isinstance(end, int) for end in ends.values()),
             source_seen_ms=seen_at(view.memos.get(CHORE, {})),
             now_ms=now_ms,
             records_per_second=rates[0],
@@ -164,6 +188,14 @@ class Observer:
         # Heartbeats are nobody's data: the report of a switch does not count them, so status does not either.
         exposure = link_exposure(replace(status, partitions=data), known, self.link.objectives, live=trouble is None)
         return replace(status, exposure=exposure, lag_seconds=None if status.untold else status.lag_seconds)
+
+    def _partly(self, ends: Mapping[TopicPartition, int | ClusterError]) -> str | None:
+        """Which leaders of the source do not answer, while others do: a broker that is dead, frozen or cut off."""
+        lost = [place for place, end in ends.items() if isinstance(end, (ClusterUnreachable, LeaderMissing))]
+        if not lost:
+            return None
+        shown = ", ".join(map(str, sorted(lost)[:_LISTED])) + (" …" if len(lost) > _LISTED else "")
+        return f"{self.link.source}: no broker answers as leader of {len(lost)} of {len(ends)} partitions ({shown})"
 
     def _partition(
         self,
@@ -217,6 +249,10 @@ class Observer:
         self._times.append((now, times.total))
         then, before = self._times[0]
         return since(times.total, before) if then <= now - _LATELY_S else times.running()
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _age(now_ms: int, then_ms: int) -> float | None:

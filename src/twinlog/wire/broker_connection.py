@@ -30,6 +30,14 @@ _MOST_PARTS: Final = 1000  # the kernel takes 1024 at once
 class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
     """aiokafka's connection plus raw frames."""
 
+    throttle_ms = 0
+    throttled_until = 0.0
+
+    def note_throttle(self, throttle_ms: int) -> None:
+        """What an answer says of a quota: the broker reads nothing from this connection for that long (KIP-219)."""
+        if throttle_ms > 0:
+            self.throttle_ms, self.throttled_until = throttle_ms, time.monotonic() + throttle_ms / 1000
+
     round_trip_s: float = float("inf")
     """The quickest answer so far. What a line cannot do faster, however little is sent."""
     _frames: Frames | None = None

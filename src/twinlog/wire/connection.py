@@ -31,6 +31,9 @@ _METADATA_VERSIONS = (11, 12)
 """Both look alike. 11 is Kafka 2.8, the first that tells topic ids: older brokers are refused by name."""
 _OLDEST_KAFKA = "2.8"
 _METADATA_SECONDS = 5.0
+_THROTTLED_MS = 1_000
+_THROTTLED_FOR_S = 3.0
+"""The next answer, which tells whether it goes on, needs a moment."""
 _CONNECT_SECONDS = 10.0
 """All that the addresses of the file have together, so that a cluster behind a dead line is told of soon."""
 _LEAST_CONNECT_SECONDS = 4.0
@@ -179,6 +182,14 @@ class Cluster:
             connection.close()
             raise BrokerTooOld(self.alias, f"{host}:{port}", _OLDEST_KAFKA)
         return connection
+
+    def throttles(self, now: float) -> dict[int, int]:
+        """Brokers whose quota holds us back for a second or more, and for how many milliseconds in all."""
+        held: dict[int, int] = {}
+        for (node, _), connection in self._connections.items():
+            if connection.throttle_ms >= _THROTTLED_MS and now < connection.throttled_until + _THROTTLED_FOR_S:
+                held[node] = max(held.get(node, 0), connection.throttle_ms)
+        return held
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to whichever broker answers: known ones first, then the bootstrap list."""

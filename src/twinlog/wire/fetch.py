@@ -63,6 +63,7 @@ class FetchSession:
     positions: dict[TopicPartition, FetchPosition] = field(default_factory=dict)
     _session_id: int = 0
     _epoch: int = 0
+    _throttle_ms: int = 0
     _told: dict[TopicPartition, tuple[str, int, int, int]] = field(default_factory=dict)
 
     def reset(self) -> None:
@@ -76,7 +77,9 @@ class FetchSession:
         body = self._request(version)
         wait_s = self.max_wait_ms / 1000 + timeout_s
         reader = await connection.exchange(_FETCH, version, body, flexible=True, timeout_s=wait_s)
-        return self._read(reader, version)
+        fetched = self._read(reader, version)
+        connection.note_throttle(self._throttle_ms)
+        return fetched
 
     def _request(self, version: int) -> list[bytes]:
         changed: dict[tuple[str, str], list[bytes]] = {}
@@ -120,7 +123,7 @@ class FetchSession:
         return body
 
     def _read(self, reader: FrameReader, version: int) -> list[FetchedPartition]:
-        reader.i32()  # throttle: the broker already made us wait
+        self._throttle_ms = reader.i32()
         error, session_id = reader.i16(), reader.i32()
         if error in codes.SESSION_LOST:
             self.reset()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import struct
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -53,12 +53,22 @@ def begin_produce(
             by_id.setdefault(topic_ids[where], []).append((where, _pieces(batch)))
         body = _body_by_id(by_id, timeout_ms)
         read = partial(_read_by_id, {name: some[0][0].topic for name, some in by_id.items()})
-        return connection.begin(_PRODUCE, _BY_ID, body, read, flexible=True, timeout_s=timeout_s + 5)
+        heard = partial(_with_throttle, connection, read)
+        return connection.begin(_PRODUCE, _BY_ID, body, heard, flexible=True, timeout_s=timeout_s + 5)
     topics: dict[str, list[tuple[int, list[bytes]]]] = {}
     for (topic, partition), batch in batches.items():
         topics.setdefault(topic, []).append((partition, _pieces(batch)))
     body = _body(topics, timeout_ms)
-    return connection.begin(_PRODUCE, _BY_NAME, body, _read, flexible=False, timeout_s=timeout_s + 5)
+    heard = partial(_with_throttle, connection, _read)
+    return connection.begin(_PRODUCE, _BY_NAME, body, heard, flexible=False, timeout_s=timeout_s + 5)
+
+
+def _with_throttle(
+    connection: BrokerConnection, read: Callable[[FrameReader], dict[TopicPartition, Produced]], reader: FrameReader
+) -> dict[TopicPartition, Produced]:
+    produced = read(reader)
+    connection.note_throttle(reader.i32())
+    return produced
 
 
 def _pieces(batch: Parts) -> list[bytes]:

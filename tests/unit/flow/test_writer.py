@@ -154,6 +154,6 @@ def test_a_partition_is_given_up_sooner_while_others_wait_and_never_while_nobody
     box.hindered_since = None
     box.next_to_send()
     assert after(UNANSWERED_S, pressed=False) is None  # slow, and nobody waits for it
-    assert "no answer" in (after(UNANSWERED_S, pressed=True) or "")
+    assert "did not answer" in (after(UNANSWERED_S, pressed=True) or "")
     box.drop()
     assert after(UNANSWERED_S, pressed=True) is None

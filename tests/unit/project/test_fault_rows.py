@@ -72,7 +72,7 @@ def test_the_newest_row_of_a_fault_counts_and_survives_the_process(tmp_path: Pat
 def test_words_cannot_break_the_table() -> None:
     text = page("2026-01-01", [replace(ROW, said="a|b\nc", peer=WELL)])
     assert "a/b c" in text
-    assert all(line.count("|") == 13 for line in text.splitlines() if line.startswith("| ok"))
+    assert all(line.count("|") == 14 for line in text.splitlines() if line.startswith("| ok"))
 
 
 def test_every_fault_says_what_is_done_and_has_a_name_of_its_own() -> None:

@@ -13,7 +13,7 @@ from twinlog.errors import ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health.states import LinkStatus, judge
 from twinlog.model.ledger.records import ChoreNote, Engine, Entry, Memo
-from twinlog.sync.jobs import LISTED, Outcome, SyncJobs
+from twinlog.sync.jobs import LISTED, Outcome, SyncJobs, pause_after
 
 
 @dataclass
@@ -108,3 +108,10 @@ def test_a_link_whose_chore_is_in_trouble_is_degraded() -> None:
     assert judge(LinkStatus("a->b", engine, (), now_ms=1000, chores=(fine,))) == "RUNNING"
     bad = fine.model_copy(update={"trouble": "no right to describe groups"})
     assert judge(LinkStatus("a->b", engine, (), now_ms=1000, chores=(bad,))) == "DEGRADED"
+
+
+@pytest.mark.proves("R9")
+def test_a_failed_step_is_tried_again_within_seconds_whatever_its_rhythm() -> None:
+    """What it failed with stays in status until its next step, also when the cause is over."""
+    assert [pause_after(failures, 600.0) for failures in range(5)] == [600.0, 1.0, 2.0, 4.0, 5.0]
+    assert pause_after(10_000, 600.0) == 5.0

@@ -9,13 +9,14 @@ import pytest
 from rich.console import Console
 from tests.kit.paper_backend import PaperBackend
 
+from twinlog.engine.rivals import HEARTBEAT_SECONDS
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.history import events_between
 from twinlog.model.health.objectives import Objectives
 from twinlog.model.health.states import LinkStatus, PartitionStatus
-from twinlog.model.ledger.records import Engine
+from twinlog.model.ledger.records import ENGINE_SILENT_MS, Engine
 from twinlog.model.ledger.source_ends import KnownEnd
 from twinlog.model.names import TopicPartition
 from twinlog.surface.cli.commands.status import _UNBOUNDED, _print_details, summary
@@ -112,3 +113,20 @@ def test_ages_count_from_the_moment_the_ledger_was_read() -> None:
     found = Observer(LINK, away, away, lambda: away([]))._judge(view, NOW)
     assert found.now_ms == NOW
     assert found.state == "SOURCE_DOWN"  # not STALLED: the engine is well
+
+
+@pytest.mark.proves("R14")
+def test_a_source_of_which_some_brokers_answer_is_degraded() -> None:
+    partly = status(source_trouble="east: no broker answers as leader of 1 of 2 partitions", source_partly=True)
+    assert partly.state == "DEGRADED"
+    assert any("no broker answers as leader of 1 of 2" in line for line in shown(partly))
+    (_, told) = [event for event in events_between(status(), partly) if event.kind in {"state", "source"}]
+    assert told.says.startswith("east: no broker answers as leader of 1 of 2 partitions")
+
+
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize(("silent_s", "state"), [(3, "RUNNING"), (6.9, "RUNNING"), (7.1, "STALLED"), (60, "STALLED")])
+def test_an_engine_that_misses_three_records_is_reported(silent_s: float, state: str) -> None:
+    """It writes one every two seconds: a dead engine is reported while the outage is young."""
+    assert HEARTBEAT_SECONDS * 3 < ENGINE_SILENT_MS / 1000 < 8
+    assert status(engine_age_s=silent_s).state == state

@@ -124,7 +124,8 @@ def events_between(before: LinkStatus | None, after: LinkStatus) -> Iterator[Eve
     source = after.link.partition("->")[0]
     if after.source_trouble and not trouble:
         heard = f"; the engine last heard it at {clock(after.source_seen_ms)}" if after.source_seen_ms else ""
-        yield event("source", "bad", after.link, f"{source} does not answer: {after.source_trouble}{heard}")
+        says = f"{source} does not answer: {after.source_trouble}" if not after.source_partly else after.source_trouble
+        yield event("source", "bad", after.link, f"{says}{heard}")
     elif trouble and not after.source_trouble:
         yield event("source", "good", after.link, f"{source} answers again", ended=True)
     now, then = _faults(after), _faults(before) if before is not None else {}

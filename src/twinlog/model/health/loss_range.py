@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from twinlog.model.ledger.records import ENGINE_SILENT_MS, Engine
+from twinlog.model.ledger.records import ENGINE_DEAD_MS, Engine
 from twinlog.model.ledger.source_ends import KnownEnd
 from twinlog.model.moments import clock
 from twinlog.model.names import TopicPartition
@@ -67,7 +67,7 @@ def lived_until(heard_ms: int | None, copied_ms: int | None, engine: Engine | No
     if not sign or engine is None:
         return now_ms
     # Once the other side is active nobody listens any more, and the figure of the failover's report stays.
-    listens = engine.phase == "switched" or (engine.phase == "running" and now_ms - engine.at_ms <= ENGINE_SILENT_MS)
+    listens = engine.phase == "switched" or (engine.phase == "running" and now_ms - engine.at_ms <= ENGINE_DEAD_MS)
     listened = now_ms if listens else engine.at_ms
     return sign + max(0, now_ms - max(listened, sign))
 

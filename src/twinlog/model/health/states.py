@@ -55,6 +55,7 @@ class LinkStatus:
     problems: tuple[FaultEntry, ...] = ()  # of whole topics
     source_trouble: str | None = None  # what this look met
     source_unreachable: bool = False  # … and it was that nobody answered
+    source_partly: bool = False  # … and it was about some partitions only
     source_seen_ms: int | None = None  # when the engine last heard the source
     now_ms: int = 0  # when the ledger was read: what it says is as old as this, however long the source was asked
     engine_age_s: float | None = None  # since the engine's record changed, by our own clock; None: see its time
@@ -106,8 +107,10 @@ def judge(status: LinkStatus) -> LinkState:
     faulted = sum(1 for p in status.partitions if p.fault is not None)
     if faulted or status.problems:
         return "FAULTED" if faulted == len(status.partitions) and not _moving(status) else "DEGRADED"
-    if status.source_trouble or engine.trouble:
+    if engine.trouble or (status.source_trouble and not status.source_partly):
         return "STALLED"
+    if status.source_trouble:
+        return "DEGRADED"  # some brokers of the source do not answer; what the others lead is copied
     if any(chore.trouble for chore in status.chores):
         return "DEGRADED"  # records flow, but something that a failover needs is not kept in step
     # Without a time nothing was ever copied of what waits: that is no link that runs.

@@ -72,8 +72,12 @@ class _Entry(BaseModel):
         return self.model_dump_json(exclude_none=True).encode()
 
 
-ENGINE_SILENT_MS: Final = 20_000
-"""An engine speaks every 5 s; after four silences it is taken for dead."""
+HINDRANCES: Final = "hindrances"
+"""The memos by which tasks tell what holds records up just now."""
+ENGINE_SILENT_MS: Final = 7_000
+"""An engine writes its record every 2 s; status reports one that missed three of them as silent."""
+ENGINE_DEAD_MS: Final = 20_000
+"""An engine that was silent for so long is taken for dead: another one may have its link."""
 
 
 class Engine(_Entry):
