@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.errors import PartitionFault, TargetLogShrunk
+from twinlog.errors import PartitionFault, TargetLogShrunk, TargetUnwritable
 from twinlog.flow.intake import Intake
 from twinlog.flow.outgoing import SEQUENCES, Outgoing, Progress
 from twinlog.flow.ownership import Ownership
@@ -43,6 +43,9 @@ from twinlog.wire.batch import Stamp, stamped_head
 
 _REMEMBERED_S: Final = 60.0
 """How long a partition surely remembers a producer that is silent: brokers forget after a day, unless configured."""
+_IN_DOUBT_S: Final = 3_600.0
+"""Brokers forget a producer after a day without a word of it, and then take a repeated batch a second time."""
+_LOOKED_FOR: Final = "it did not answer for an hour; what was sent before is looked for"
 _BATCHES: Final = frozenset({"data", "returned"})
 
 
@@ -73,10 +76,12 @@ class Outbox:
     clock: Callable[[], float] = time.monotonic
     now_ms: Callable[[], int] = lambda: now_us() // 1000
     known_at: float = float("-inf")  # when the partition last acknowledged a batch, or a marker, of this owner
+    opened_at: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self.opened_at = self.clock()
         if self.opened.fenced:
-            self.known_at = self.clock()
+            self.known_at = self.opened_at
         self.sequence = self.ownership.sequences[self.remote] = self.opened.sequence
         self.runs = self.opened.state.run_map()
         self.intake = Intake(self.partition, self.shaper, self.unnoted, self.position, self.now_ms)
@@ -143,6 +148,9 @@ class Outbox:
         """The next batch that may go out now, with at most `depth` under way."""
         if self.resting or self.stopped:
             return None
+        if self._doubts_last_too_long():
+            self.fault(TargetUnwritable(*self.partition, str(self.remote), _LOOKED_FOR))
+            return None
         if self._repeats:
             return self._next_repeat()
         if len(self.under_way) >= depth or self._first_is_alone():
@@ -162,6 +170,15 @@ class Outbox:
         self.under_way.append(out)
         self.awaited_since = self.awaited_since or self.clock()
         return out
+
+    def _doubts_last_too_long(self) -> bool:
+        """A batch may have arrived unanswered so long ago that the target would not know it again (R2).
+
+        The partition begins anew: what has arrived is then found in its log.
+        """
+        if self.clock() - max(self.known_at, self.opened_at) < _IN_DOUBT_S:
+            return False
+        return self.remote in self.ownership.adrift or self._repeats
 
     def _first_is_alone(self) -> bool:
         """A batch is under way to a partition that may not know this producer: nothing may be sent behind it (R3)."""

@@ -126,9 +126,8 @@ class Opened:
         for record in open_batch(data):
             contents[record.offset - header.base_offset] = content_of(record)
         writing = Writing(header.producer_id, header.producer_epoch, header.base_sequence)
-        removed = self._removed_before(header.base_offset, writing)
-        self.unnoted.add_hole(missing_from, header.base_offset - removed)
-        self._add_removed(header.base_offset, writing, removed)
+        self.unnoted.add_hole(missing_from, header.base_offset)
+        self._add_removed(header.base_offset, writing, self._removed_before(header.base_offset, writing))
         noted = max(0, self.state.target_next - header.base_offset)
         first = writing._replace(sequence=(header.base_sequence + noted) & 0x7FFFFFFF)
         self.unnoted.add(header.base_offset + noted, contents[noted:], first)
@@ -159,9 +158,14 @@ class Opened:
         return count if count <= target - max(state.target_next, self.unnoted.target_next) else 0
 
     def _add_removed(self, target: int, writing: Writing, count: int) -> None:
-        first = writing._replace(sequence=(writing.sequence - count) & 0x7FFFFFFF)
-        self.unnoted.add(target - count, [None] * count, first)
-        if count and target - count < self.deleted_to:
+        filled = self.unnoted.fill_holes(count)
+        unplaced = count - sum(some for _, some in filled)  # where the log begins behind them
+        lowest = (filled[0][0] if filled else target) - unplaced
+        sequence = writing.sequence - count
+        for at, some in [(lowest, unplaced), *filled]:
+            self.unnoted.add(at, [None] * some, writing._replace(sequence=sequence & 0x7FFFFFFF))
+            sequence += some
+        if count and lowest < self.deleted_to:
             self.unnoted.deleted = len(self.unnoted)
 
 

@@ -108,6 +108,22 @@ class Unnoted:
         if target < target_next:
             self._holes.append(_Hole(len(self._contents), target, target_next - target))
 
+    def fill_holes(self, count: int) -> list[tuple[int, int]]:
+        """Take so many offsets out of the holes behind the last record found, the last ones first: records lay there.
+
+        Returns where they lay, in order, as target offset and count; fewer than asked for where the holes are smaller.
+        Batches of others may lie between them.
+        """
+        filled: list[tuple[int, int]] = []
+        while count and self._holes and self._holes[-1].before == len(self._contents):
+            hole = self._holes[-1]
+            taken = min(count, hole.count)
+            count, hole.count = count - taken, hole.count - taken
+            filled.insert(0, (hole.target + hole.count, taken))
+            if not hole.count:
+                self._holes.pop()
+        return filled
+
     def clear(self) -> None:
         """Nothing is left to be met."""
         self.met = len(self._contents)

@@ -199,6 +199,8 @@ class World:
         if out is not None:
             assert out.progress is Progress.SENT
             self.wire.append(out)
+        elif self.box.stopped:
+            self.begin_again()
         assert sum(o.progress is Progress.SENT for o in self.box.under_way) <= self.depth
 
     def arrive(self) -> None:
@@ -258,11 +260,10 @@ class World:
         while self.wire or self.answers:
             self.arrive()
             self.answer()
-        if not any(out.progress is Progress.FAILED for out in self.box.under_way):
-            self.stale.clear()
-            self.target.forget_producers()
-            self.forgotten = True
-            self.now += 86_400
+        self.stale.clear()
+        self.target.forget_producers()
+        self.forgotten = True
+        self.now += 86_400
 
     def stranger(self) -> None:
         self.target.stranger_writes(self.rng.randint(1, 3))
