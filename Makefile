@@ -119,10 +119,10 @@ sbom: $(READY) ## everything that is installed with Twinlog, as CycloneDX, in di
 	$(UV) export --quiet --locked --no-dev --all-extras --no-emit-project --format requirements-txt --output-file .state/requirements.txt
 	$(UV) tool run --from cyclonedx-bom==7.5.0 cyclonedx-py requirements .state/requirements.txt --output-file dist/sbom.json
 
-# Asks PyPI what is known about each version, so it needs the network.
-scan: $(READY) ## known holes in what is installed with Twinlog
+# Asks PyPI what is known about each version. Where PyPI cannot be asked it fails and says that nothing was scanned.
+scan: $(READY) ## known holes in what is installed with Twinlog; ADVISORIES=DIR with a checkout of pypa/advisory-database
 	$(UV) export --quiet --locked --no-dev --all-extras --no-emit-project --format requirements-txt --output-file .state/requirements.txt
-	$(UV) tool run pip-audit==2.10.1 --strict --progress-spinner off --disable-pip --require-hashes -r .state/requirements.txt
+	PATH="$(dir $(UV)):$$PATH" $(PY) -m tests.scan .state/requirements.txt $(if $(ADVISORIES),--advisories $(ADVISORIES))
 
 clean: ## remove the virtual environment and all caches of tools
 	rm -rf $(VENV) .state dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse

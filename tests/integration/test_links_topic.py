@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
 from tests.kit.ends import Ends
 from tests.kit.waiting import wait_until
+from typer.testing import CliRunner
 
 from twinlog.config.settings import ClientSettings
+from twinlog.control.audit import Audit, Who
 from twinlog.control.events_topic import EventsTopic
 from twinlog.control.links_topic import LinksTopic
 from twinlog.errors import NotActive
 from twinlog.kafka.client_options import client_options
 from twinlog.model.connectors import Leader, Shelf
+from twinlog.surface.cli.main import app
 
 # A service of its own: it leads, says so, and is killed.
 VICTIM = """
@@ -161,3 +167,31 @@ def test_events_of_a_group_are_read_back_in_order_and_apart_from_those_of_others
     again = EventsTopic(ends.link.target_admin, ends.alias, replication_factor=1)
     assert again.read(10) == [b"0", b"1", b"2", b"3", b"4"]
     assert again.read(2) == [b"3", b"4"]
+
+
+def test_the_audit_in_the_topic_is_verified_by_the_command_and_tells_what_a_file_lost(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends()
+    file, settings = tmp_path / "audit.log", ends.write_file(tmp_path)
+    seat = Seat(ends.link.target_admin, uuid.uuid4().hex)
+    try:
+        audit = Audit(file, required=True)
+        audit.to_topic = seat.topic.audit
+        for what in ("pause", "resume", "delete"):
+            audit.note(Who("anna", "admin"), what, "c")
+    finally:
+        seat.topic.close()
+
+    def verified() -> tuple[int, dict[str, Any]]:
+        said = CliRunner().invoke(app, ["audit", "verify", str(file), "--topic", "-c", str(settings), "-o", "json"])
+        return said.exit_code, json.loads(said.stdout)
+
+    chain = json.loads(file.read_text().splitlines()[0])["chain"]
+    _, found = verified()
+    (ours,) = [one for one in found["chains"] if one["chain"] == chain]
+    assert (ours["entries"], ours["breaks"]) == (3, [])
+    assert (found["missing_in_file"], found["missing_in_topic"]) == ([], [])
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
+    code, found = verified()
+    assert (code, found["missing_in_file"]) == (1, ["entry 3 (delete c by anna)"])

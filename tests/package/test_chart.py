@@ -117,6 +117,16 @@ def test_two_pods_stand_by_for_each_other_and_are_asked_how_they_are(tmp_path: P
     assert not any("scheme" in container[name]["httpGet"] for name in asked)
 
 
+def test_an_image_is_chosen_by_its_digest_where_there_is_one(tmp_path: Path):
+    def image(values: dict[str, Any]) -> str:
+        (container,) = rendered(tmp_path, values)["Deployment"]["spec"]["template"]["spec"]["containers"]
+        return str(container["image"])
+
+    digest = f"sha256:{'0' * 64}"
+    assert "@" not in image(LOGIN)
+    assert image({**LOGIN, "image": {"tag": "9", "digest": digest}}) == f"twinlog@{digest}"
+
+
 def test_strangers_do_not_reach_the_service_unless_they_are_named(tmp_path: Path):
     policy = rendered(tmp_path, LOGIN)["NetworkPolicy"]["spec"]
     (rule,) = policy["ingress"]

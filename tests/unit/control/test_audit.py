@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from twinlog.config.security.users import save_user, with_token
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import Audit, Who
+from twinlog.model.access.audit_chains import judge_topic
 from twinlog.model.drills.evidence import breaks
 from twinlog.surface.cli.main import app
 from twinlog.surface.http.app_state import AppState
@@ -350,3 +352,41 @@ def test_the_command_tells_whether_entries_were_touched(tmp_path: Path):
     file.write_text(text.replace('"resume"', '"refuse"'))
     broken = CliRunner().invoke(app, ["audit", "verify", str(file)])
     assert (broken.exit_code, broken.stdout.strip()) == (1, "line 2: it was changed after it was written")
+
+
+def told_twice(tmp_path: Path) -> tuple[list[str], list[str]]:
+    """The entries of two services, as the topic has them; and the file of the first."""
+    topic: list[str] = []
+
+    def take(entry: bytes, done: Callable[[str | None], None]) -> None:
+        topic.append(entry.decode())
+        done(None)
+
+    for name, count in (("one", 4), (None, 3)):
+        audit = Audit(None if name is None else tmp_path / name)
+        audit.to_topic = take
+        for number in range(count):
+            audit.note(ANNA, "pause", f"c{number}")
+    return topic, (tmp_path / "one").read_text().splitlines()
+
+
+def test_the_topic_holds_whole_chains_and_all_that_the_file_holds(tmp_path: Path):
+    topic, file = told_twice(tmp_path)
+    good = judge_topic(topic, file)
+    assert good.whole
+    assert sorted(chain.entries for chain in good.chains) == [3, 4]
+    assert judge_topic(list(reversed(topic)), file).whole, "the order of arrival is nobody's promise"
+    removed = judge_topic([*topic[:1], *topic[2:]], file)
+    assert not removed.whole
+    assert "one was changed, moved or removed" in str(removed.chains)
+    assert removed.missing_in_topic == ("entry 2 (pause c1 by anna)",)
+    assert judge_topic(topic, file[:3]).missing_in_file == ("entry 4 (pause c3 by anna)",), "an end that was cut off"
+    assert judge_topic(topic, file[2:]).whole, "what was rotated away is not asked for"
+    assert not judge_topic([topic[0].replace("pause", "erase"), *topic[1:]]).whole
+    assert not judge_topic([*topic, "junk"]).whole
+    assert not judge_topic([*topic, topic[-1]]).whole, "twice"
+
+
+def test_the_command_needs_a_file_or_the_topic(tmp_path: Path):
+    for words in ([], ["--topic"], ["--topic", "--last", "x", "-c", str(tmp_path / "f")]):
+        assert CliRunner().invoke(app, ["audit", "verify", *words]).exit_code != 0, words

@@ -110,6 +110,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "audit verify": (
         ("is every entry as it was written", "twinlog audit verify /var/log/twinlog/audit.log"),
         ("with the file that was rotated before it", "twinlog audit verify audit.log.1 audit.log"),
+        ("the topic, compared with the file", "twinlog audit verify audit.log --topic -c links.properties"),
     ),
     "user add": (
         ("somebody who may look", "twinlog user add ann --file users"),

@@ -1,0 +1,86 @@
+"""Entries of the audit, of several services in one place: whether each chain of them is whole. Pure.
+
+A service without a file begins a chain with each start; services of one machine share the chain of their file. The
+topic has the entries of all of them, in the order of arrival.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from twinlog.model.drills.evidence import breaks
+
+
+@dataclass(frozen=True)
+class ChainVerdict:
+    """One chain."""
+
+    chain: str
+    entries: int
+    begins_after: str  # the hash before its first entry
+    last_hash: str
+    breaks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TopicVerdict:
+    """All that a topic holds."""
+
+    entries: int
+    chains: tuple[ChainVerdict, ...]
+    strange: int = 0  # records that are no entries
+    missing_in_file: tuple[str, ...] = ()
+    missing_in_topic: tuple[str, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was changed, moved or removed, as far as hashes tell."""
+        broken = any(chain.breaks for chain in self.chains)
+        return not (broken or self.strange or self.missing_in_file or self.missing_in_topic)
+
+
+def judge_topic(lines: Sequence[str], file: Sequence[str] = ()) -> TopicVerdict:
+    """Judge each chain of a topic by itself, and compare with a file of one of them, where there is one."""
+    entries = [entry for entry in map(_entry, lines) if entry is not None]
+    by_chain: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        by_chain.setdefault(str(entry.get("chain", "")), []).append(entry)
+    filed = [entry for entry in map(_entry, file) if entry is not None]
+    here, there = {entry["hash"]: entry for entry in entries}, {entry["hash"]: entry for entry in filed}
+    shared = {entry.get("chain") for entry in filed}
+    first = min((entry["number"] for entry in filed), default=0)
+    # What was rotated away is not asked for, and entries of before the topic are in the file alone.
+    begun = min((entry["number"] for entry in entries if entry.get("chain") in shared), default=0)
+    cut = [one for one in entries if one.get("chain") in shared and one["number"] >= first and one["hash"] not in there]
+    lost = [one for one in filed if one["number"] >= begun and one["hash"] not in here]
+    return TopicVerdict(
+        len(lines),
+        tuple(_judge(chain, found) for chain, found in sorted(by_chain.items())),
+        len(lines) - len(entries),
+        tuple(map(_name, cut)),
+        tuple(map(_name, lost)),
+    )
+
+
+def _judge(chain: str, entries: Iterable[dict[str, Any]]) -> ChainVerdict:
+    # Two services that share a file may send their entries in another order than the file has them.
+    ordered = sorted(entries, key=lambda entry: int(entry["number"]))
+    found = breaks((json.dumps(entry) for entry in ordered), part=True)
+    told = tuple(f"entry {ordered[one.line - 1]['number']}: {one.problem}" for one in found)
+    return ChainVerdict(chain, len(ordered), ordered[0]["previous"], ordered[-1]["hash"], told)
+
+
+def _name(entry: dict[str, Any]) -> str:
+    return f"entry {entry['number']} ({entry.get('what', '')} {entry.get('thing', '')} by {entry.get('name', '')})"
+
+
+def _entry(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    whole = isinstance(found, dict) and {"hash", "previous", "number"} <= found.keys()
+    return found if whole and isinstance(found["number"], int) else None
