@@ -60,10 +60,12 @@ class ParcelQueue:
         while not ended:
             waiting, ended = self._take()
             flush = len(waiting) != len(parcels := [parcel for parcel in waiting if parcel.kind != "flush"])
-            yield from _rows_of(parcels)
+            for some in _rows_of(parcels):
+                yield pack(some)
+                self._taken(some)  # row by row: the next fetch need not wait until all of them are handed over
             if flush:
                 yield FLUSH_ROW
-            self._taken(waiting)
+                self._taken([parcel for parcel in waiting if parcel.kind == "flush"])
 
     def _take(self) -> tuple[list[Parcel], bool]:
         """All that waits, at least one; and whether it is the end. What came before an error is handed over first."""
@@ -96,19 +98,19 @@ class ParcelQueue:
                 self.loop.call_soon_threadsafe(self._room.set)
 
 
-def _rows_of(parcels: list[Parcel]) -> Iterator[Row]:
-    """Large parcels alone, runs of small ones in crates."""
+def _rows_of(parcels: list[Parcel]) -> Iterator[list[Parcel]]:
+    """Large parcels alone, runs of small ones in crates: what shares a row."""
     small: list[Parcel] = []
     size = 0
     for parcel in parcels:
         if len(parcel.payload) >= LARGE or size + len(parcel.payload) > 2 * LARGE:
             if small:
-                yield pack(small)
+                yield small
             small, size = [], 0
         if len(parcel.payload) >= LARGE:
-            yield pack([parcel])
+            yield [parcel]
         else:
             small.append(parcel)
             size += len(parcel.payload)
     if small:
-        yield pack(small)
+        yield small

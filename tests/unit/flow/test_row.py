@@ -101,3 +101,24 @@ def test_what_waits_is_handed_out_after_the_reading_has_ended() -> None:
     out.put(None)
     loop.close()
     assert [parcel for row in out.rows() for parcel in unpack(row)] == [large, large]
+
+
+@pytest.mark.proves("R11")
+def test_room_is_made_row_by_row_and_not_when_all_that_waited_is_handed_out() -> None:
+    """Otherwise nothing is fetched meanwhile, and over a long line a round trip is lost each time."""
+
+    async def read() -> None:
+        out = ParcelQueue(3 * LARGE, asyncio.get_running_loop())
+        for number in range(6):
+            out.put(Parcel(TopicPartition("t", number), 0, 1, "data", bytes(LARGE)))
+        rows = out.rows()
+        for _ in range(3):
+            next(rows)
+        waiting = asyncio.ensure_future(out.wait_for_room())
+        await asyncio.sleep(0)
+        assert not waiting.done(), "four rows are still there"
+        next(rows)
+        async with asyncio.timeout(5):
+            await waiting
+
+    asyncio.run(read())
