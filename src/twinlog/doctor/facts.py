@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import AuthorizerMissing, ClusterError
+from twinlog.machine.sockets import SocketBuffers
 from twinlog.model.access.acls import AclBinding
 from twinlog.model.access.scram_users import ScramUsers
 from twinlog.model.groups.observed import ListedGroup
@@ -51,6 +52,7 @@ class EndFacts:
     versions: Known[Mapping[int, int]] = NOT_ASKED
     certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED
     names: Known[tuple[NameLook, ...]] = NOT_ASKED
+    round_trip_s: Known[float] = NOT_ASKED  # the quickest answer of a broker
 
     def command(self, tool: str) -> str:
         """The beginning of a command of Kafka's own tools for this cluster."""
@@ -76,6 +78,7 @@ class Facts:
     ledger: str = ""
     coordinator: Known[int] = NOT_ASKED
     own_certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED
+    sockets: Known[SocketBuffers] = NOT_ASKED
 
     @property
     def ends(self) -> tuple[EndFacts, EndFacts]:

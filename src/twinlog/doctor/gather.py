@@ -20,6 +20,7 @@ from twinlog.errors import AccessDenied, AuthorizerMissing, ClusterError, Twinlo
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.inspection import fetch_broker_configs, look_at_cluster, look_at_groups, look_at_topics
 from twinlog.ledger.view import LedgerView
+from twinlog.machine.sockets import read_socket_buffers
 from twinlog.model.access.acls import AclBinding
 from twinlog.model.drills.evidence import CHORE as DRILLS
 from twinlog.model.drills.evidence import LAST as LAST_DRILL
@@ -98,6 +99,7 @@ async def gather(link: LinkSettings, look: Look, *, back_enabled: bool | None = 
         back_enabled=Unknown("the settings file was not asked") if back_enabled is None else back_enabled,
         ledger=ledger,
         coordinator=coordinator,
+        sockets=read_socket_buffers() or Unknown("this system does not say what a connection may hold"),
         own_certificates=await _attempt(asyncio.to_thread(_own_certificates, link)),
     )
 
@@ -161,6 +163,7 @@ async def _end(questions: _Questions) -> EndFacts:
         asked["certificates"] = fetch_certificates(settings)
     try:
         found = await asyncio.gather(*(_attempt(question) for question in asked.values()))
+        round_trip_s = wire.round_trip_s
     finally:
         await wire.close()
     answers = dict(zip(asked, found, strict=True))
@@ -169,7 +172,7 @@ async def _end(questions: _Questions) -> EndFacts:
     if not isinstance(groups, Unknown):
         names = [name for name, group in groups.items() if _concerns(link, group)][:_GROUPS_ASKED]
         rights = await _attempt(asyncio.to_thread(look_at_groups, admin, names))
-    return replace(facts, group_rights=rights, **answers)
+    return replace(facts, group_rights=rights, round_trip_s=round_trip_s, **answers)
 
 
 _ASKED: Final = (
@@ -185,6 +188,7 @@ _ASKED: Final = (
     "disks",
     "versions",
     "certificates",
+    "round_trip_s",
 )
 
 

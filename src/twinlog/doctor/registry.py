@@ -12,6 +12,7 @@ from twinlog.doctor.checks import (
     health,
     keeping,
     limits,
+    line,
     logins,
     names,
     own_topics,
@@ -22,6 +23,7 @@ from twinlog.doctor.facts import Facts
 
 CHECKS: Final[tuple[Check, ...]] = (
     *reach.CHECKS,
+    *line.CHECKS,
     *health.CHECKS,
     *rights.CHECKS,
     *own_topics.CHECKS,

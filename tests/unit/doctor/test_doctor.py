@@ -14,6 +14,7 @@ from twinlog.doctor.checks.own_topics import foreign_writers
 from twinlog.doctor.facts import EndFacts, Facts
 from twinlog.doctor.registry import CHECKS, examine
 from twinlog.errors import AccessDenied, AuthorizerMissing, BrokerRefused, TopicUnknown
+from twinlog.machine.sockets import SocketBuffers
 from twinlog.model.access.acls import AclBinding, Pattern
 from twinlog.model.groups.observed import ListedGroup
 from twinlog.model.health.exposure import link_exposure
@@ -85,6 +86,7 @@ def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:
         versions={0: 13, 1: 18, 10: 6},
         certificates=(CertificateLook(f"{alias}0:9092", "CN=broker", NOW + 400 * 86_400_000),),
         names=(NameLook(f"{alias}0", ("10.0.0.1",), 30),),
+        round_trip_s=0.08,
     )
     return replace(healthy, **facts)
 
@@ -137,6 +139,7 @@ def healthy(**facts: Any) -> Facts:
         ledger=LEDGER,
         coordinator=1,
         own_certificates=(CertificateLook("A", "CN=mirror", NOW + 400 * 86_400_000),),
+        sockets=SocketBuffers(33_554_432, 4_194_304),
     )
     return replace(found, **facts)
 
@@ -311,6 +314,8 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("ledger-size", at("target", disks=(DiskLook(0, "/d", 10**12, 10**11, 6 * 10**9),)), "warn", "6.0 GB"),
     ("internal-topics", topic("target", "__consumer_offsets", replication_factor=1), "warn", "__consumer_offsets"),
     ("auto-create", at("target", broker_configs={0: {"auto.create.topics.enable": "true"}}), "warn", "any topic"),
+    ("source-line", set_(sockets=SocketBuffers(212_992, 4_194_304)), "warn", "carries 3 MB/s"),
+    ("target-line", at("target", round_trip_s=0.3), "warn", "300 ms round trip"),
     ("source-clock", at("source", clock=ClockLook(-90_000.0, 5.0)), "fail", "90,000 ms behind"),
     ("target-clock", at("target", clock=ClockLook(3_000.0, 5.0)), "warn", "3,000 ms ahead"),
     ("record-times", set_(status=status(newest_ms=NOW + 3_600_000)), "warn", "orders-0 by 3,600 s"),
