@@ -396,7 +396,9 @@ ISOLATION_LEVEL = _consumer(
     "isolation.level", OneOf(("read_committed", "read_uncommitted")), "read_committed",
     "Leave out aborted records, or copy them too.", mm2="read_uncommitted",
 )  # fmt: skip
-FETCH_MAX_BYTES = _consumer("fetch.max.bytes", Whole(1), "8388608", "Bytes per fetch answer.", mm2="52428800")
+FETCH_MAX_BYTES = _consumer(
+    "fetch.max.bytes", Whole(1), "8388608", "Bytes per fetch answer; over a long line more.", mm2="52428800"
+)
 PARTITION_FETCH_BYTES = _consumer("max.partition.fetch.bytes", Whole(1), "1048576", "The same, per partition.")
 FETCH_MAX_WAIT_MS = _consumer("fetch.max.wait.ms", Whole(0, 60_000), "500", "Longest wait for fetch.min.bytes.")
 FETCH_MIN_BYTES = _consumer("fetch.min.bytes", Whole(1), "1", "A fetch answers as soon as it has these.")
