@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.ends import Ends, numbers
+from tests.kit.groups import set_positions
 from tests.kit.load import Ending
 from tests.kit.logs import read_logs
 from tests.kit.records import Shape
@@ -148,6 +149,20 @@ def test_a_start_time_begins_inside_a_batch_at_the_very_record(make_ends: MakeEn
     copied = read_logs(ends.target_logs, ends.remote(name), "read_committed")[0]
     assert numbers(copied) == list(range(first, 400))
     assert first > 0
+
+
+def test_a_link_begins_where_a_group_of_the_source_stands(make_ends: MakeEnds, tmp_path: Path) -> None:
+    ends = make_ends()
+    read, unread = ends.create("read"), ends.create("unread")
+    for topic in (read, unread):
+        ends.load(topic, shape=Shape.PLAIN).produce(100)
+    group = f"{read}-mirrormaker1"
+    set_positions(ends.source_logs, group, {(read, 0): 60})
+    ends.set(start_from=f"group:{group}")
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied()
+    copies = {t: numbers(read_logs(ends.target_logs, ends.remote(t), "read_committed")[0]) for t in (read, unread)}
+    assert copies == {read: list(range(60, 100)), unread: list(range(100))}
 
 
 @pytest.mark.proves("R4")

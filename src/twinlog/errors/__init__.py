@@ -23,6 +23,7 @@
     │   ├── BrokerTooOld
     │   ├── AccessDenied
     │   │   └── ClusterRightMissing
+    │   ├── GroupWithoutOffsets    `start.from` names a group that has committed nothing
     │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
     │   ├── MirrorMakerRuns        the link cannot be taken over yet (retriable)
     │   ├── LinkToItself           both aliases lead to one cluster
@@ -85,6 +86,7 @@ from twinlog.errors.clusters import (
     ClusterRightMissing,
     ClusterUnreachable,
     ConfigRefused,
+    GroupWithoutOffsets,
     KerberosTaken,
     LeaderMissing,
     LedgerOfOtherClusters,
@@ -204,6 +206,7 @@ __all__ = [
     "Finding",
     "GroupActive",
     "GroupUnknown",
+    "GroupWithoutOffsets",
     "JarsUnavailable",
     "JavaMissing",
     "KerberosTaken",

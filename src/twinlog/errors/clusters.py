@@ -173,6 +173,15 @@ class TopicUnknown(BrokerRefused):
 
 
 @dataclass(eq=False)
+class GroupWithoutOffsets(ClusterError):
+    """`start.from = group:NAME` names a group that has committed no offset."""
+
+    code = "GROUP_WITHOUT_OFFSETS"
+    says = "{cluster}: the group {problem} has no committed offsets, so the link cannot begin there"
+    remedy = "Correct the name in `start.from = group:NAME`, or begin at `earliest`."
+
+
+@dataclass(eq=False)
 class LeaderMissing(BrokerRefused):
     """A partition has no leader just now, or another one than we asked: so after its creation, or an election."""
 

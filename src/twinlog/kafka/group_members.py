@@ -1,4 +1,4 @@
-"""Who is in a consumer group now. Blocking; runs in worker threads and in commands."""
+"""Members and committed offsets of consumer groups. Blocking; runs in worker threads and in commands."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.names import NextOffset, TopicPartition
 
 
 class GroupMembers(NamedTuple):
@@ -47,3 +49,19 @@ def fetch_members(admin: ClusterAdmin, groups: Iterable[str]) -> dict[str, Group
 def _members(description: Any) -> GroupMembers:
     members = tuple(f"{member.client_id} on {member.host.lstrip('/')}" for member in description.members)
     return GroupMembers(description.state.name.lower(), members)
+
+
+def fetch_committed(admin: ClusterAdmin, group: str) -> dict[TopicPartition, NextOffset]:
+    """Return the committed offsets of a group; empty if it has none. Raises ClusterError."""
+
+    def offsets(client: AdminClient, timeout_s: float) -> dict[str, Future[Any]]:
+        return client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=timeout_s)
+
+    answer = admin.ask(offsets)[group]
+    if isinstance(answer, ClusterError):
+        raise answer
+    return {
+        TopicPartition(position.topic, position.partition): NextOffset(position.offset)
+        for position in answer.topic_partitions
+        if position.offset >= 0 and position.error is None
+    }

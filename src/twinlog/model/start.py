@@ -36,9 +36,23 @@ class AtTime:
         return (_EPOCH + timedelta(milliseconds=self.ms)).isoformat(timespec="milliseconds")
 
 
-StartFrom: TypeAlias = Earliest | Latest | AtTime
+@dataclass(frozen=True)
+class AtGroup:
+    """Where a consumer group of the source stands. A partition that it never read is read from its first record."""
 
-STARTS_ALLOWED = "earliest, latest, an ISO-8601 time such as 2026-01-31T08:00:00Z, or milliseconds since 1970"
+    group: str
+
+    def __str__(self) -> str:
+        return f"{_GROUP}{self.group}"
+
+
+StartFrom: TypeAlias = Earliest | Latest | AtTime | AtGroup
+
+_GROUP = "group:"
+STARTS_ALLOWED = (
+    "earliest, latest, an ISO-8601 time such as 2026-01-31T08:00:00Z, milliseconds since 1970, "
+    "or group:NAME for the offsets of a consumer group of the source"
+)
 # The last millisecond that datetime can show; beyond it `str(AtTime)` would fail long after the file was accepted.
 _LAST_MS = 253_402_300_799_999
 
@@ -51,6 +65,8 @@ def parse_start(text: str) -> StartFrom:
             return Earliest()
         case "latest":
             return Latest()
+    if word.lower().startswith(_GROUP) and word[len(_GROUP) :].strip():
+        return AtGroup(word[len(_GROUP) :].strip())
     if word.isascii() and word.isdigit():
         # Ten digits are seconds by every human measure (2001..2286); as milliseconds they would mean January 1970.
         if len(word) <= 10 or int(word) > _LAST_MS:

@@ -8,18 +8,19 @@ from collections.abc import Mapping
 from typing import Final, assert_never
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import BrokerRefused, ClusterError, TakeOverRefused, TopicUnknown
+from twinlog.errors import BrokerRefused, ClusterError, GroupWithoutOffsets, TakeOverRefused, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.group_members import fetch_committed
 from twinlog.logs.configs import fetch_configs
 from twinlog.logs.ensure import ensure_logs
 from twinlog.logs.topic import BROKER_TIME, LogTopic
 from twinlog.model.ledger.records import RosterTopic, ledger_topic
 from twinlog.model.ledger.roster import Origins, may_create
 from twinlog.model.mirrormaker.takeover_decision import Fresh, Inherited, Refused, takeover_note
-from twinlog.model.names import TopicPartition
+from twinlog.model.names import NextOffset, TopicPartition
 from twinlog.model.routes.provenance import WRITERS_TOPIC, ClusterIds
 from twinlog.model.selection import replicates
-from twinlog.model.start import AtTime, Earliest, Latest
+from twinlog.model.start import AtGroup, AtTime, Earliest, Latest
 from twinlog.model.topics.target_topics import Roster
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 from twinlog.sync.topics import TopicSync
@@ -106,9 +107,17 @@ class LinkTopics:
                 found = self._source.fetch_end_offsets(partitions)
             case AtTime():
                 found = self._source.fetch_offsets_at(partitions, start.ms)
+            case AtGroup():
+                found = {**self._source.fetch_start_offsets(partitions), **self._committed(start.group, partitions)}
             case _:
                 assert_never(start)
         return {partition: int(at) for partition, at in found.items() if not isinstance(at, ClusterError)}
+
+    def _committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, NextOffset]:
+        committed = fetch_committed(self._source, group)
+        if not committed:
+            raise GroupWithoutOffsets(self._link.source, group)
+        return {partition: committed[partition] for partition in partitions if partition in committed}
 
     def selected(self, topic: str) -> bool:
         """Whether the settings want this topic."""

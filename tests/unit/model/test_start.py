@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.model.start import AtTime, Earliest, Latest, parse_start
+from twinlog.model.start import AtGroup, AtTime, Earliest, Latest, parse_start
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,10 @@ def test_seconds_are_refused_because_they_would_mean_1970():
 @given(st.integers(10**10, 253_402_300_799_999))
 def test_a_time_reads_back_as_itself(ms):
     assert parse_start(str(AtTime(ms))) == AtTime(ms)
+
+
+def test_a_group_of_the_source_is_a_start():
+    assert parse_start("group:my group") == AtGroup("my group")
+    assert parse_start(str(AtGroup("g"))) == AtGroup("g")
+    with pytest.raises(ValueError, match=r".*"):
+        parse_start("group:")

@@ -42,6 +42,11 @@ CHANGING: Final = frozenset(
 )
 READING: Final = frozenset(
     {
+        "import strimzi",
+        "import mm1",
+        "import brooklin",
+        "import mirus",
+        "import ureplicator",
         "validate",
         "status",
         "top",

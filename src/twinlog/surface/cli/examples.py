@@ -107,6 +107,25 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ),
     "link prepare": (("topics that producers need after a failover", "twinlog link prepare 'east->west'"),),
     "import mm2": (("where MirrorMaker 2 stopped", "twinlog import mm2 'east->west' --dry-run"),),
+    "import strimzi": (
+        ("a links file from Kubernetes", "twinlog import strimzi mirror-maker-2.yaml > links.properties"),
+    ),
+    "import mm1": (
+        (
+            "a links file from MirrorMaker 1",
+            "twinlog import mm1 --consumer.config c.properties --producer.config p.properties --include 'orders.*'",
+        ),
+    ),
+    "import brooklin": (
+        ("a links file from a datastream", "twinlog import brooklin datastream.json > links.properties"),
+    ),
+    "import mirus": (("a links file from a connector", "twinlog import mirus mirus.json > links.properties"),),
+    "import ureplicator": (
+        (
+            "a links file from a worker's files",
+            "twinlog import ureplicator --consumer.config c.properties --producer.config p.properties --topics orders",
+        ),
+    ),
     "audit verify": (
         ("is every entry as it was written", "twinlog audit verify /var/log/twinlog/audit.log"),
         ("with the file that was rotated before it", "twinlog audit verify audit.log.1 audit.log"),

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.commands.import_files import brooklin, mirus, mm1, strimzi, ureplicator
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
@@ -21,9 +22,8 @@ app = Commands("Take links over from other mirrors.")
 _COLOURS = {"compared": "green", "mirrored": "dim", "begins": "", "not compared": "yellow"}
 
 
-@app.callback()
-def _noun() -> None:
-    """Keep `import` a noun while it knows a single mirror."""
+for _command in (strimzi, mm1, brooklin, mirus, ureplicator):
+    app.command()(_command)
 
 
 @app.command()
