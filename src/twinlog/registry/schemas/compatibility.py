@@ -4,6 +4,7 @@ from typing import Literal
 
 from twinlog.registry.schemas.avro.schema import AvroSchema
 from twinlog.registry.schemas.json.schema import JsonSchema
+from twinlog.registry.schemas.protobuf.schema import ProtobufSchema
 from twinlog.registry.schemas.schema import ParsedSchema
 
 Direction = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
@@ -25,6 +26,8 @@ def _cannot_read(reader: ParsedSchema, writer: ParsedSchema, policy: str) -> lis
     if isinstance(reader, AvroSchema) and isinstance(writer, AvroSchema):
         return reader.cannot_read(writer, policy)
     if isinstance(reader, JsonSchema) and isinstance(writer, JsonSchema):
+        return reader.cannot_read(writer, policy)
+    if isinstance(reader, ProtobufSchema) and isinstance(writer, ProtobufSchema):
         return reader.cannot_read(writer, policy)
     return [OTHER_KIND]
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from twinlog.registry.schemas.avro.schema import parse_avro
 from twinlog.registry.schemas.json.schema import parse_json
+from twinlog.registry.schemas.protobuf.schema import parse_protobuf
 from twinlog.registry.schemas.schema import InvalidSchema, ParsedSchema
 
 
@@ -28,4 +29,6 @@ def _read(kind: str, text: str, resolved: Mapping[str, str], *, new: bool) -> Pa
         return parse_avro(text, resolved, new=new)
     if kind == "JSON":
         return parse_json(text, resolved)
+    if kind == "PROTOBUF":
+        return parse_protobuf(text, resolved)
     raise InvalidSchema(f"Invalid schema type {kind}")

@@ -1,10 +1,4 @@
-"""Whether a new JSON Schema allows everything that an old one allows, by Confluent's rules.
-
-A comparison is a generator: it asks for pairs of inner schemas and gets their differences. One loop answers all of them
-(`_Check.run`), so that a long chain of schemas cannot exhaust Python's stack. A pair that is compared already counts as
-compatible at first. Where it turns out to be incompatible, the comparison is repeated with that knowledge, until
-nothing new is found.
-"""
+"""Whether a new JSON Schema allows everything that an old one allows, by Confluent's rules."""
 
 from collections.abc import Generator
 
@@ -16,66 +10,31 @@ from twinlog.registry.schemas.json.matching import most_pairs
 from twinlog.registry.schemas.json.model import Combined, Schema, distinct, followed
 from twinlog.registry.schemas.json.objects import compare_objects
 from twinlog.registry.schemas.json.values import compare_choices, compare_constants, compare_numbers, compare_texts
+from twinlog.registry.schemas.pairs import Pairs
 
 Found = list[Difference]
-Comparison = Generator[tuple[Schema, Schema], Found, Found]
-_Pair = tuple[int, int]
-_WITH_INNER = (Combined, model.Object, model.Array, model.Not)
+Pair = tuple[Schema, Schema]
+Comparison = Generator[Pair, Found, Found]
+_WITH_INNER = (Combined, model.Object, model.Array, model.Not, model.Link)
 
 
 def differences(old: Schema, new: Schema, budget: Budget) -> Found:
     """Why `new` refuses what `old` allows; empty if it does not."""
-    broken: dict[_Pair, Found] = {}
-    while True:
-        check = _Check(budget, broken)
-        found = check.run(old, new)
-        surprises = {pair: check.known[pair] for pair in check.assumed if check.known[pair] and pair not in broken}
-        if not surprises:
-            return found
-        broken.update(surprises)
+    return Pairs(_opened, _key, _simple).differences((old, new), budget)
 
 
-class _Check:
-    """One round. `known` are the results, `assumed` the pairs that were taken for compatible while they were open."""
+def _opened(pair: Pair) -> Comparison:
+    return _compare(followed(pair[0]), followed(pair[1]))
 
-    def __init__(self, budget: Budget, broken: dict[_Pair, Found]) -> None:
-        self.known: dict[_Pair, Found] = {}
-        self.assumed: set[_Pair] = set()
-        self._budget = budget
-        self._broken = broken
-        self._alive: list[Schema] = []
 
-    def run(self, old: Schema, new: Schema) -> Found:
-        open_pairs: dict[_Pair, Comparison] = {}
-        answer = self._ask(old, new, open_pairs)
-        while open_pairs:
-            pair, comparison = next(reversed(open_pairs.items()))
-            try:
-                asked = next(comparison) if answer is None else comparison.send(answer)
-            except StopIteration as done:
-                answer = done.value
-                self._budget.step(len(answer))
-                self.known[pair] = answer
-                del open_pairs[pair]
-            else:
-                answer = self._ask(*asked, open_pairs)
-        return answer or []
+def _key(pair: Pair) -> tuple[int, int]:
+    return id(followed(pair[0])), id(followed(pair[1]))
 
-    def _ask(self, old: Schema, new: Schema, open_pairs: dict[_Pair, Comparison]) -> Found | None:
-        """The differences if they are known; None after the pair was opened."""
-        self._budget.step()
-        old, new = followed(old), followed(new)
-        if not isinstance(old, _WITH_INNER) and not isinstance(new, _WITH_INNER):
-            return _compare_leaves(old, new)
-        pair = (id(old), id(new))
-        if pair in self.known:
-            return self.known[pair]
-        if pair in open_pairs:
-            self.assumed.add(pair)
-            return self._broken.get(pair, [])
-        self._alive += (old, new)  # an id is only good as long as its object lives
-        open_pairs[pair] = _compare(old, new)
-        return None
+
+def _simple(pair: Pair) -> Found | None:
+    old, new = pair
+    with_inner = isinstance(old, _WITH_INNER) or isinstance(new, _WITH_INNER)
+    return None if with_inner else _compare_leaves(old, new)
 
 
 def _compare(old: Schema, new: Schema) -> Comparison:

@@ -169,12 +169,15 @@ Schema = (
 
 def followed(schema: Schema) -> Schema:
     """The schema behind a chain of links. A chain that ends in itself allows everything."""
+    start = schema
     seen: set[int] = set()
     while isinstance(schema, Link):
         if schema.target is None or id(schema) in seen:
-            return Anything(schema.about)
+            schema.target = Anything(schema.about)
         seen.add(id(schema))
         schema = schema.target
+    if isinstance(start, Link):
+        start.target = schema
     return schema
 
 

@@ -6,8 +6,8 @@ additional properties.
 
 from collections.abc import Generator
 
+from twinlog.registry.schemas.java_order import hash_order
 from twinlog.registry.schemas.json.differences import Difference
-from twinlog.registry.schemas.json.java_order import hash_order
 from twinlog.registry.schemas.json.model import Anything, Nothing, Object, Schema
 from twinlog.registry.schemas.json.patterns import is_found
 from twinlog.registry.schemas.json.values import lower_limit, upper_limit

@@ -1,0 +1,103 @@
+"""Names of types: which type a name means at a place of a file.
+
+A name with a dot in front is complete. Another one is looked for in the innermost message first, then outwards, then in
+the package and the packages around it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from twinlog.registry.schemas.protobuf.model import Enum, Extend, Field, Message, ProtoFile, map_types
+from twinlog.registry.schemas.protobuf.well_known import well_known_files
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A type, the package of its file, and whether the file is the schema itself."""
+
+    element: Message | Enum
+    package: str
+    local: bool
+
+    def map_type(self) -> str | None:
+        """`map<key, value>` if this is the message that a compiler makes for a map."""
+        if not isinstance(self.element, Message) or not is_map_entry(self.element):
+            return None
+        types = {field.name: field.type for field in self.element.fields}
+        return f"map<{types['key']}, {types['value']}>" if {"key", "value"} <= types.keys() else None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A place: the package and the messages around it."""
+
+    package: str
+    messages: tuple[str, ...] = ()
+
+    def inside(self, name: str) -> "Scope":
+        return Scope(self.package, (*self.messages, name))
+
+
+class Names:
+    """All types and extension fields that a schema can name."""
+
+    def __init__(self, file: ProtoFile, dependencies: Mapping[str, ProtoFile]) -> None:
+        self.types: dict[str, Known] = {}
+        self.extensions: dict[str, Field] = {}
+        for path, known in well_known_files().items():
+            if path not in dependencies:
+                self._collect(known, local=False)
+        for dependency in dependencies.values():
+            self._collect(dependency, local=False)
+        self._collect(file, local=True)
+
+    def full_name(self, name: str, scope: Scope) -> str | None:
+        """The complete name of a type, without a dot in front."""
+        return _resolve(self.types, name, scope)
+
+    def find(self, name: str, scope: Scope) -> Known | None:
+        full = self.full_name(name, scope)
+        return None if full is None else self.types[full]
+
+    def full_extension(self, name: str, scope: Scope) -> str | None:
+        """The complete name of an extension field."""
+        return _resolve(self.extensions, name, scope)
+
+    def _collect(self, file: ProtoFile, *, local: bool) -> None:
+        package = file.package or ""
+        waiting: list[tuple[str, list[Message | Enum], list[Extend]]] = [(package, file.types, file.extends)]
+        while waiting:
+            prefix, types, extends = waiting.pop()
+            start = f"{prefix}." if prefix else ""
+            for extend in extends:
+                self.extensions.update({start + field.name: field for field in extend.fields})
+            for element in types:
+                self.types[start + element.name] = Known(element, package, local)
+                if isinstance(element, Message):
+                    waiting.append((start + element.name, element.types, element.extends))
+
+
+def is_map_entry(message: Message) -> bool:
+    """Whether a compiler made the message for a map."""
+    values = [option.value for option in message.options if option.name.removeprefix(".") == "map_entry"]
+    return bool(values) and str(values[-1]).lower() == "true"
+
+
+def is_scalar_or_map(name: str, scalars: frozenset[str]) -> bool:
+    """Whether a type is no name of a message or an enum."""
+    return name in scalars or map_types(name) is not None
+
+
+def _resolve(known: Mapping[str, Found], name: str, scope: Scope) -> str | None:
+    if name.startswith("."):
+        return name[1:] if name[1:] in known else None
+    around = [*(scope.package.split(".") if scope.package else []), *scope.messages]
+    while around:
+        full = f"{'.'.join(around)}.{name}"
+        if full in known:
+            return full
+        around.pop()
+    return name if name in known else None
