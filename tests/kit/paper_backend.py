@@ -29,6 +29,7 @@ from twinlog.model.ledger.source_ends import KnownEnd
 from twinlog.model.ledger.stage_times import STAGES, Durations, Stage
 from twinlog.model.ledger.translation import Exact, Untranslatable
 from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.switch.card import card_facts
 from twinlog.model.switch.events import Began, Ended, OnSwitchEvent, Planned
 from twinlog.model.switch.log import Claim, Command, End, StateEntry, StepRecord, Switch
 from twinlog.model.switch.plan import Facts, Plan, plan_of
@@ -271,7 +272,9 @@ class PaperBackend:
         facts, plan = await self.plan(link, command)
         now = int(time.time() * 1000)
         claim = Claim(pair="east<->west", switch=f"sw{len(self.runs) + 1}", runner="r", command=command, link=link.name)
-        claim = claim.model_copy(update={"operator": "ada", "host": "desk-7"})
+        servers = {link.source: link.source_admin.bootstrap_servers, link.target: link.target_admin.bootstrap_servers}
+        card = card_facts(facts, link.naming, servers).model_dump(mode="json")
+        claim = claim.model_copy(update={"operator": "ada", "host": "desk-7", "options": {"card": card}})
         run = Switch(claim.switch, claim, "r", now, now)
         self.runs.append(run)
         on_event(Planned({step.id: step.title for step in plan.steps}))

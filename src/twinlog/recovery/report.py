@@ -12,6 +12,7 @@ from typing import Any, Final
 from twinlog.machine.folders import write_atomically
 from twinlog.model.health.loss_range import LossRange, count
 from twinlog.model.names import LinkName
+from twinlog.model.switch.card import card_of
 from twinlog.model.switch.facts import Loss, StepFacts, TailFacts
 from twinlog.model.switch.log import StepRecord, Switch
 
@@ -43,6 +44,8 @@ class Report:
     lost: Mapping[str, Any]
     tail: Mapping[str, Any]
     found: Mapping[str, Any] = field(default_factory=dict)  # of a failover: what the failback found to be lost
+    card: Mapping[str, Any] = field(default_factory=dict)  # what application teams must know; empty while it runs
+    card_text: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain values."""
@@ -68,6 +71,7 @@ def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
         for one in switch.steps.values()
     )
     told = switch.steps.get(_RTO_ENDS_WITH)
+    card = card_of(switch)
     # Recovered is when clients were sent on: what follows only sets the other direction up.
     rto = told.ended_ms - switch.since_ms if told is not None and told.status == "done" else None
     return Report(
@@ -86,6 +90,8 @@ def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
         lost=_as_json(switch, Loss),
         tail=_as_json(switch, TailFacts),
         found=dict(found or {}),
+        card={} if card is None else card.as_json(),
+        card_text="" if card is None else card.markdown(),
     )
 
 
@@ -129,6 +135,8 @@ def report_paths(switch: str, folder: Path) -> tuple[Path, Path]:
 def _lines(report: Report) -> Iterator[str]:
     yield f"# {report.command} of {report.link}"
     yield ""
+    if report.card_text:
+        yield report.card_text
     yield f"- outcome: **{report.outcome}**; active side: **{report.active}**"
     yield f"- begun {_clock(report.began_ms)} by {report.operator}, ended {_clock(report.ended_ms)}"
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from twinlog.config.pair import Pair
 from twinlog.errors import SwitchRefused, SwitchRunning
+from twinlog.model.switch.card import CardFacts, card_facts
 from twinlog.model.switch.events import OnSwitchEvent, Said, ignore_event
 from twinlog.model.switch.log import SILENT_MS, Command, StateEntry, Switch
 from twinlog.model.switch.plan import Facts, Plan, plan_of, refusal_of
@@ -50,6 +51,7 @@ class Switching:
     folder: Path
     on_event: OnSwitchEvent = ignore_event
     runner: str = field(default_factory=_runner)
+    _card: CardFacts = field(default_factory=CardFacts)
 
     def _context(self) -> SwitchContext:
         return SwitchContext.of(self.pair, self.copier, self.folder, self.runner, self.on_event)
@@ -65,6 +67,12 @@ class Switching:
         if refusal is not None:
             kind = SwitchRunning if facts.open is not None and facts.target_trouble is None else SwitchRefused
             raise kind(str(facts.link), refusal.reason, refusal.way)
+        link = self.pair.link
+        servers = {
+            link.source: link.source_admin.bootstrap_servers,
+            link.target: link.target_admin.bootstrap_servers,
+        }
+        self._card = card_facts(facts, link.naming, servers)
         return facts, plan_of(facts)
 
     async def execute(self, plan: Plan, options: Mapping[str, Any] | None = None) -> Report:
@@ -73,7 +81,8 @@ class Switching:
         try:
             await ctx.journal.read()
             titles = {step.id: step.title for step in plan.steps}
-            await begin(ctx, plan.command, [*titles], {"titles": titles, **(options or {})})
+            card = self._card.model_dump(mode="json")
+            await begin(ctx, plan.command, [*titles], {"titles": titles, "card": card, **(options or {})})
             return await run(ctx)
         finally:
             await ctx.close()

@@ -97,6 +97,20 @@ def print_report(report: Report, output: Output, files: str) -> None:
             table.add_row("", "", "", Text(str(finding), "yellow"))
     console.print(table)
     console.print(f"journal and report: {files}", soft_wrap=True)
+    _print_card(console, report)
+
+
+def _print_card(console: Console, report: Report) -> None:
+    """What application teams must know, and the next commands."""
+    if not report.card:
+        return
+    console.print()
+    console.print(Text(str(report.card["title"]), "bold green"), soft_wrap=True)
+    for name, says in report.card["facts"].items():
+        console.print(Text(f"  {name}: ", "bold").append(str(says), ""), soft_wrap=True)
+    for number_of_step, step in enumerate(report.card["next"], 1):
+        console.print(f"  {number_of_step}. {step}", soft_wrap=True, highlight=False)
+    console.print(f"  As Markdown for the incident channel: {report.switch}.md", soft_wrap=True, highlight=False)
 
 
 def print_standing(link: str, standing: Standing, output: Output) -> None:
