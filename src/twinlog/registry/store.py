@@ -1,0 +1,181 @@
+"""The topic `_schemas` followed: records become state, and whoever waits for an offset is told. Runs in the loop.
+
+Everything is read raw and uncommitted, as Confluent's reader does. A record that cannot be understood is noted as a
+fault and passed over; the reader itself ends with the service only, and a reader that cannot read is a visible state.
+"""
+
+import asyncio
+import heapq
+import itertools
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from twinlog.errors import ClusterUnreachable
+from twinlog.registry.records import Record
+from twinlog.registry.state import RecordFault, State
+from twinlog.wire.codec import open_batch
+from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.log import LogReader
+from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
+
+log = logging.getLogger("twinlog.registry.store")
+
+_MOST_FAULTS: Final = 100
+_PAUSE_S: Final = 0.1
+_END: Final = -1
+_LANE: Final = "registry-read"
+PARTITION: Final = 0
+
+
+@dataclass
+class StoreStatus:
+    """How the reading stands, for status and health."""
+
+    loaded: bool = False
+    end_at_start: int | None = None
+    faults: deque[RecordFault] = field(default_factory=lambda: deque(maxlen=_MOST_FAULTS))
+    fault_count: int = 0
+    last_read_at: float | None = None
+    last_error: str | None = None
+
+
+@dataclass
+class TopicReader:
+    """Follows the topic from its beginning and keeps the state."""
+
+    cluster: Cluster
+    topic: str
+    state: State = field(default_factory=State)
+    status: StoreStatus = field(default_factory=StoreStatus)
+    position: int = 0
+    """The next offset to be read; everything before it is in the state."""
+    markers: dict[int, int] = field(default_factory=dict)
+    """Producer id -> the epoch of its last marker: nothing of an older epoch can follow."""
+    sequences: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(producer id, epoch) -> the sequence number of its last record."""
+    _waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    _barrier: asyncio.Task[bool] | None = None
+    _next_barrier: asyncio.Task[bool] | None = None
+
+    async def run(self) -> None:
+        """Read for ever."""
+        while True:
+            try:
+                first = await fetch_end(self.cluster, self.topic, EARLIEST)
+                end = await fetch_end(self.cluster, self.topic, _END)
+                break
+            except (OffsetsRefused, ClusterUnreachable, *ConnectionTrouble) as trouble:
+                self.status.last_error = str(trouble)
+                await asyncio.sleep(_PAUSE_S)
+        self.position, self.status.end_at_start, self.status.last_error = first, end, None
+        self._look_whether_loaded()
+        reader = LogReader(self.cluster, self.topic, {PARTITION: first}, _LANE)
+        async for _, batches in reader.batches():
+            for header, data in batches:
+                if header.next_offset <= self.position:
+                    continue  # written by ourselves and applied with the answer
+                if header.is_control:
+                    self.markers[header.producer_id] = header.producer_epoch
+                else:
+                    self._take(data)
+                    if header.producer_id >= 0:
+                        last = header.base_sequence + header.record_count - 1
+                        self.sequences[header.producer_id, header.producer_epoch] = last
+                self.position = max(self.position, header.next_offset)
+            self.status.last_read_at = time.time()
+            self._look_whether_loaded()
+            self._tell()
+            await asyncio.sleep(0)
+
+    def applied(self, base_offset: int, records: list[Record], ts: int) -> bool:
+        """Take what this instance wrote at once; False when something else lies before it and must be read first."""
+        if base_offset != self.position:
+            return False
+        for delta, record in enumerate(records):
+            self._note(self.state.apply(record.key, record.value, base_offset + delta, ts))
+        self.position = base_offset + len(records)
+        self._tell()
+        return True
+
+    async def reached(self, offset: int, timeout_s: float) -> bool:
+        """Wait until everything before `offset` was read; False when that took too long."""
+        if self.position >= offset:
+            return True
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (offset, next(self._numbers), told))
+        try:
+            async with asyncio.timeout(timeout_s):
+                await told
+        except TimeoutError:
+            return self.position >= offset
+        return True
+
+    async def caught_up(self, timeout_s: float) -> bool:
+        """Read up to what is the end of the topic after this call. Calls that come together share one question."""
+        if self._barrier is None or self._barrier.done():
+            self._barrier = asyncio.create_task(self._reach_end(timeout_s))
+            return await asyncio.shield(self._barrier)
+        if self._next_barrier is None or self._next_barrier.done():
+            # The one under way may have asked for the end before our caller's record was written.
+            self._next_barrier = asyncio.create_task(self._reach_end(timeout_s, after=self._barrier))
+        return await asyncio.shield(self._next_barrier)
+
+    async def _reach_end(self, timeout_s: float, after: asyncio.Task[bool] | None = None) -> bool:
+        try:
+            async with asyncio.timeout(timeout_s):
+                if after is not None:
+                    await asyncio.wait([after])
+                    self._barrier, self._next_barrier = asyncio.current_task(), None
+                end = await fetch_end(self.cluster, self.topic, _END)
+        except (OffsetsRefused, ClusterUnreachable, TimeoutError, *ConnectionTrouble):
+            return False
+        return await self.reached(end, timeout_s)
+
+    def _take(self, data: bytes) -> None:
+        try:
+            records = open_batch(data)
+        except Exception as broken:  # noqa: BLE001  the codec raises whatever its decompressor raises
+            self._note(RecordFault(self.position, "a whole batch", f"it cannot be decoded ({broken})"))
+            return
+        for record in records:
+            if record.offset >= self.position:
+                self._note(self.state.apply(record.key, record.value, record.offset, record.timestamp))
+
+    def _note(self, fault: RecordFault | None) -> None:
+        if fault is None:
+            return
+        self.status.faults.append(fault)
+        self.status.fault_count += 1
+        log.error("%s offset %d: record %s was left out: %s", self.topic, fault.offset, fault.key, fault.reason)
+
+    def _look_whether_loaded(self) -> None:
+        end = self.status.end_at_start
+        if not self.status.loaded and end is not None and self.position >= end:
+            self.status.loaded = True
+            log.info(
+                "%s: %d versions of %d subjects are loaded",
+                self.topic,
+                self.state.schema_count,
+                len(self.state.subjects),
+            )
+
+    def _tell(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self.position:
+            _, _, told = heapq.heappop(self._waiting)
+            if not told.done():
+                told.set_result(None)
+
+
+async def fetch_end(cluster: Cluster, topic: str, when: int) -> int:
+    """The first or the end offset of the topic, asked of its leader."""
+    if cluster.leader(topic, PARTITION) is None:
+        await cluster.refresh([topic])
+    try:
+        return await fetch_offset(cluster, topic, PARTITION, when)
+    except (OffsetsRefused, *ConnectionTrouble):
+        cluster.topics.pop(topic, None)  # the leader moved: ask again the next time
+        raise
