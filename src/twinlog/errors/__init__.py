@@ -25,6 +25,7 @@
     │   │   └── ClusterRightMissing
     │   ├── GroupWithoutOffsets    `start.from` names a group that has committed nothing
     │   ├── RecordsUnreadable      a topic that others wrote holds what is not in its format
+    │   ├── RegistryTopicUnsafe    the topic of the schema registry would lose schemas
     │   ├── MirrorMakerRuns        the link cannot be taken over yet (retriable)
     │   ├── LinkToItself           both aliases lead to one cluster
     │   ├── LedgerOfOtherClusters  the ledger on the target was written for another cluster of this alias
@@ -96,6 +97,7 @@ from twinlog.errors.clusters import (
     MirrorMakerRuns,
     PartitionsExist,
     RecordsUnreadable,
+    RegistryTopicUnsafe,
     TokenUnavailable,
     TopicExists,
     TopicNameInvalid,
@@ -239,6 +241,7 @@ __all__ = [
     "RecordTooLarge",
     "RecordsUnreadable",
     "RedirectFailed",
+    "RegistryTopicUnsafe",
     "SelectionEmpty",
     "ServiceError",
     "ServiceRefused",

@@ -88,6 +88,20 @@ class RecordsUnreadable(ClusterError):
 
 
 @dataclass(eq=False)
+class RegistryTopicUnsafe(ClusterError):
+    """The topic of the schema registry is set up so that schemas are lost or read out of order."""
+
+    code = "REGISTRY_TOPIC_UNSAFE"
+    says = "{cluster}: {topic}: {problem}"
+    remedy = (
+        "Set cleanup.policy=compact on {topic} with kafka-configs, or name another topic with kafkastore.topic. "
+        "kafkastore.topic.skip.validation = true starts all the same."
+    )
+
+    topic: str
+
+
+@dataclass(eq=False)
 class LinkToItself(ClusterError):
     """Source and target are one cluster, and the names are the same: each topic would be copied onto itself."""
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.errors import ClusterError, OwnershipLost
-from twinlog.ledger.writer import LedgerWriter
+from twinlog.errors import ClusterError, LogFenced, OwnershipLost
+from twinlog.logs.append import BATCH_BYTES, LogWriter
 from twinlog.model.names import TopicPartition
 from twinlog.registry.checking import checked
 from twinlog.registry.records import Record
@@ -53,6 +53,7 @@ class Leader:
     transactional_id: str
     has_contact: Callable[[], bool]
     timeout_s: float
+    on_ready: Callable[[], None] = lambda: None
     ready: bool = False
     rounds: int = 0
     written: int = 0
@@ -66,7 +67,8 @@ class Leader:
         """Take over and write until the term ends. Raises ClusterError when the cluster refuses."""
         try:
             writer = await self._take_over()
-            self.ready = True
+            self.ready = not self._ended
+            self.on_ready()
             while not self._ended:
                 await self._came.wait()
                 self._came.clear()
@@ -103,22 +105,18 @@ class Leader:
             except CheckAgain:
                 await checked(self.reader.state, order)
 
-    async def _take_over(self) -> LedgerWriter:
+    async def _take_over(self) -> LogWriter:
         fence = Fence(self.cluster, _NAME)
         producer = self._producer = await fence.take_over(self.transactional_id, PARTITION)
         await fence.plant_on_ledger(producer, PARTITION, TopicPartition(self.reader.topic, PARTITION))
         while self.reader.markers.get(producer.producer_id, -1) < producer.epoch:
             # Nothing older can follow the marker; all before it must be in the state before the first id is given.
             await self.reader.reached(self.reader.position + 1, 0.5)
-        log.info(
-            "%s: this instance writes, as epoch %d of producer %d",
-            self.reader.topic,
-            producer.epoch,
-            producer.producer_id,
-        )
-        return LedgerWriter(self.cluster, self.reader.topic, PARTITION, _NAME, producer)
+        who = f"epoch {producer.epoch} of producer {producer.producer_id}"
+        log.info("%s: this instance writes, as %s", self.reader.topic, who)
+        return LogWriter(self.cluster, self.reader.topic, PARTITION, producer, lane="registry-write")
 
-    async def _round(self, writer: LedgerWriter) -> None:
+    async def _round(self, writer: LogWriter) -> None:
         """Plan what waits, write it as one batch, answer."""
         if not self.has_contact():
             # Frozen, or cut off: somebody else may lead by now. The fence would stop us as well; this is sooner.
@@ -132,24 +130,24 @@ class Leader:
             return
         ts = int(time.time() * 1000)
         try:
-            base = await writer.write_pairs([(record.key, record.value) for record in records])
-        except OwnershipLost:
+            base = await writer.append([(record.key, record.value) for record in records])
+        except (LogFenced, OwnershipLost):
             await self._settle(planned, len(records))
             raise
         except ClusterError as error:
             for waiting, _ in planned:
                 if not waiting.answer.done():
-                    waiting.answer.set_exception(
-                        store_failed(f"Register schema operation failed while writing to the Kafka store: {error}")
-                    )
+                    waiting.answer.set_exception(store_failed(f"Writing to the Kafka store failed: {error}"))
             raise
         self._sequence += len(records)
         self.rounds += 1
         self.written += len(records)
-        end = base + len(records)
-        if base < 0 or not self.reader.applied(base, records, ts):
-            await self.reader.reached(end, _SETTLE_S)
-        self._answer(planned, end)
+        one_batch = sum(len(record.key) + len(record.value or b"") for record in records) <= BATCH_BYTES
+        if base < 0 or not one_batch:  # where it begins, or what lies between its parts, is not known
+            await self.reader.caught_up(_SETTLE_S)
+        elif not self.reader.applied(base, records, ts):
+            await self.reader.reached(base + len(records), _SETTLE_S)
+        self._answer(planned, self.reader.position)
 
     def _plan(self) -> tuple[list[tuple[_Waiting, Plan]], list[Record]]:
         """Orders of one round, and all their records."""

@@ -66,6 +66,7 @@ class State:
         self.marks: dict[str, int] = {}
         self.deletions: set[str] = set()  # subjects with a DELETE_SUBJECT record
         self.revision = 0
+        self.settings_revision = 0
         self.removals = 0
         """Changes with every permanent removal: forms of a schema that were resolved before may be outdated."""
         self._contents: dict[bytes, Content] = {}
@@ -91,6 +92,7 @@ class State:
                 return None
             return self._put(key, rec.decode_schema(value), offset, ts)
         if key.kind == rec.CONFIG:
+            self.settings_revision += 1
             self._configure(key.subject, None if value is None else rec.decode_config(value))
         elif key.kind == rec.MODE:
             if value is None:

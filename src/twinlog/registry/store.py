@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.errors import ClusterUnreachable
+from twinlog.logs.follow import follow
+from twinlog.logs.read import Batches
 from twinlog.registry.records import Record
 from twinlog.registry.state import RecordFault, State
 from twinlog.wire.codec import open_batch
 from twinlog.wire.connection import Cluster, ConnectionTrouble
-from twinlog.wire.log import LogReader
 from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
 
 log = logging.getLogger("twinlog.registry.store")
@@ -50,6 +51,7 @@ class TopicReader:
     topic: str
     state: State = field(default_factory=State)
     status: StoreStatus = field(default_factory=StoreStatus)
+    loaded: asyncio.Event = field(default_factory=asyncio.Event)
     position: int = 0
     """The next offset to be read; everything before it is in the state."""
     markers: dict[int, int] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class TopicReader:
     sequences: dict[tuple[int, int], int] = field(default_factory=dict)
     """(producer id, epoch) -> the sequence number of its last record."""
     _waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
-    _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
     _barrier: asyncio.Task[bool] | None = None
     _next_barrier: asyncio.Task[bool] | None = None
 
@@ -73,23 +75,23 @@ class TopicReader:
                 await asyncio.sleep(_PAUSE_S)
         self.position, self.status.end_at_start, self.status.last_error = first, end, None
         self._look_whether_loaded()
-        reader = LogReader(self.cluster, self.topic, {PARTITION: first}, _LANE)
-        async for _, batches in reader.batches():
-            for header, data in batches:
-                if header.next_offset <= self.position:
-                    continue  # written by ourselves and applied with the answer
-                if header.is_control:
-                    self.markers[header.producer_id] = header.producer_epoch
-                else:
-                    self._take(data)
-                    if header.producer_id >= 0:
-                        last = header.base_sequence + header.record_count - 1
-                        self.sequences[header.producer_id, header.producer_epoch] = last
-                self.position = max(self.position, header.next_offset)
-            self.status.last_read_at = time.time()
-            self._look_whether_loaded()
-            self._tell()
-            await asyncio.sleep(0)
+        await follow(self.cluster, self.topic, {PARTITION: first}, self._take_batches, _LANE)
+
+    def _take_batches(self, _partition: int, batches: Batches) -> None:
+        for header, data in batches:
+            if header.next_offset <= self.position:
+                continue  # written by ourselves and applied with the answer
+            if header.is_control:
+                self.markers[header.producer_id] = header.producer_epoch
+            else:
+                self._take(data)
+                if header.producer_id >= 0:
+                    last = header.base_sequence + header.record_count - 1
+                    self.sequences[header.producer_id, header.producer_epoch] = last
+            self.position = max(self.position, header.next_offset)
+        self.status.last_read_at = time.time()
+        self._look_whether_loaded()
+        self._tell()
 
     def applied(self, base_offset: int, records: list[Record], ts: int) -> bool:
         """Take what this instance wrote at once; False when something else lies before it and must be read first."""
@@ -156,12 +158,9 @@ class TopicReader:
         end = self.status.end_at_start
         if not self.status.loaded and end is not None and self.position >= end:
             self.status.loaded = True
-            log.info(
-                "%s: %d versions of %d subjects are loaded",
-                self.topic,
-                self.state.schema_count,
-                len(self.state.subjects),
-            )
+            self.loaded.set()
+            versions, subjects = self.state.schema_count, len(self.state.subjects)
+            log.info("%s: %d versions of %d subjects are loaded", self.topic, versions, subjects)
 
     def _tell(self) -> None:
         while self._waiting and self._waiting[0][0] <= self.position:

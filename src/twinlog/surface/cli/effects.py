@@ -36,6 +36,7 @@ CHANGING: Final = frozenset(
         "context add",
         "context use",
         "context remove",
+        "registry run",
         "local up",
         "local down",
     }

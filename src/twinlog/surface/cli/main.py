@@ -48,6 +48,7 @@ Root.book = Book(
         Page(_STEER, "link", "list, show, create, pause, resume, stop, restart, delete, reset", "link", "app"),
         Page(_STEER, "user", "who may ask it", "user", "app"),
         Page(_STEER, "audit", "verify that no entry about logins and changes was touched", "audit", "app"),
+        Page("Schemas", "registry", "a schema registry: run it, ask it, copy it", "registry", "app"),
         Page("More", "import", "take links over from MirrorMaker 2, Strimzi and others", "imports", "app"),
         Page("More", "bundle", "a support archive without secrets", "bundle", "bundle"),
         Page("More", "local", "real Kafka clusters on this machine", "local", "app"),

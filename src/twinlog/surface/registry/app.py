@@ -1,12 +1,13 @@
 """The registry as an ASGI application: one request in, one answer out. Runs in the service's loop.
 
 Written without a web framework: an answer by id must not cost more than 0.05 ms, and a framework alone costs three
-times that. What repeats is answered from prepared bytes while the state does not change.
+times that. What repeats does not even come here: `hot_path.py` answers it while the state does not change.
 """
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from twinlog.registry.refusals import NotFound, Refusal
 from twinlog.surface.registry.desk import Desk
@@ -22,8 +23,12 @@ from twinlog.surface.registry.exchange import (
     read_query,
     refused,
 )
+from twinlog.surface.registry.hot_path import Prepared
 from twinlog.surface.registry.paths import below_context, segments_of, with_aliases
-from twinlog.surface.registry.routes import WrongVerb, handler_of
+from twinlog.surface.registry.routes import Handler, WrongVerb, handler_of
+
+if TYPE_CHECKING:
+    from twinlog.surface.registry.served import Served
 
 log = logging.getLogger("twinlog.registry")
 Scope = MutableMapping[str, Any]
@@ -31,7 +36,6 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _WITH_BODY: Final = frozenset({"POST", "PUT"})
-_MOST_PREPARED: Final = 20_000
 
 
 class TooLong(Exception):
@@ -39,55 +43,52 @@ class TooLong(Exception):
 
 
 class RegistryApp:
-    """Answers requests of clients."""
+    """Answers requests of clients. Without `served` it is a registry in memory, for tests."""
 
-    def __init__(self, desk: Desk, *, most_bytes: int = 16 << 20) -> None:
+    def __init__(self, desk: Desk, served: "Served | None" = None, *, most_bytes: int = 16 << 20) -> None:
         self.desk = desk
+        self._served = served
         self._most_bytes = most_bytes
-        self._prepared: dict[tuple[bytes, bytes], tuple[dict[str, Any], dict[str, Any]]] = {}
-        self._prepared_for = -1
+        self.prepared = Prepared(lambda: desk.state, self._may_prepare)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             return
-        state = self.desk.state
-        if scope["method"] == "GET" and self._prepared_for == state.revision:
-            ready = self._prepared.get((scope["raw_path"], scope["query_string"]))
-            if ready is not None and _takes_v1(scope["headers"]):
-                await send(ready[0])
-                await send(ready[1])
-                return
+        revision = self.desk.state.revision
+        began = time.perf_counter()
         headers = dict(scope["headers"])
         answer = await self._answer(scope, headers, receive)
         kind = answer_type(headers.get(b"accept"))
         start, body = _messages(answer, kind or V1, head=scope["method"] == "HEAD")
-        if answer.status == 200 and scope["method"] == "GET" and kind == V1:
-            self._prepare(scope, state.revision, start, body)
+        lasting = answer.status == 200 and scope["method"] == "GET" and not answer.volatile
+        if lasting and kind == V1 and self._may_prepare():
+            query = scope["query_string"]
+            self.prepared.keep(scope["raw_path"] + (b"?" + query if query else b""), answer.body, revision)
         await send(start)
         await send(body)
+        if self._served is not None:
+            self._served.status.counters.note(answer.status, time.perf_counter() - began)
 
-    def _prepare(self, scope: Scope, revision: int, start: dict[str, Any], body: dict[str, Any]) -> None:
-        if self._prepared_for != revision or len(self._prepared) >= _MOST_PREPARED:
-            self._prepared.clear()
-            self._prepared_for = revision
-        if len(body["body"]) <= 65_536:
-            self._prepared[scope["raw_path"], scope["query_string"]] = (start, body)
+    def _may_prepare(self) -> bool:
+        """Not where somebody has to log in: an answer is for whoever may have it."""
+        return self._served is None or (not self._served.access.asks and self._served.status.is_ready())
 
     async def _answer(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Answer:
         try:
+            if self._served is not None and (told := self._served.about_itself(scope["path"])) is not None:
+                return told
             request = self._request(scope, headers)
             if scope["method"] in _WITH_BODY:
                 request.body = await self._body(headers, receive)
-            return await self.answer(request)
+            return await self.answer(request, scope)
         except NoSuchPath:
             return plain_error(404, "Not Found")
         except WrongVerb:
             return plain_error(405, "Method Not Allowed")
         except TooLong:
-            return json_answer(
-                {"error_code": 413, "message": f"The request is longer than {self._most_bytes} bytes"}, 413
-            )
+            sentence = f"The request is longer than {self._most_bytes} bytes"
+            return json_answer({"error_code": 413, "message": sentence}, 413)
         except ValueError as wrong:
             return json_answer({"error_code": 400, "message": str(wrong)}, 400)
         except Refusal as refusal:
@@ -102,26 +103,16 @@ class RegistryApp:
         segments = with_aliases(segments, query, self.desk.state)
         return Request(scope["method"], segments, query, headers)
 
-    async def answer(self, request: Request) -> Answer:
+    async def answer(self, request: Request, scope: Scope) -> Answer:
         """Match, check types and let the handler answer. Raises what a handler raises."""
         handler = handler_of(request)
         if request.method in _WITH_BODY and not is_body_type(request.headers.get(b"content-type")):
             return plain_error(415, "Unsupported Media Type", typed=True)
         if answer_type(request.headers.get(b"accept")) is None:
             return plain_error(406, "Not Acceptable")
-        try:
-            return await handler(self.desk, request)
-        except NoSuchPath:
-            return plain_error(404, "Not Found", typed=True)  # a number of the path or query that is none
-        except NotFound as missing:
-            # Another instance may have written it a moment ago: read up to the end of the topic, then answer.
-            before = self.desk.state.revision
-            if not await self.desk.store.caught_up():
-                missing.retry_after_s = 1
-                raise
-            if self.desk.state.revision == before:
-                raise
-            return await handler(self.desk, request)
+        if self._served is not None:
+            return await self._served.answer(self.desk, handler, request, scope)
+        return await answered(self.desk, handler, request)
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         length = headers.get(b"content-length", b"0")
@@ -142,11 +133,21 @@ class RegistryApp:
                 return b"".join(parts)
 
 
-def _takes_v1(headers: list[tuple[bytes, bytes]]) -> bool:
-    for name, value in headers:
-        if name == b"accept":
-            return value in {b"*/*", V1} or answer_type(value) == V1
-    return True
+async def answered(desk: Desk, handler: Handler, request: Request) -> Answer:
+    """The answer of a handler; what is not known is looked for again at the end of the topic."""
+    try:
+        return await handler(desk, request)
+    except NoSuchPath:
+        return plain_error(404, "Not Found", typed=True)  # a number of the path or query that is none
+    except NotFound as missing:
+        # Another instance may have written it a moment ago: read up to the end of the topic, then answer.
+        before = desk.state.revision
+        if not await desk.store.caught_up():
+            missing.retry_after_s = 1
+            raise
+        if desk.state.revision == before:
+            raise
+        return await handler(desk, request)
 
 
 def _messages(answer: Answer, kind: bytes, *, head: bool) -> tuple[dict[str, Any], dict[str, Any]]:

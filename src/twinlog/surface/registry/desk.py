@@ -1,12 +1,14 @@
 """What the HTTP interface needs of a registry, whoever stores it: the state, and a way to write."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from twinlog.registry.parsing import Parser
 from twinlog.registry.rules import Rules
-from twinlog.registry.state import State
+from twinlog.registry.state import Entry, State
 from twinlog.registry.writes.round import Order, Plan
+
+_LONGEST_KEPT: Final = 65_536
 
 
 class Store(Protocol):
@@ -25,6 +27,39 @@ class Store(Protocol):
 
 
 @dataclass
+class KnownAnswers:
+    """Answers to producers that register what is known, by the bytes they send: they all do, at every start.
+
+    An answer holds while its version lives and no settings change; both are looked at each time.
+    """
+
+    most: int = 10_000
+    _answers: dict[tuple[str, bytes], tuple[Entry, int, bytes]] = field(default_factory=dict)
+
+    def find(self, state: State, subject: str, body: bytes) -> bytes | None:
+        """The answer of before, if it still holds."""
+        found = self._answers.get((subject, body))
+        if found is None:
+            return None
+        entry, settings, answer = found
+        if (
+            entry.deleted
+            or settings != state.settings_revision
+            or state.entry(entry.subject, entry.version) is not entry
+        ):
+            del self._answers[subject, body]
+            return None
+        return answer
+
+    def keep(self, state: State, subject: str, body: bytes, entry: Entry, answer: bytes) -> None:
+        """Keep an answer that is a version as it is."""
+        if len(self._answers) >= self.most:
+            self._answers.clear()
+        if len(body) <= _LONGEST_KEPT:
+            self._answers[subject, body] = (entry, state.settings_revision, answer)
+
+
+@dataclass
 class Desk:
     """The parts that handlers use."""
 
@@ -34,6 +69,8 @@ class Desk:
     cluster_id: str = ""
     group_id: str = "schema-registry"
     version: dict[str, Any] = field(default_factory=dict)
+
+    known: KnownAnswers = field(default_factory=KnownAnswers)
 
     @property
     def state(self) -> State:

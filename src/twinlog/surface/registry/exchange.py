@@ -60,11 +60,12 @@ class Request:
 
 @dataclass(slots=True)
 class Answer:
-    """`body` is sent as it is."""
+    """`body` is sent as it is. A `volatile` answer may change while the state does not, so it is never kept."""
 
     status: int = 200
     body: bytes = b""
     typed: bool = True
+    volatile: bool = False
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 

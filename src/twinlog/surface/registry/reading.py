@@ -301,7 +301,9 @@ async def contexts(desk: Desk, request: Request) -> Answer:
 async def cluster(desk: Desk, _request: Request) -> Answer:
     """`GET /v1/metadata/id`."""
     clusters = {"kafka-cluster": desk.cluster_id, "schema-registry-cluster": desk.group_id}
-    return json_answer({"scope": {"path": [], "clusters": clusters}})
+    answer = json_answer({"scope": {"path": [], "clusters": clusters}})
+    answer.volatile = True  # the first answer of Kafka tells its id
+    return answer
 
 
 async def server_version(desk: Desk, _request: Request) -> Answer:

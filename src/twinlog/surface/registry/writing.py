@@ -4,7 +4,6 @@ from typing import Any
 
 from twinlog.registry import refusals
 from twinlog.registry.json_out import encode
-from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.state import MARKS_SUBJECT
 from twinlog.registry.subject_names import is_default_scope, is_valid, normalized, split
 from twinlog.registry.writes.delete import DeleteContext, DeleteSubject, DeleteVersion
@@ -29,13 +28,19 @@ async def _write(desk: Desk, order: Order) -> Answer:
 async def register(desk: Desk, request: Request) -> Answer:
     """`POST /subjects/{subject}/versions`."""
     given = request.segments[1]
+    if not request.query and (ready := desk.known.find(desk.state, given, request.body)) is not None:
+        return Answer(200, ready)
     wanted = read_schema(request.body, normalized(given), "register.arg5")
     if not is_valid(given):
         raise refusals.invalid_subject(given)
     normal = wants_normal(desk, request, wanted.subject)
     found = known(desk.state, desk.parser, desk.rules, wanted, normalize=normal)
     if found is not None:
-        return json_answer(_formatted(desk, request, wanted.subject, found))
+        answer = json_answer(_formatted(desk, request, wanted.subject, found))
+        entry = desk.state.entry(wanted.subject, found["version"])
+        if not request.query and entry is not None and "ts" not in found:
+            desk.known.keep(desk.state, given, request.body, entry, answer.body)
+        return answer
     order = Register(wanted, normal, desk.parser, desk.rules)
     plan, offset = await desk.store.submit(order)
     answer = json_answer(_formatted(desk, request, wanted.subject, plan.answer))
@@ -51,13 +56,6 @@ def _formatted(desk: Desk, request: Request, subject: str, answer: dict[str, Any
     if entry is None:
         return answer
     return {**answer, "schema": desk.parser.of_entry(desk.state, entry).formatted(form)}
-
-
-def is_known(desk: Desk, request: Request) -> bool:
-    """Whether a registration changes nothing, so that any instance can answer it."""
-    wanted: SchemaRequest = read_schema(request.body, normalized(request.segments[1]), "register.arg5")
-    normal = wants_normal(desk, request, wanted.subject)
-    return known(desk.state, desk.parser, desk.rules, wanted, normalize=normal) is not None
 
 
 async def delete_subject(desk: Desk, request: Request) -> Answer:

@@ -1,0 +1,88 @@
+"""What stands around the handlers in a registry that serves clients: who asks, who leads, how it stands."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any, Final
+
+from twinlog.control.audit import Who
+from twinlog.registry.leader import LeadershipLost
+from twinlog.registry.refusals import Refusal
+from twinlog.surface.http.request_limits import CERTIFICATE
+from twinlog.surface.registry.access import CHALLENGE, Access, NotLoggedIn
+from twinlog.surface.registry.app import answered
+from twinlog.surface.registry.desk import Desk
+from twinlog.surface.registry.exchange import Answer, Request, json_answer, refused
+from twinlog.surface.registry.forwarding import Forwarding
+from twinlog.surface.registry.routes import WRITES, Handler
+from twinlog.surface.registry.status import METRICS_TYPE, Status
+
+log = logging.getLogger("twinlog.registry.orders")
+
+_WITHOUT_TOPIC: Final = frozenset({"root", "types", "server_version"})
+
+
+@dataclass
+class Served:
+    """The registry of one process."""
+
+    access: Access
+    forwarding: Forwarding
+    status: Status
+
+    def about_itself(self, path: str) -> Answer | None:
+        """Questions that no client of a registry asks."""
+        answer = self._told(path)
+        if answer is not None:
+            answer.volatile = True
+        return answer
+
+    def _told(self, path: str) -> Answer | None:
+        if path == "/livez":
+            return json_answer({"alive": True})
+        if path == "/readyz":
+            ready = self.status.is_ready()
+            told = {"ready": ready, "reason": None if ready else self.status.loading()}
+            return json_answer(told, 200 if ready else 503)
+        if path == "/metrics" and not self.access.asks:
+            return Answer(200, self.status.metrics(), typed=False, headers=[(b"content-type", METRICS_TYPE)])
+        if path == "/twinlog/registry" and not self.access.asks:
+            return json_answer(self.status.facts())
+        return None
+
+    async def answer(self, desk: Desk, handler: Handler, request: Request, scope: Any) -> Answer:
+        """Let in, wait until the topic was read, find the leader for what writes."""
+        writes = handler in WRITES
+        try:
+            who = await self._let_in(request, scope, writes=writes)
+        except NotLoggedIn as refusal:
+            answer = refused(refusal)
+            answer.headers.append(CHALLENGE)
+            return answer
+        if not self.status.is_ready() and handler.__name__ not in _WITHOUT_TOPIC:
+            raise Refusal(503, self.status.loading(), retry_after_s=1)
+        if not writes:
+            return await answered(desk, handler, request)
+        answer = await self._write(desk, handler, request, scope)
+        self.access.note(who, request, answer.status)
+        if answer.status >= 400:
+            log.info("%s %s: %d", request.method, scope["path"], answer.status)
+        return answer
+
+    async def _let_in(self, request: Request, scope: Any, *, writes: bool) -> Who:
+        client = scope.get("client")
+        shown = request.headers.get(b"authorization", b"")
+        who = await self.access.who(shown, client[0] if client else "", scope.get(CERTIFICATE, ""))
+        self.access.check(who, request, writes=writes)
+        return who
+
+    async def _write(self, desk: Desk, handler: Handler, request: Request, scope: Any) -> Answer:
+        query = scope["query_string"]
+        target = scope["raw_path"] + (b"?" + query if query else b"")
+        try:
+            try:
+                # What is known already is answered here, in any mode, with or without a leader.
+                return await answered(desk, handler, request)
+            except LeadershipLost:
+                return await self.forwarding.write(request, target, lambda: answered(desk, handler, request))
+        except Refusal as refusal:
+            return refused(refusal)
