@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from twinlog.errors import AccessDenied
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import BrokerConnection, Cluster
+from twinlog.wire.broker_connection import BrokerConnection
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, string
 
 _FIND_COORDINATOR: Final = (10, 1)

@@ -145,6 +145,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "context remove": (("forget the name", "twinlog context remove prod"),),
     "context list": (("all of them", "twinlog context list"),),
     "bundle": (("settings, status and a log for somebody who helps", "twinlog bundle --log twinlog.log"),),
+    "registry run": (
+        ("serve schemas with Confluent's own file", "twinlog registry run -c schema-registry.properties"),
+        ("only check the file", "twinlog registry run -c schema-registry.properties --dry-run"),
+    ),
     "local up": (("two clusters and a file that links them", "twinlog local up east west > links.properties"),),
     "local status": (("what runs here", "twinlog local status"),),
     "local down": (("stop all and delete their data", "twinlog local down --wipe"),),

@@ -13,7 +13,7 @@ from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import NOBODY, Audit, Who
 from twinlog.registry.refusals import Refusal
 from twinlog.registry.subject_names import normalized, split
-from twinlog.surface.http.identity import Doorkeeper
+from twinlog.surface.http.identity import Authenticator
 from twinlog.surface.http.login_limits import TooManyLoginsError
 from twinlog.surface.http.oidc_issuer import IssuerAwayError
 from twinlog.surface.http.thread_pool import TooBusyError
@@ -34,7 +34,7 @@ class Access:
     """Stands before the handlers. Without users in the file everybody may do everything, as with Confluent."""
 
     def __init__(self, settings: HttpSettings, audit: Audit) -> None:
-        self._door = Doorkeeper(settings) if settings.asks_who else None
+        self._door = Authenticator(settings) if settings.asks_who else None
         self._audit = audit
 
     @property

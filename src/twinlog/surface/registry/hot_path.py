@@ -13,7 +13,7 @@ from twinlog.registry.bodies import by_id
 from twinlog.registry.json_out import encode
 from twinlog.registry.reads import entry_of_id
 from twinlog.registry.state import State
-from twinlog.surface.http.request_limits import PatientProtocol
+from twinlog.surface.http.request_limits import LimitedProtocol
 from twinlog.surface.registry.exchange import V1, answer_type
 
 _MOST_ANSWERS: Final = 20_000
@@ -88,7 +88,7 @@ def _framed(body: bytes) -> bytes:
     return head + body
 
 
-class HotProtocol(PatientProtocol):
+class HotProtocol(LimitedProtocol):
     """HTTP/1.1 with the short way in front. `prepared` is set by `hot_protocol`."""
 
     prepared: Prepared
