@@ -39,6 +39,8 @@
     │       ├── PartitionsExist
     │       ├── AuthorizerMissing
     │       └── ConfigRefused
+    ├── RegistryUnreachable        a schema registry does not answer (retriable)
+    ├── RegistryRefused            a schema registry refuses what a command asks of it
     ├── LedgerMissing              no engine has ever run the link
     ├── LinkTaken                  another engine runs the link (exit code 4)
     ├── GroupUnknown               no group of that name has a position
@@ -97,7 +99,9 @@ from twinlog.errors.clusters import (
     MirrorMakerRuns,
     PartitionsExist,
     RecordsUnreadable,
+    RegistryRefused,
     RegistryTopicUnsafe,
+    RegistryUnreachable,
     TokenUnavailable,
     TopicExists,
     TopicNameInvalid,
@@ -241,7 +245,9 @@ __all__ = [
     "RecordTooLarge",
     "RecordsUnreadable",
     "RedirectFailed",
+    "RegistryRefused",
     "RegistryTopicUnsafe",
+    "RegistryUnreachable",
     "SelectionEmpty",
     "ServiceError",
     "ServiceRefused",

@@ -102,6 +102,32 @@ class RegistryTopicUnsafe(ClusterError):
 
 
 @dataclass(eq=False)
+class RegistryUnreachable(TwinlogError):
+    """A schema registry does not answer."""
+
+    code = "REGISTRY_UNREACHABLE"
+    says = "{url}: the schema registry does not answer: {problem}"
+    remedy = "Check the address, and whether the registry runs (`curl {url}/subjects`)."
+    retriable = True
+
+    url: str
+    problem: str
+
+
+@dataclass(eq=False)
+class RegistryRefused(TwinlogError):
+    """A schema registry refuses what a command asks of it."""
+
+    code = "REGISTRY_REFUSED"
+    says = "{url}: {order}: {answer}"
+    remedy = "The answer says why. An import needs an empty registry in a mode that may be changed, or --force."
+
+    url: str
+    order: str
+    answer: str
+
+
+@dataclass(eq=False)
 class LinkToItself(ClusterError):
     """Source and target are one cluster, and the names are the same: each topic would be copied onto itself."""
 

@@ -72,14 +72,14 @@ def version_not_soft_deleted(subject: str, version: object) -> Refusal:
     return Refusal(40407, said)
 
 
-def level_not_configured(subject: str | None) -> NotFound:
+def level_not_configured(subject: str | None) -> Refusal:
     """40408."""
-    return NotFound(40408, f"Subject '{subject}' does not have subject-level compatibility configured")
+    return Refusal(40408, f"Subject '{subject}' does not have subject-level compatibility configured")
 
 
-def mode_not_configured(subject: str | None) -> NotFound:
+def mode_not_configured(subject: str | None) -> Refusal:
     """40409."""
-    return NotFound(40409, f"Subject '{subject}' does not have subject-level mode configured")
+    return Refusal(40409, f"Subject '{subject}' does not have subject-level mode configured")
 
 
 def incompatible(subject: str, messages: list[str], code: int = 409) -> Incompatible:

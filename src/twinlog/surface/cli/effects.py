@@ -37,6 +37,7 @@ CHANGING: Final = frozenset(
         "context use",
         "context remove",
         "registry run",
+        "registry import",
         "local up",
         "local down",
     }
@@ -66,6 +67,9 @@ READING: Final = frozenset(
         "user list",
         "audit verify",
         "context list",
+        "registry status",
+        "registry export",
+        "registry verify",
         "local status",
         "completion",
     }

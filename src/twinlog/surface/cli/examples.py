@@ -149,6 +149,20 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("serve schemas with Confluent's own file", "twinlog registry run -c schema-registry.properties"),
         ("only check the file", "twinlog registry run -c schema-registry.properties --dry-run"),
     ),
+    "registry status": (("who leads, and what is wrong", "twinlog registry status http://127.0.0.1:8081"),),
+    "registry export": (
+        ("all schemas with their ids", "twinlog registry export http://127.0.0.1:8081 -f schemas.jsonl"),
+    ),
+    "registry import": (
+        ("what would be written", "twinlog registry import http://127.0.0.1:8082 -f schemas.jsonl --dry-run"),
+        (
+            "put them into another registry under their ids",
+            "twinlog registry import http://127.0.0.1:8082 -f schemas.jsonl",
+        ),
+    ),
+    "registry verify": (
+        ("have both the same", "twinlog registry verify http://127.0.0.1:8081 --against http://127.0.0.1:8082"),
+    ),
     "local up": (("two clusters and a file that links them", "twinlog local up east west > links.properties"),),
     "local status": (("what runs here", "twinlog local status"),),
     "local down": (("stop all and delete their data", "twinlog local down --wipe"),),

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from twinlog.errors import UsageError
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
-from twinlog.surface.cli.output import print_findings
+from twinlog.surface.cli.output import Form, Output, print_facts, print_findings
+
+if TYPE_CHECKING:
+    from twinlog.registry.inventory import Inventory
 
 app = Commands("The schema registry: a drop-in for Confluent Schema Registry.")
 
@@ -31,3 +37,109 @@ def run(config: File, dry_run: DryRun = False) -> None:
         return
     logging.getLogger("twinlog.registry").setLevel(min(logging.INFO, logging.getLogger().getEffectiveLevel()))
     serve(settings)
+
+
+Url = Annotated[str, typer.Argument(help="Address of a registry, such as http://127.0.0.1:8081.")]
+
+
+@app.command()
+def status(url: Url = "http://127.0.0.1:8081", output: Form = Output.TABLE) -> None:
+    """Show who leads, how far the topic was read, and what is wrong. Exit code 1 when no instance leads."""
+    from twinlog.surface.registry.remote import RemoteRegistry
+
+    facts = RemoteRegistry(url).want("GET", "/twinlog/registry")
+    if output.for_programs:
+        print_facts(facts, output)
+    else:
+        typer.echo("\n".join(_told(facts)))
+    if facts["leader"] is None:
+        raise typer.Exit(1)
+
+
+def _told(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"{facts['url']}  {facts['role']}, leader {facts['leader'] or 'unknown'}"
+    loading = facts["loading"]
+    read = "read to its end" if facts["loaded"] else f"loading {loading['read']} of {loading['of'] or 'unknown'}"
+    yield f"  topic {facts['topic']}: {read}, next offset {facts['offset']}"
+    yield f"  {facts['subjects']} subjects, {facts['versions']} versions, {facts['schemas']} schemas"
+    yield "  highest ids: " + ", ".join(f"{context} {number}" for context, number in facts["last_id"].items())
+    for fault in facts["faults"]:
+        yield f"  record at offset {fault['offset']} was left out: {fault['record']}: {fault['reason']}"
+    for error in facts["errors"]:
+        yield f"  {error}"
+
+
+@app.command()
+def export(
+    url: Url,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Where to write; absent: standard output.")] = None,
+) -> None:
+    """Write all schemas with their ids, and all settings, as one JSON object per line. Works with any registry."""
+    from twinlog.surface.registry.remote import RemoteRegistry
+
+    inventory = RemoteRegistry(url).inventory()
+    text = "".join(f"{line}\n" for line in inventory.lines())
+    if file is None:
+        typer.echo(text, nl=False)
+        return
+    file.write_text(text, encoding="utf-8")
+    typer.echo(f"{file}: {len(inventory.versions)} versions", err=True)
+
+
+@app.command(name="import")
+def import_(
+    url: Url,
+    file: Annotated[Path, typer.Option("--file", "-f", help="What `twinlog registry export` wrote.")],
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Import beside schemas that are there already.")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Put exported schemas into a registry under their own ids. Can be repeated. Exit code 1 on conflicts."""
+    from twinlog.registry.inventory import differences
+    from twinlog.surface.registry.remote import RemoteRegistry, put_inventory
+
+    wanted, target = _exported(file), RemoteRegistry(url)
+    if dry_run:
+        found = differences(wanted, target.inventory())
+        would(*(f"{one.what}: {one.there} becomes {one.here}" for one in found if one.here != "missing"))
+        return
+    outcome = put_inventory(target, wanted, force=force)
+    typer.echo(f"{outcome.written} written, {outcome.known} there already, {outcome.deleted} soft-deleted")
+    for conflict in outcome.conflicts:
+        typer.echo(conflict, err=True)
+    if outcome.conflicts:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    url: Url,
+    against: Annotated[str, typer.Option("--against", help="Another registry, or the file of an export.")],
+    output: Form = Output.TABLE,
+) -> None:
+    """Compare ids, versions, texts and settings of two registries. Exit code 1 when they differ."""
+    from twinlog.registry.inventory import differences
+    from twinlog.surface.registry.remote import RemoteRegistry
+
+    here = RemoteRegistry(url).inventory()
+    there = RemoteRegistry(against).inventory() if "://" in against else _exported(Path(against))
+    found = differences(here, there)
+    if output.for_programs:
+        print_facts({"versions": len(here.versions), "differences": [asdict(one) for one in found]}, output)
+    else:
+        for one in found:
+            typer.echo(f"{one.what}: {one.here} here, {one.there} there")
+        typer.echo(f"{len(here.versions)} versions compared, {len(found)} differences")
+    if found:
+        raise typer.Exit(1)
+    if not here.versions:
+        raise UsageError(f"{url}: there are no schemas, so nothing was compared")
+
+
+def _exported(file: Path) -> Inventory:
+    from twinlog.registry.inventory import read_lines
+
+    try:
+        return read_lines(file.read_text(encoding="utf-8").split("\n"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: {error}") from None
