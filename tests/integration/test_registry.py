@@ -77,7 +77,7 @@ def test_the_topic_is_confluents_and_everything_comes_back_after_a_restart(
     registry.ask("PUT", "/config/s", {"compatibility": "FULL"})
     registry.ask("PUT", "/mode/s", {"mode": "READONLY"})
     garbage = Producer({**target_cluster.client_properties("writer")})
-    garbage.produce(topic, b"no record", b"{")
+    garbage.produce(topic, key=b"no record", value=b"{")
     assert garbage.flush(10) == 0
     registry.register("t", avro("T", "a"))
     keys = [key for key, _ in _records(target_cluster, topic)]

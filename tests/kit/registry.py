@@ -62,7 +62,8 @@ class RegistryProcess:
             except OSError as error:
                 last = error
             else:
-                if last["loaded"] and (last["leader"] or not leader):
+                elected = last["leader"] is not None and (last["leader"] != self.url or last["role"] == "leader")
+                if last["loaded"] and (elected or not leader):
                     return self
             if self._process is not None and self._process.poll() is not None:
                 break

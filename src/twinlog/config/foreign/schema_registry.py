@@ -81,6 +81,7 @@ def _adapted(entries: Mapping[str, Entry]) -> dict[str, Entry]:
             found.setdefault(f"{_ADMIN}{name}", Entry(f"{_ADMIN}{name}", entry.line, entry.value, entry.written))
         if key.startswith("role.") and key.endswith(".subjects"):
             other = f"{key.removesuffix('.subjects')}.links"
+            del found[key]
             found[other] = Entry(other, entry.line, entry.value, entry.written)
     return found
 
