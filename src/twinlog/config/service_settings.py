@@ -8,6 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.clients import resolve_client
+from twinlog.config.notifications import NotificationHook, resolve_notifications
 from twinlog.config.security.addresses import is_clear_text
 from twinlog.config.security.connector_rules import ConnectorRules, resolve_rules
 from twinlog.config.security.roles import RoleSettings, resolve_roles
@@ -88,6 +89,7 @@ class ServiceSettings(_Frozen):
     otel: OtelSettings | None = None
     # What connectors made over HTTP may say.
     connectors: ConnectorRules = ConnectorRules()
+    notifications: tuple[NotificationHook, ...] = ()
 
 
 def has_store(lookup: Lookup) -> bool:
@@ -151,6 +153,7 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         http=http,
         otel=_otel(lookup),
         connectors=resolve_rules(lookup),
+        notifications=resolve_notifications(lookup),
     )
 
 

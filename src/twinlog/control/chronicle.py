@@ -33,6 +33,7 @@ class Chronicle:
 
     log: Log
     leads: Callable[[], bool]
+    on_kept: Callable[[list[Event]], None] = lambda _: None
     _own: set[str] = field(default_factory=set)  # operations that this process told of
     _led: bool = False
 
@@ -57,6 +58,8 @@ class Chronicle:
     def keep(self, events: Iterable[Event]) -> None:
         """Write down what happened now."""
         if self.leads():
+            events = list(events)
+            self.on_kept(events)
             for event in events:
                 self.log.append(dump_event(event))
                 if event.kind == "operation":

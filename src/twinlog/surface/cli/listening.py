@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
+from twinlog.control.notifier import Notifier
 from twinlog.control.reports import ReportFolder
 from twinlog.control.steward import Steward
 from twinlog.errors import ExtraMissing, UsageError
@@ -110,6 +111,10 @@ class Door:
             asyncio.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, self.socks, strict=True)
         ]
         beside = [asyncio.create_task(keeper.run())]
+        if self.file.service.notifications:
+            app_state.notifier = notifier = Notifier(self.file.service.notifications)
+            past.on_kept = notifier.take
+            beside.append(asyncio.create_task(notifier.run()))
         if self.probes is not None:
             beside.append(asyncio.create_task(answer_probes(self.probes, app_state)))
         if self.file.service.otel is not None:
@@ -120,7 +125,7 @@ class Door:
         async def take(file: Resolved) -> tuple[Change, ...]:
             changes = await keeper.use_file(file)
             if file.service != self.file.service:
-                log.warning("group.id, store.*, http.* or otel.* have changed; that takes effect at the next start")
+                log.warning("settings of the service itself have changed; that takes effect at the next start")
             backend.of_file = file.links
             service.accept()
             return changes

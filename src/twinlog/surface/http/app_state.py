@@ -15,6 +15,7 @@ from fastapi import Depends, Request
 
 from twinlog.config.settings import LinkSettings
 from twinlog.control.audit import Audit, Who
+from twinlog.control.notifier import Notifier
 from twinlog.control.states import ConnectorStatus
 from twinlog.errors import LinkUnknown
 from twinlog.model.health.history import Event, Level
@@ -38,6 +39,7 @@ class AppState:
     streams: Counter[str] = field(default_factory=Counter)  # live streams by who reads them
     most_streams: int = 50  # of one reader
     otel_failures: int | None = None  # in a row; None: nothing is told to a collector
+    notifier: Notifier | None = None
 
     def __post_init__(self) -> None:
         self.operations = Operations(self._note, self.keeper)

@@ -25,6 +25,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from pydantic import BaseModel, Field
 
+from twinlog.control.notifier import Notifier
 from twinlog.model.health.movement import WORST_FIRST
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.stage_times import STAGES
@@ -87,6 +88,8 @@ def families(app_state: AppState, wish: MetricsWish) -> Iterator[Metric]:
     build = GaugeMetricFamily("twinlog_build_info", "The version that answers.", labels=["version"])
     build.add_metric([version("twinlog")], 1)
     yield build
+    if app_state.notifier is not None:
+        yield from _notification_families(app_state.notifier)
     if app_state.otel_failures is not None:
         failures = GaugeMetricFamily("twinlog_otel_failures", "Failures to tell a collector, in a row.")
         failures.add_metric([], app_state.otel_failures)
@@ -112,6 +115,17 @@ def families(app_state: AppState, wish: MetricsWish) -> Iterator[Metric]:
 
 
 Value = float | int | bool | None
+
+
+def _notification_families(notifier: Notifier) -> Iterator[Metric]:
+    failures = GaugeMetricFamily("twinlog_notification_failures", "Failures of a hook, in a row.", labels=["hook"])
+    sent = CounterMetricFamily("twinlog_notifications", "Messages that a hook took.", labels=["hook"])
+    for hook, count in notifier.failures.items():
+        failures.add_metric([hook], count)
+    for hook, count in notifier.sent.items():
+        sent.add_metric([hook], count)
+    yield failures
+    yield sent
 
 
 def gauge(

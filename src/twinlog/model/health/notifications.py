@@ -1,0 +1,112 @@
+"""Notifications about links: which events are sent, how they are grouped, and the body of each kind of hook. Pure.
+
+event ─▶ wanted by the hook? ─▶ wait `group.seconds` for what belongs to the same outage ─▶ one message
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from twinlog.model.health.history import Event
+
+HookType: TypeAlias = Literal["webhook", "slack", "pagerduty"]
+_LEVELS: Final = {"info": 0, "good": 0, "warn": 1, "warning": 1, "bad": 2, "error": 2}
+_LISTED: Final = 12
+
+
+@dataclass(frozen=True)
+class Message:
+    """What one call of a hook says."""
+
+    events: tuple[Event, ...]
+    open: Mapping[str, bool]  # by link: whether anything that was reported still lasts
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        links = sorted({event.link for event in self.events})
+        if not any(self.open.values()):
+            return f"Twinlog: {', '.join(links)}: ended"
+        first = max(self.events, key=lambda event: (not event.ended, _rank(event), -event.at_ms))
+        more = f" (and {len(self.events) - 1} more)" if len(self.events) > 1 else ""
+        return f"Twinlog: {first.link}: {first.says}{more}"
+
+    @property
+    def lines(self) -> list[str]:
+        """One line per event; the first ones, and how many more there are."""
+        shown = [f"{event.link}: {'ended: ' if event.ended else ''}{event.says}" for event in self.events[:_LISTED]]
+        shown += [f"  what to do: {event.remedy}" for event in self.events[:1] if event.remedy]
+        if len(self.events) > _LISTED:
+            shown.append(f"and {len(self.events) - _LISTED} more")
+        return shown
+
+
+@dataclass
+class Grouping:
+    """The events of one hook that wait for others of the same outage."""
+
+    kinds: frozenset[str]
+    least: str
+    seconds: float
+    _waiting: list[Event] = field(default_factory=list)
+    _due_s: float | None = None
+    _open: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
+
+    def add(self, events: Iterable[Event], now_s: float) -> None:
+        """Take events. The end of something is sent only if its beginning was."""
+        for event in events:
+            thing = (event.kind, event.thing)
+            begun = self._open.setdefault(event.link, set())
+            if event.ended:
+                if thing not in begun:
+                    continue
+                begun.discard(thing)
+            elif event.kind not in self.kinds or _rank(event) < _LEVELS.get(self.least, 1):
+                continue
+            elif event.kind not in {"switch", "operation"}:
+                begun.add(thing)
+            self._waiting.append(event)
+            if self._due_s is None:
+                self._due_s = now_s + self.seconds
+
+    def due(self, now_s: float) -> Message | None:
+        """Return the message whose time has come."""
+        if self._due_s is None or now_s < self._due_s:
+            return None
+        links = {event.link for event in self._waiting}
+        message = Message(tuple(self._waiting), {link: bool(self._open.get(link)) for link in links})
+        self._waiting, self._due_s = [], None
+        return message
+
+
+def _rank(event: Event) -> int:
+    return _LEVELS.get(event.level, 1)
+
+
+def bodies(hook: HookType, message: Message, routing_key: str) -> list[dict[str, Any]]:
+    """Return the JSON bodies to send, in order. PagerDuty has one incident per link."""
+    if hook == "slack":
+        return [{"text": "\n".join([f"*{message.title}*", *message.lines])}]
+    if hook == "pagerduty":
+        return [_pagerduty(message, link, lasts, routing_key) for link, lasts in sorted(message.open.items())]
+    events = [vars(event) for event in message.events]
+    return [{"title": message.title, "open": dict(message.open), "events": events}]
+
+
+def _pagerduty(message: Message, link: str, lasts: bool, routing_key: str) -> dict[str, Any]:
+    own = tuple(event for event in message.events if event.link == link)
+    told = Message(own, {link: lasts})
+    worst = max((_rank(event) for event in own), default=1)
+    return {
+        "routing_key": routing_key,
+        "event_action": "trigger" if lasts or not any(event.ended for event in own) else "resolve",
+        "dedup_key": f"twinlog/{link}",
+        "payload": {
+            "summary": told.title[:1024],
+            "source": link,
+            "severity": {0: "info", 1: "warning", 2: "critical"}[worst],
+            "custom_details": {"lines": told.lines},
+        },
+    }
