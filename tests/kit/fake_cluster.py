@@ -17,7 +17,7 @@ from tests.kit.fetchbroker import FetchBroker, Told, decode
 from tests.kit.targetlog import TargetLog
 
 from twinlog.wire.connection import Cluster, Leader, TopicMetadata
-from twinlog.wire.frames import FrameReader, string
+from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ class FakeBroker:
     hidden: dict[str, int] = field(default_factory=dict)  # topic -> error of metadata
     leaderless: set[str] = field(default_factory=set)
     silent: set[str] = field(default_factory=set)  # topics of which a fetch brings nothing
+    delay_s: float = 0.0  # before anything is answered
 
     def create(self, topic: str, partitions: int = 1) -> None:
         self.logs[topic] = [TargetLog() for _ in range(partitions)]
@@ -95,6 +96,9 @@ class FakeConnection:
     def highest_version(self, api_key: int) -> int:
         return {_PRODUCE: 8, _FETCH: _FETCH_BY_NAME}.get(api_key, 4)
 
+    def note_throttle(self, throttle_ms: int) -> None:
+        assert throttle_ms == 0
+
     async def exchange(self, api_key: int, version: int, body: Iterable[bytes], **how: Any) -> FrameReader:
         return await self.begin(api_key, version, body, lambda reader: reader, **how)
 
@@ -104,10 +108,12 @@ class FakeConnection:
         return asyncio.ensure_future(self._answered(api_key, b"".join(body), read))
 
     async def _answered(self, api_key: int, body: bytes, read: Callable[[FrameReader], T]) -> T:
-        await asyncio.sleep(0)
+        await asyncio.sleep(self._broker.delay_s)
         match api_key:
             case 0:
                 answer = self._produce(FrameReader(body))
+            case 61:
+                answer = self._describe_producers(FrameReader(body))
             case 1:
                 answer = await self._fetch(body)
             case 2:
@@ -130,7 +136,7 @@ class FakeConnection:
             self._broker.lost_answers -= 1
             raise TimeoutError
         parts = struct.pack(">ihqqqih", partition, error, base, -1, 0, 0, -1)
-        return struct.pack(">i", 1) + string(topic) + struct.pack(">i", 1) + parts
+        return struct.pack(">i", 1) + string(topic) + struct.pack(">i", 1) + parts + struct.pack(">i", 0)
 
     def _appended(self, topic: str, partition: int, batch: bytes) -> tuple[int, int]:
         if topic not in self._broker.logs:
@@ -138,6 +144,22 @@ class FakeConnection:
         if error := self._broker.refused.get(topic, 0):
             return error, -1
         return self._broker.logs[topic][partition].append(batch)
+
+    def _describe_producers(self, reader: FrameReader) -> bytes:
+        assert reader.uvarint() == 2
+        topic = reader.compact_string() or ""
+        assert reader.uvarint() == 2
+        number = reader.i32()
+        producers = {
+            producer: (state.epoch, state.batches[-1].last)
+            for producer, state in self._broker.logs[topic][number].producers.items()
+            if state.batches
+        }
+        parts = [struct.pack(">qiiqiq", who, *last, -1, -1, -1) + b"\x00" for who, last in producers.items()]
+        head = (
+            struct.pack(">i", 0) + b"\x02" + compact_string(topic) + b"\x02" + struct.pack(">ih", number, 0) + b"\x00"
+        )
+        return head + unsigned_varint(len(parts) + 1) + b"".join(parts) + b"\x00\x00\x00"
 
     async def _fetch(self, body: bytes) -> bytes:
         request = decode(body, _FETCH_BY_NAME)
