@@ -1,0 +1,78 @@
+"""Records of given partitions from given offsets, outside of any group. Runs in Python workers and on the driver.
+
+A pipeline reads with it. librdkafka fetches ahead in its own threads and opens batches in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ForeignPartition
+
+from twinlog.config.settings import ClientSettings
+from twinlog.kafka.client_options import client_options
+from twinlog.kafka.foreign_errors import translated
+from twinlog.model.names import TopicPartition
+
+_PASSING: Final = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._PARTITION_EOF})  # noqa: SLF001
+_WITHIN_S: Final = 30.0
+
+
+class RecordReader:
+    """Reads on from positions. `overrides` are librdkafka options that a user set for this reader."""
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        positions: Mapping[TopicPartition, int],
+        overrides: Mapping[str, str | int | bool] | None = None,
+        *,
+        committed_only: bool = True,
+    ) -> None:
+        self._cluster = settings.cluster
+        options: dict[str, Any] = {
+            **client_options(settings),
+            "group.id": "twinlog-pipeline-reader",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed" if committed_only else "read_uncommitted",
+            "enable.partition.eof": False,
+            # A position below the log's start is an error that the caller must see, not a silent jump.
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 100,
+            "fetch.queue.backoff.ms": 5,
+            "queued.max.messages.kbytes": 16 * 1024,
+            **(overrides or {}),
+        }
+        self._client = Consumer(options)
+        self._client.assign([ForeignPartition(p.topic, p.partition, offset) for p, offset in positions.items()])
+
+    def take(self, most: int, timeout_s: float) -> list[Message]:
+        """Records that are there, at most so many; waits so long for the first. Raises ClusterError."""
+        found = self._client.consume(most, timeout_s)
+        records = [message for message in found if message.error() is None]
+        if len(records) != len(found):
+            for message in found:
+                error = message.error()
+                if error is not None and error.code() not in _PASSING and not error.retriable():
+                    raise translated(self._cluster, error) from KafkaException(error)
+        return records
+
+    def positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Behind the last record taken, or behind a marker that follows it. Partitions not read yet are left out."""
+        found = self._client.position([ForeignPartition(p.topic, p.partition) for p in partitions])
+        return {TopicPartition(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+
+    def ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+        """First offset and end of each log, as of now."""
+        try:
+            return {
+                p: self._client.get_watermark_offsets(ForeignPartition(p.topic, p.partition), timeout=_WITHIN_S)
+                for p in partitions
+            }
+        except KafkaException as error:
+            raise translated(self._cluster, error.args[0]) from error
+
+    def close(self) -> None:
+        self._client.close()
