@@ -1,0 +1,103 @@
+"""A connector's configuration, read: common keys of Connect, converters, errors, client overrides. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from twinlog.pipelines.chain import listed, under
+from twinlog.pipelines.plugins import find
+from twinlog.pipelines.run import Converters, ErrorSettings
+from twinlog.pipelines.settings import Finding, Setting, SettingsRefused, read_settings, setting
+
+_RDKAFKA: Final = {
+    # Java's names that librdkafka knows by the same name and meaning.
+    "fetch.min.bytes", "fetch.max.bytes", "max.partition.fetch.bytes", "isolation.level", "client.id", "linger.ms",
+    "compression.type", "client.rack", "acks", "max.in.flight.requests.per.connection",
+}  # fmt: skip
+
+
+@setting
+class CommonSettings:
+    """Keys that every connector has."""
+
+    plugin: str = Setting("connector.class", "class of the connector")
+    tasks: int = Setting("tasks.max", "at most so many tasks", 1, at_least=1)
+    topics: tuple[str, ...] = Setting("topics", "topics of a sink", ())
+    topics_regex: str = Setting("topics.regex", "topics of a sink, as a regular expression", "")
+    run: str = Setting(
+        "run", "continuous, or available: until everything that is there was handled", "continuous",
+        choices=("continuous", "available"),
+    )  # fmt: skip
+    poll_ms: int = Setting("poll.interval.ms", "pause of a source that found nothing new", 1000, at_least=1)
+    epoch_ms: int = Setting("epoch.ms", "longest time until the work is planned anew", 600_000, at_least=1000)
+    boundary: str = Setting(
+        "transaction.boundary",
+        "when a transaction ends",
+        "interval",
+        choices=("poll", "interval", "connector"),
+    )
+    boundary_ms: int = Setting("transaction.boundary.interval.ms", "longest transaction of a source", 200, at_least=1)
+    flush_ms: int = Setting("flush.ms", "pause between two flushes of a sink that is up to date", 50, at_least=0)
+
+
+@dataclass(frozen=True)
+class Connector:
+    """One connector, checked."""
+
+    name: str
+    kind: Literal["source", "sink"]
+    config: Mapping[str, str]
+    common: CommonSettings
+    errors: ErrorSettings
+    converters: Converters
+
+    @property
+    def group(self) -> str:
+        """The group whose offsets show a sink's progress."""
+        return self.config.get("consumer.override.group.id", f"connect-{self.name}")
+
+    def overrides(self, client: Literal["consumer", "producer"]) -> dict[str, str | int | bool]:
+        found = under(self.config, f"{client}.override.")
+        return {key: value for key, value in found.items() if key in _RDKAFKA}
+
+    @property
+    def start(self) -> str:
+        return self.config.get("consumer.override.auto.offset.reset", "earliest")
+
+
+def read_connector(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> Connector:
+    """A connector of its configuration and the worker's defaults. Raises SettingsRefused with every error."""
+    findings: list[Finding] = []
+    try:
+        common = read_settings(CommonSettings, config)
+    except SettingsRefused as error:
+        raise SettingsRefused(error.findings) from None
+    plugin = find(common.plugin, "source", "sink")
+    errors = read_settings(ErrorSettings, config)
+    if plugin.kind == "sink" and bool(common.topics) == bool(common.topics_regex):
+        findings.append(Finding("topics", "a sink needs exactly one of topics and topics.regex"))
+    if errors.dead_letters and errors.dead_letters in common.topics:
+        findings.append(Finding("errors.deadletterqueue.topic.name", "is one of the topics that the sink reads"))
+    key, key_config = _converter("key.converter", config, worker)
+    value, value_config = _converter("value.converter", config, worker)
+    for name_of, it in (("key.converter", key), ("value.converter", value)):
+        try:
+            find(it, "converter")
+        except SettingsRefused as error:
+            findings += [Finding(name_of, one.message) for one in error.findings]
+    if findings:
+        raise SettingsRefused(findings)
+    kind: Literal["source", "sink"] = "sink" if plugin.kind == "sink" else "source"
+    converters = Converters(key, key_config, value, value_config)
+    return Connector(name, kind, dict(config), common, errors, converters)
+
+
+def _converter(key: str, config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The connector's own converter with its own keys, or the worker's with the worker's keys."""
+    chosen = config if config.get(key) else worker
+    return chosen.get(key, "org.apache.kafka.connect.json.JsonConverter"), under(chosen, f"{key}.")
+
+
+__all__ = ["CommonSettings", "Connector", "listed", "read_connector"]

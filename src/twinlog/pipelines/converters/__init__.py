@@ -1,0 +1,1 @@
+"""Converters: what the bytes of keys and values mean. One file per format."""

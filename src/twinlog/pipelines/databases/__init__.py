@@ -1,0 +1,1 @@
+"""Databases: what JDBC sources and sinks share."""

@@ -1,0 +1,220 @@
+"""One pipeline's life: plan an epoch, run it as a streaming query, look at how it ended. Runs in the service.
+
+    plan ──▶ query runs (minutes) ──▶ ended: by time, new schema, other gear ──▶ plan …
+                                  └─▶ broke ──▶ pause, longer each time ──▶ plan …
+
+A failure is a visible state with its cause. It never ends the engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from pyspark.sql import DataFrame, SparkSession
+
+from twinlog.errors import TwinlogError
+from twinlog.pipelines.connector import Connector
+from twinlog.pipelines.records import PlanRefused
+from twinlog.pipelines.run import SinkRun, SourceRun
+from twinlog.pipelines.session import own_session
+from twinlog.pipelines.settings import SettingsRefused
+from twinlog.pipelines.stream import pipeline_format
+from twinlog.pipelines.task_line import LineAddress, LineServer
+
+log = logging.getLogger("twinlog.pipelines")
+
+State: TypeAlias = Literal["UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING"]
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 30.0
+_NOTHING_S: Final = 0.5
+_GRACE_S: Final = 15.0
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A planned epoch: what tasks get, the reader's columns, and the plan between reader and writer."""
+
+    run: SinkRun | SourceRun
+    columns: str
+    plan: Any  # DataFrame -> DataFrame
+    batch_rows: int
+
+
+class Planner(Protocol):
+    """Plans the epochs of one kind of pipeline."""
+
+    def plan(self, session: SparkSession, line: LineAddress) -> Epoch | None:
+        """The next epoch; None: there is nothing to do now."""
+        ...
+
+    def heard(self, report: Mapping[str, Any]) -> None:
+        """What a task reported."""
+        ...
+
+
+@dataclass
+class Progress:
+    """What is known about a running pipeline; the service shows it."""
+
+    state: State = "UNASSIGNED"
+    trace: str = ""
+    waiting: str = ""
+    failures_in_a_row: int = 0
+    epochs: int = 0
+    tasks: int = 0
+    counts: Counter[str] = field(default_factory=Counter)  # of ended epochs
+    by_task: dict[int, dict[str, int]] = field(default_factory=dict)  # of the epoch that runs
+    faults: list[dict[str, Any]] = field(default_factory=list)
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    positions: dict[str, Any] = field(default_factory=dict)
+    moved_at: float = 0.0
+    caught_up: bool = False
+
+    def totals(self) -> Counter[str]:
+        total = Counter(self.counts)
+        for one in self.by_task.values():
+            total.update(one)
+        return total
+
+
+class Engine:
+    """Runs one pipeline in a thread of its own."""
+
+    def __init__(self, connector: Connector, planner: Planner, spark: SparkSession, scratch: Path) -> None:
+        self.connector = connector
+        self.progress = Progress()
+        self.planner = planner
+        self._spark = spark
+        self._scratch = scratch
+        self._stopping = threading.Event()
+        self._line: LineServer | None = None
+        self._query: Any = None
+        self._broke = ""
+        self._thread = threading.Thread(target=self._run, name=f"pipeline-{connector.name}", daemon=True)
+
+    def start(self) -> None:
+        self.progress.state = "RUNNING"
+        self._thread.start()
+
+    def stop(self, within_s: float = _GRACE_S) -> None:
+        """End the epoch; tasks that do not end by themselves in time are cancelled."""
+        self._stopping.set()
+        if self._line is not None:
+            self._line.stop_tasks()
+        self._thread.join(within_s)
+        query = self._query
+        if self._thread.is_alive() and query is not None:
+            query.stop()
+            self._thread.join(within_s)
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def wait(self, within_s: float) -> bool:
+        """Wait until the pipeline ends by itself (run = available)."""
+        self._thread.join(within_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        pause = _FIRST_PAUSE_S
+        while not self._stopping.is_set():
+            try:
+                worked = self._epoch()
+            except (TwinlogError, PlanRefused, SettingsRefused) as error:
+                self._failed(f"{error}")
+            except Exception as error:  # one pipeline's failure must not end the service
+                log.debug("%s", self.connector.name, exc_info=True)
+                self._failed(self._broke or f"{type(error).__name__}: {error}")
+            else:
+                self.progress.state = "RUNNING"
+                self.progress.failures_in_a_row = 0
+                pause = _FIRST_PAUSE_S
+                if not worked:
+                    if self.connector.common.run == "available":
+                        self.progress.caught_up = True
+                        return
+                    self._stopping.wait(_NOTHING_S)
+                continue
+            self._stopping.wait(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+    def _failed(self, reason: str) -> None:
+        if self._stopping.is_set():
+            return
+        self.progress.failures_in_a_row += 1
+        self.progress.state = "FAILED"
+        self.progress.trace = reason
+        log.warning("%s: %s; trying again", self.connector.name, reason)
+
+    def _epoch(self) -> bool:
+        """Plan and run one epoch; false when there was nothing to do."""
+        self._broke = ""
+        self._line = LineServer(self._heard)
+        session = own_session(self._spark)
+        folder = Path(tempfile.mkdtemp(prefix="pipeline-", dir=self._scratch))
+        try:
+            epoch = self.planner.plan(session, self._line.address)
+            if epoch is None:
+                return False
+            self.progress.epochs += 1
+            self.progress.tasks = len(epoch.run.tasks)
+            self._query = self._started(session, epoch, folder)
+            if self._stopping.is_set():
+                self._line.stop_tasks()
+            self._query.awaitTermination()
+            return True
+        finally:
+            self._query = None
+            self._line.close()
+            for one in self.progress.by_task.values():
+                self.progress.counts.update(one)
+            self.progress.by_task.clear()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _started(self, session: SparkSession, epoch: Epoch, folder: Path) -> Any:
+        name = "twinlog_" + "".join(c if c.isalnum() else "_" for c in f"{self.connector.name}_{time.monotonic_ns()}")
+        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(epoch.batch_rows))
+        jvm: Any = session._jvm  # noqa: SLF001
+        # Spark looks Python data sources up in the active session of the calling thread.
+        jvm.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", self.connector.name)
+        session.dataSource.register(pipeline_format(epoch.run, name, epoch.columns))
+        rows: DataFrame = epoch.plan(session.readStream.format(name).load())
+        return (
+            rows.writeStream.format(name)
+            .queryName(f"{self.connector.name} {time.monotonic_ns()}")
+            .option("checkpointLocation", str(folder))
+            .trigger(availableNow=True)
+            .start()
+        )
+
+    def _heard(self, report: Mapping[str, Any]) -> None:
+        """A task's report; comes in a thread of its connection."""
+        progress = self.progress
+        if "counts" in report:
+            progress.by_task[int(report["task"])] = dict(report["counts"])
+            progress.positions.update(report.get("positions", {}))
+            progress.waiting = ""
+            progress.moved_at = time.time()
+        if "waiting" in report:
+            progress.waiting = str(report["waiting"])
+        if "broke" in report:
+            self._broke = str(report["broke"])
+        if "fault" in report:
+            progress.faults.append(dict(report["fault"]))
+        if "failed" in report:
+            progress.failed = (progress.failed + list(report["failed"]))[-100:]
+        self.planner.heard(report)
+        if {"end", "fault", "stream"} & report.keys() and self._line is not None:
+            # The other tasks would go on for minutes with a plan that is not right any more.
+            self._line.stop_tasks()

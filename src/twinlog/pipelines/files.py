@@ -1,0 +1,56 @@
+"""Files of connectors and workers as Connect has them: JSON or properties. Pure but for reading the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+
+from twinlog.pipelines.settings import Finding, SettingsRefused
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """A properties file. Raises SettingsRefused."""
+    try:
+        with path.open("rb") as file:
+            found = javaproperties.load(file)
+    except (OSError, ValueError) as error:
+        raise SettingsRefused([Finding(None, f"{path}: {error}")]) from error
+    return {str(key): str(value).strip() for key, value in found.items()}
+
+
+def read_connector_file(path: Path) -> tuple[str, dict[str, str]]:
+    """Name and configuration of a connector: `{"name", "config"}`, a flat JSON object, or properties with `name`."""
+    if path.suffix != ".json":
+        return _named(path, read_properties(path))
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise SettingsRefused([Finding(None, f"{path}: {error}")]) from error
+    if not isinstance(found, dict):
+        raise SettingsRefused([Finding(None, f"{path}: a connector is a JSON object")])
+    if isinstance(found.get("config"), dict):
+        config = texts(found["config"])
+        if found.get("name"):
+            config.setdefault("name", str(found["name"]))
+        return _named(path, config)
+    return _named(path, texts(found))
+
+
+def texts(found: Mapping[str, Any]) -> dict[str, str]:
+    """Values as the text that a properties file would hold; null values are left out."""
+    return {
+        str(key): str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in found.items()
+        if value is not None
+    }
+
+
+def _named(path: Path, config: dict[str, str]) -> tuple[str, dict[str, str]]:
+    name = config.get("name", "").strip()
+    if not name:
+        raise SettingsRefused([Finding("name", f"{path}: the connector has no name")])
+    return name, config

@@ -1,0 +1,210 @@
+"""Preview: sample records after each step, and what the sink would do. Reads only. Runs where it is called.
+
+A sink's samples are records of its topics, a source's are the first rows it would read. Tests of a configuration use
+the same way with given records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from twinlog.kafka.record_reader import RecordReader
+from twinlog.model.names import TopicPartition
+from twinlog.pipelines.api import SinkBatch
+from twinlog.pipelines.bytes_kind import kind_of, remark
+from twinlog.pipelines.connector import Connector
+from twinlog.pipelines.plan import Frame
+from twinlog.pipelines.plugins import find
+from twinlog.pipelines.read_kafka import ROWS_SQL
+from twinlog.pipelines.records import ConversionFailed
+from twinlog.pipelines.sink_planner import SinkPlanner
+from twinlog.pipelines.sink_text import document
+from twinlog.pipelines.worker_settings import Worker
+
+_WAIT_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """A record as it lies in a topic."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class StepView:
+    """All samples after one step."""
+
+    name: str
+    rows: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a preview found."""
+
+    steps: list[StepView]
+    remarks: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)  # what the sink would do
+
+
+def sample_records(worker: Worker, planner: SinkPlanner, count: int) -> list[RawRecord]:
+    """The last records of the sink's topics. Raises ClusterError."""
+    _, starts, ends = planner.places()
+    share = max(1, -(-count // max(1, len(ends))))
+    positions = {p: max(starts[p], end - share) for p, end in ends.items() if end > starts[p]}
+    if not positions:
+        return []
+    reader = RecordReader(worker.cluster, positions)
+    found: list[RawRecord] = []
+    try:
+        while len(found) < count:
+            taken = reader.take(count - len(found), _WAIT_S)
+            if not taken:
+                break
+            found += [
+                RawRecord(
+                    one.topic() or "", one.partition() or 0, one.offset() or 0, one.timestamp()[1], one.key(),
+                    one.value(), tuple(cast("Any", one.headers()) or ()),
+                )
+                for one in taken
+            ]  # fmt: skip
+    finally:
+        reader.close()
+    return found
+
+
+def preview_sink(
+    spark: SparkSession, connector: Connector, worker: Worker, records: Sequence[RawRecord], *, ask_sink: bool = True
+) -> Preview:
+    """The records after the converter and after each transform. Raises PlanRefused, SettingsRefused."""
+    planner = SinkPlanner(connector, worker, generation=0)
+    rows, broken = _sorted(planner, records)
+    planned = planner.planned(sorted({one.topic for one in records}))
+    frames = planned.frames(spark.createDataFrame(rows, ROWS_SQL))
+    steps = [StepView("record", [_raw(one) for one in records])]
+    frame: Frame | None = None
+    for name, frame in frames:
+        steps.append(StepView(name, _shown(frame)))
+    remarks = [*broken, *_remarks(connector, records)]
+    actions: list[str] = []
+    if frame is not None and ask_sink and hasattr(planner.sink, "preview"):
+        actions = _actions(planner.sink, planned.delivered(frame), frame)
+    return Preview(steps, remarks, actions)
+
+
+def _sorted(planner: SinkPlanner, records: Sequence[RawRecord]) -> tuple[list[Any], list[str]]:
+    rows: list[Any] = []
+    broken: list[str] = []
+    for one in records:
+        fault, number, key, value = None, 0, one.key, one.value
+        try:
+            number, key, value = planner.learn(one.topic, one.key, one.value)
+        except ConversionFailed as error:
+            fault = str(error)
+            key = value = None
+            broken.append(f"{one.topic}-{one.partition} offset {one.offset}: {error}")
+            planner.learn(one.topic, None, None)
+        headers = [(name, None if data is None else bytearray(data)) for name, data in one.headers]
+        arrays = [None if data is None else bytearray(data) for data in (key, value)]
+        rows.append((one.topic, one.partition, one.offset, one.timestamp, *arrays, headers, number, fault))
+    return rows, broken
+
+
+def _remarks(connector: Connector, records: Sequence[RawRecord]) -> list[str]:
+    found = []
+    names = connector.converters
+    for side, name, config in (("key", names.key, names.key_config), ("value", names.value, names.value_config)):
+        samples = [getattr(one, side) for one in records]
+        schemas = config.get("schemas.enable", "true").lower() == "true"
+        told = remark(samples, find(name, "converter").name, schemas=schemas)
+        if told is not None:
+            found.append(f"{side}: {told}")
+    return found
+
+
+def _raw(one: RawRecord) -> dict[str, Any]:
+    return {
+        "topic": one.topic, "partition": one.partition, "offset": one.offset, "timestamp": one.timestamp,
+        "key": _text(one.key), "value": _text(one.value), "key is": kind_of(one.key), "value is": kind_of(one.value),
+    }  # fmt: skip
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="backslashreplace")
+
+
+def _shown(frame: Frame) -> list[dict[str, Any]]:
+    made = frame.delivered(
+        lambda one: {
+            "key": document(one.key, one.key_shape),
+            "value": document(one.value, one.value_shape),
+        },
+        ["from_topic", "partition", "offset", "topic", "timestamp", "headers", "error", "drop", "branch"],
+    )
+    schemas = {one.number: one for one in frame.branches}
+    rows = []
+    for row in made.collect():
+        view: dict[str, Any] = {"topic": row["topic"], "timestamp": row["timestamp"]}
+        if row["error"] is not None:
+            view["error"] = f"{row['error']['stage']}: {row['error']['exception']}: {row['error']['message']}"
+        if row["drop"]:
+            view["left out"] = True
+        view |= {"key": _parsed(row["key"]), "value": _parsed(row["value"])}
+        if row["headers"]:
+            view["headers"] = {one["key"]: _text(bytes(one["value"] or b"")) for one in row["headers"]}
+        schema = schemas[row["branch"]].value_shape.schema
+        view["schema"] = None if schema is None else schema.name or schema.type
+        rows.append(view)
+    return rows
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return text
+
+
+def _actions(sink: Any, rows: DataFrame, frame: Frame) -> list[str]:
+    table = rows.toArrow().combine_chunks()
+    actions: list[str] = []
+    for branch in frame.branches:
+        for batch in table.to_batches():
+            own = f"value_{branch.number}" in batch.schema.names
+            parts = {
+                "topic": "from_topic", "partition": "partition", "offset": "offset", "timestamp": "timestamp",
+                "key": f"key_{branch.number}" if own else "key", "value": f"value_{branch.number}" if own else "value",
+                "headers": "headers",
+            }  # fmt: skip
+            mine = [
+                number
+                for number, (its, error, drop) in enumerate(
+                    zip(
+                        batch.column("branch").to_pylist(), batch.column("error").to_pylist(),
+                        batch.column("drop").to_pylist(), strict=True,
+                    )
+                )
+                if its == branch.number and error is None and not drop
+            ]  # fmt: skip
+            for topic in dict.fromkeys(batch.column("topic")[number].as_py() for number in mine):
+                chosen = [number for number in mine if batch.column("topic")[number].as_py() == topic]
+                some = batch.take(pa.array(chosen, pa.int64()))
+                made = pa.RecordBatch.from_pydict({name: some.column(its) for name, its in parts.items()})
+                actions += sink.preview(SinkBatch(topic, made, branch.key_shape.schema, branch.value_shape.schema))
+    return actions
+
+
+__all__ = ["Preview", "RawRecord", "StepView", "TopicPartition", "preview_sink", "sample_records"]

@@ -1,0 +1,154 @@
+"""Schemas of Connect: types, names and defaults of keys and values, and their JSON form. Pure.
+
+The columns of a plan hold physical types (a Timestamp is a long); the logical name stays here, in the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeAlias
+
+TypeName: TypeAlias = Literal[
+    "boolean", "int8", "int16", "int32", "int64", "float", "double", "string", "bytes", "array", "map", "struct"
+]
+
+DATE: Final = "org.apache.kafka.connect.data.Date"
+TIME: Final = "org.apache.kafka.connect.data.Time"
+TIMESTAMP: Final = "org.apache.kafka.connect.data.Timestamp"
+DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
+SCALE: Final = "scale"
+PRECISION: Final = "connect.decimal.precision"
+_LONGEST_DECIMAL: Final = 38
+
+_SPARK: Final[dict[str, str]] = {
+    "boolean": "boolean",
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "bytes": "binary",
+}
+INTEGERS: Final = frozenset({"int8", "int16", "int32", "int64"})
+NUMBERS: Final = INTEGERS | {"float", "double"}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a key, a value or a field of one is."""
+
+    type: TypeName
+    optional: bool = False
+    name: str | None = None
+    version: int | None = None
+    doc: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+    default: Any = field(default=None, hash=False)
+    fields: tuple[Field, ...] = ()
+    keys: Schema | None = None
+    values: Schema | None = None  # of a map; of an array: its items
+
+    @property
+    def scale(self) -> int:
+        """Digits behind the point of a Decimal."""
+        return int(dict(self.parameters).get(SCALE, 0))
+
+    @property
+    def is_decimal(self) -> bool:
+        return self.name == DECIMAL and self.type == "bytes"
+
+    def field(self, name: str) -> Schema | None:
+        """The schema of one field, if there is such a field."""
+        return next((one.schema for one in self.fields if one.name == name), None)
+
+    def with_fields(self, fields: Iterable[Field]) -> Schema:
+        return replace(self, fields=tuple(fields), default=None)
+
+    def spark(self) -> str:
+        """The Spark type that holds it."""
+        if self.is_decimal:
+            return f"decimal({_LONGEST_DECIMAL},{self.scale})"
+        if self.type == "struct":
+            return f"struct<{', '.join(f'{quoted(one.name)}: {one.schema.spark()}' for one in self.fields)}>"
+        if self.type == "array":
+            return f"array<{_there(self.values).spark()}>"
+        if self.type == "map":
+            return f"map<{_there(self.keys).spark()}, {_there(self.values).spark()}>"
+        return _SPARK[self.type]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JsonConverter writes it, with its order of the entries."""
+        found: dict[str, Any] = {"type": self.type}
+        if self.type == "array":
+            found["items"] = _there(self.values).to_json()
+        elif self.type == "map":
+            found |= {"keys": _there(self.keys).to_json(), "values": _there(self.values).to_json()}
+        elif self.type == "struct":
+            found["fields"] = [one.schema.to_json() | {"field": one.name} for one in self.fields]
+        found["optional"] = self.optional
+        for key in ("name", "version", "doc"):
+            if getattr(self, key) is not None:
+                found[key] = getattr(self, key)
+        if self.parameters:
+            found["parameters"] = dict(self.parameters)
+        if self.default is not None:
+            found["default"] = self.default
+        return found
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Schema:
+        """Read what JsonConverter wrote. Raises ValueError."""
+        kind = found.get("type")
+        if kind not in (*_SPARK, "array", "map", "struct"):
+            raise ValueError(f"unknown type {kind!r} in a schema")
+        nested: dict[str, Any] = {}
+        try:
+            if kind == "array":
+                nested["values"] = cls.from_json(found["items"])
+            elif kind == "map":
+                nested |= {"keys": cls.from_json(found["keys"]), "values": cls.from_json(found["values"])}
+            elif kind == "struct":
+                nested["fields"] = tuple(Field(one["field"], cls.from_json(one)) for one in found["fields"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the schema of a {kind} lacks {error}") from error
+        return cls(
+            kind,
+            optional=bool(found.get("optional", False)),
+            name=found.get("name"),
+            version=found.get("version"),
+            doc=found.get("doc"),
+            parameters=tuple((str(key), str(value)) for key, value in (found.get("parameters") or {}).items()),
+            default=found.get("default"),
+            **nested,
+        )
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a struct."""
+
+    name: str
+    schema: Schema
+
+
+def struct(*fields: tuple[str, Schema], name: str | None = None, optional: bool = False) -> Schema:
+    return Schema("struct", optional=optional, name=name, fields=tuple(Field(*one) for one in fields))
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's SQL takes it whatever is in it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _there(schema: Schema | None) -> Schema:
+    if schema is None:
+        raise ValueError("a map or an array without the type of its items")
+    return schema
+
+
+OPTIONAL_STRING: Final = Schema("string", optional=True)
+OPTIONAL_BYTES: Final = Schema("bytes", optional=True)
+STRING: Final = Schema("string")

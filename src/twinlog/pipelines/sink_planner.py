@@ -1,0 +1,282 @@
+"""Plans the epochs of a sink pipeline: positions, schemas, gear, tasks. Runs in the service, on the driver."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, cast
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from twinlog.kafka.admin import ClusterAdmin
+from twinlog.kafka.group_offsets import GroupOffsets
+from twinlog.kafka.record_reader import RecordReader
+from twinlog.model.names import TopicPartition
+from twinlog.model.topics.target_topics import TopicFacts
+from twinlog.pipelines.api import Converter, LineSink, Owner, Sink
+from twinlog.pipelines.chain import steps_of
+from twinlog.pipelines.connector import Connector
+from twinlog.pipelines.engine import Epoch
+from twinlog.pipelines.plan import Branch, BranchKey, Frame, Step, started
+from twinlog.pipelines.plugins import connector as make_connector
+from twinlog.pipelines.plugins import converter, find
+from twinlog.pipelines.read_kafka import ROWS_SQL
+from twinlog.pipelines.records import ConversionFailed, RecordColumns
+from twinlog.pipelines.run import CATCH_UP_ROWS, SinkRun
+from twinlog.pipelines.schemas import Schema
+from twinlog.pipelines.sink_task import KEPT
+from twinlog.pipelines.sink_text import document
+from twinlog.pipelines.task_line import LineAddress
+from twinlog.pipelines.text_form import text_form
+from twinlog.pipelines.worker_settings import Worker
+
+log = logging.getLogger("twinlog.pipelines.plan")
+
+_SAMPLES: Final = 200
+_SAMPLE_S: Final = 2.0
+_MOST_BRANCHES: Final = 16
+Places = Mapping[TopicPartition, int]
+
+
+class SinkPlanner:
+    """One sink pipeline."""
+
+    def __init__(self, connector: Connector, worker: Worker, generation: int) -> None:
+        self.connector = connector
+        self.worker = worker
+        self.owner = Owner(connector.name, generation)
+        self.sink = cast("Sink", make_connector(connector.common.plugin, connector.config))
+        self.steps = steps_of(connector.config)
+        self.converters = (
+            converter(connector.converters.key, connector.converters.key_config),
+            converter(connector.converters.value, connector.converters.value_config),
+        )
+        self.branches: dict[BranchKey, int] = {}
+        self.faulted: set[TopicPartition] = set()
+        self.lost: dict[TopicPartition, tuple[int, int]] = {}  # offsets that the log no longer had
+        self.lag = 0
+        self._until: Places | None = None
+
+    def heard(self, report: Mapping[str, Any]) -> None:
+        fault = report.get("fault")
+        if fault is not None:
+            self.faulted.add(TopicPartition(fault["topic"], int(fault["partition"])))
+
+    def topics(self) -> list[str]:
+        """The topics that exist now."""
+        admin = ClusterAdmin(self.worker.cluster)
+        common = self.connector.common
+        if common.topics:
+            found = admin.describe_topics(common.topics)
+            return [name for name, facts in found.items() if isinstance(facts, TopicFacts)]
+        pattern = re.compile(common.topics_regex)
+        own = {self.worker.offsets_topic, self.worker.status_topic, self.worker.keys.config_topic}
+        names = [one for one in admin.list_topics() if pattern.fullmatch(one)]
+        return [one for one in names if one not in own and one != self.connector.errors.dead_letters]
+
+    def places(self) -> tuple[Places, Places, Places]:
+        """Where to read on, where the logs begin, where they end."""
+        admin = ClusterAdmin(self.worker.cluster)
+        found = admin.describe_topics(self.topics())
+        partitions = [
+            TopicPartition(name, number)
+            for name, facts in found.items()
+            if isinstance(facts, TopicFacts)
+            for number in range(facts.partitions)
+        ]
+        if not partitions:
+            return {}, {}, {}
+        stored = self.sink.positions(self.connector.name)
+        group = GroupOffsets(self.worker.cluster, self.connector.group)
+        try:
+            # A connector that comes from a Connect worker brings its positions in the group.
+            known = group.fetch(partitions) | dict(stored or {})
+        finally:
+            group.close()
+        reader = RecordReader(self.worker.cluster, {})
+        try:
+            ends = reader.ends(partitions)
+        finally:
+            reader.close()
+        latest = self.connector.start == "latest"
+        starts: dict[TopicPartition, int] = {}
+        for partition in partitions:
+            low, high = ends[partition]
+            start = known.get(partition, high if latest else low)
+            if start < low:
+                self._note_loss(partition, start, low)
+                start = low
+            starts[partition] = start
+        return starts, {p: ends[p][0] for p in partitions}, {p: ends[p][1] for p in partitions}
+
+    def _note_loss(self, partition: TopicPartition, start: int, low: int) -> None:
+        if partition not in self.lost:
+            log.error(
+                "%s: %s: records %d to %d were deleted before they were read", self.connector.name, partition, start,
+                low - 1,
+            )  # fmt: skip
+        self.lost[partition] = (start, low)
+
+    def plan(self, session: SparkSession, line: LineAddress) -> Epoch | None:
+        starts, _, ends = self.places()
+        starts = {p: at for p, at in starts.items() if p not in self.faulted}
+        self.lag = sum(max(0, ends[p] - at) for p, at in starts.items())
+        available = self.connector.common.run == "available"
+        if available and self._until is None:
+            self._until = ends
+        if not starts or (available and self._done(starts)):
+            return None
+        if not self._learn(starts, ends):
+            return None
+        topics = sorted({one.topic for one in starts})
+        gear: Literal["live", "catch-up"] = "catch-up" if available or self.lag >= CATCH_UP_ROWS else "live"
+        planned = self.planned(topics)
+        outputs = planned.outputs(session)
+        run = SinkRun(
+            owner=self.owner,
+            plugin=self.connector.common.plugin,
+            config=self.connector.config,
+            cluster=self.worker.cluster,
+            group=self.connector.group,
+            converters=self.connector.converters,
+            branches=dict(self.branches),
+            outputs=outputs,
+            tasks=deal(starts, min(self.connector.common.tasks, getattr(self.sink, "max_tasks", 1_000))),
+            errors=self.connector.errors,
+            line=line,
+            gear=gear,
+            longest_ms=self.connector.common.epoch_ms,
+            until=self._until,
+            consumer_overrides=self.connector.overrides("consumer"),
+            flush_ms=self.connector.common.flush_ms,
+        )
+        return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
+
+    def _done(self, starts: Places) -> bool:
+        return self._until is not None and all(at >= self._until.get(p, 0) for p, at in starts.items())
+
+    def _learn(self, starts: Places, ends: Places) -> bool:
+        """Look at the next records for schemas that are not known yet; false: none is known at all."""
+        key, value = self.converters
+        if not (key.carries_schemas or value.carries_schemas):
+            self.branches = {BranchKey(None, None, None): 0}
+            return True
+        waiting = {p: at for p, at in starts.items() if at < ends[p]}
+        for partition, at in waiting.items():
+            for kind in self._kinds(partition, at):
+                if kind not in self.branches:
+                    self.branches[kind] = len(self.branches)
+        return bool(self.branches)
+
+    def _kinds(self, partition: TopicPartition, at: int) -> list[BranchKey]:
+        key, value = self.converters
+        reader = RecordReader(self.worker.cluster, {partition: at})
+        try:
+            records = reader.take(_SAMPLES, _SAMPLE_S)
+        finally:
+            reader.close()
+        kinds = []
+        for record in records:
+            try:
+                kinds.append(BranchKey(partition.topic, _schema(key, record.key()), _schema(value, record.value())))
+            except ConversionFailed:
+                continue
+        return list(dict.fromkeys(kinds)) or ([BranchKey(partition.topic, None, None)] if records else [])
+
+    def learn(self, topic: str, key: bytes | None, value: bytes | None) -> tuple[int, bytes | None, bytes | None]:
+        """The branch of one record, a new one if it must be, and its bytes without their schemas."""
+        its_key, its_value = self.converters
+        if not (its_key.carries_schemas or its_value.carries_schemas):
+            return self.branches.setdefault(BranchKey(None, None, None), 0), key, value
+        schemas: list[Hashable] = [None, None]
+        if its_key.carries_schemas and key is not None:
+            schemas[0], key = its_key.tell(key)
+        if its_value.carries_schemas and value is not None:
+            schemas[1], value = its_value.tell(value)
+        return self.branches.setdefault(BranchKey(topic, *schemas), len(self.branches)), key, value
+
+    def planned(self, topics: Sequence[str]) -> Planned:
+        return Planned(self.converters, self.connector, self.steps, self._branches(topics), self.sink)
+
+    def _branches(self, topics: Sequence[str]) -> tuple[Branch, ...]:
+        key, value = self.converters
+        return tuple(
+            Branch(number, (kind.topic,) if kind.topic is not None else tuple(topics), key.shape(kind.key),
+                   value.shape(kind.value))
+            for kind, number in self.branches.items()
+        )  # fmt: skip
+
+
+def _schema(its: Converter, data: bytes | None) -> Hashable:
+    return its.tell(data)[0] if its.carries_schemas and data is not None else None
+
+
+def deal(starts: Places, tasks: int) -> tuple[Places, ...]:
+    """Partitions to tasks, one after the other."""
+    count = max(1, min(tasks, len(starts)))
+    hands: list[dict[TopicPartition, int]] = [{} for _ in range(count)]
+    for number, partition in enumerate(sorted(starts)):
+        hands[number % count][partition] = starts[partition]
+    return tuple(hands)
+
+
+class Planned:
+    """The projections between reader and writer."""
+
+    def __init__(
+        self, converters: tuple[Converter, Converter], connector: Connector, steps: Sequence[Step],
+        branches: tuple[Branch, ...], sink: Sink,
+    ) -> None:  # fmt: skip
+        self.converters, self.connector, self.steps, self.branches = converters, connector, steps, branches
+        self.sink = sink
+
+    def frames(self, rows: DataFrame) -> Iterator[tuple[str, Frame]]:
+        """The records after the converters and after each transform, with the name of the step."""
+        key, value = self.converters
+        names = self.connector.converters
+        frame = started(rows, self.branches, find(names.value, "converter").name)
+        frame = frame.converted("key", find(names.key, "converter").name, key.decode)
+        frame = frame.converted("value", find(names.value, "converter").name, value.decode)
+        yield "converter", frame
+        for step in self.steps:
+            frame = frame.step(step)
+            yield step.name, frame
+
+    def frame(self, rows: DataFrame) -> Frame:
+        return list(self.frames(rows))[-1][1]
+
+    def outputs(self, session: SparkSession) -> tuple[tuple[Schema | None, Schema | None], ...]:
+        """Key and value schema of each branch behind the transforms. Raises PlanRefused."""
+        frame = self.frame(session.createDataFrame([], ROWS_SQL))
+        return tuple((one.key_shape.schema, one.value_shape.schema) for one in frame.branches)
+
+    def rows(self, rows: DataFrame) -> DataFrame:
+        return self.delivered(self.frame(rows))
+
+    def delivered(self, frame: Frame) -> DataFrame:
+        """The rows for the writer, in the form that the sink takes."""
+        takes = self.sink.takes
+        if takes == "columns":
+            own = [name for one in frame.branches for name in (one.column("key"), one.column("value"))]
+            made = {name: text_if_variant(frame, name) for name in own}
+            return frame.rows.select(*KEPT, *[column.alias(name) for name, column in made.items()])
+
+        def deliver(record: RecordColumns) -> dict[str, Column]:
+            key = text_form(record.key, record.key_shape)
+            if takes == "lines":
+                return {"key": key, "value": cast("LineSink", self.sink).line(record)}
+            if takes == "documents":
+                return {"key": key, "value": document(record.value, record.value_shape)}
+            return {"key": key, "value": text_form(record.value, record.value_shape)}
+
+        return frame.delivered(deliver, KEPT)
+
+
+def text_if_variant(frame: Frame, name: str) -> Column:
+    """A column for Arrow: documents without a schema travel as text."""
+    side, _, number = name.partition("_")
+    branch = frame.branches[int(number)]
+    record = frame.record(branch)
+    column, shape = (record.key, record.key_shape) if side == "key" else (record.value, record.value_shape)
+    return column if shape.schema is not None else document(column, shape)

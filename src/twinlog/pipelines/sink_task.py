@@ -1,0 +1,298 @@
+"""Writing for a sink pipeline: the rows of a plan go to the sink, with their positions. Runs in Python workers.
+
+Nothing is final before `flush`. When the target fails in between, the connection is opened anew and everything since
+the last flush is put again; what the target stored meanwhile is left out by its positions.
+
+A record that cannot be handled is parked (errors.tolerance = all), or it stops its partition: positions stay in front
+of it, later records of that partition are left out, and all other partitions go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+import pyarrow as pa
+import pyarrow.compute
+
+from twinlog.errors import ClusterError
+from twinlog.kafka.group_offsets import GroupOffsets
+from twinlog.model.names import TopicPartition
+from twinlog.pipelines.api import Retriable, Sink, SinkBatch
+from twinlog.pipelines.dead_letters import DeadLetters, Failure
+from twinlog.pipelines.plugins import connector
+from twinlog.pipelines.run import SinkRun
+from twinlog.pipelines.task_line import TaskLine
+
+log = logging.getLogger("twinlog.pipelines.sink")
+pc: Any = pyarrow.compute
+
+_FIRST_PAUSE_S: Final = 0.3
+_GROUP_EVERY_S: Final = 1.0
+KEPT: Final = ("from_topic", "partition", "offset", "timestamp", "topic", "branch", "headers", "error", "drop")
+
+
+@dataclass
+class SinkTask:
+    """One task's writing."""
+
+    run: SinkRun
+    task: int
+    line: TaskLine
+    sink: Sink = field(init=False)
+    positions: dict[TopicPartition, int] = field(init=False)  # behind what was put
+    stored: dict[TopicPartition, int] = field(init=False)  # behind what is durable
+    stopped: dict[TopicPartition, int] = field(default_factory=dict)  # at which offset a partition stands still
+    pending: list[pa.RecordBatch] = field(default_factory=list)
+    put_rows: int = 0
+    counts: Counter[str] = field(default_factory=Counter)  # of what is durable
+    uncounted: Counter[str] = field(default_factory=Counter)
+    parked: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    _group: GroupOffsets | None = None
+    _group_at: float = 0.0
+    _flushed_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.sink = cast("Sink", connector(self.run.plugin, self.run.config))
+        self.dead = DeadLetters(self.run.cluster, self.run.errors, self.run.owner.connector, self.task)
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> dict[str, int]:
+        """Everything that comes. Returns the positions reached."""
+        self._open()
+        for batch in batches:
+            rows, caught_up = self._rows(batch)
+            if rows.num_rows:
+                self._bring(rows)
+            if self.put_rows >= self.run.flush_rows or (caught_up and self._due()):
+                self._bring(None)
+        self._bring(None)
+        self._tell_group(last=True)
+        self.sink.close()
+        return {str(partition): offset for partition, offset in self.stored.items()}
+
+    def _open(self) -> None:
+        owned = self.run.tasks[self.task]
+        while True:
+            try:
+                known = self.sink.open(self.run.owner, list(owned))
+                break
+            except Retriable as error:
+                self._wait(error)
+        self.stored = {partition: known.get(partition, start) for partition, start in owned.items()}
+        self.positions = dict(self.stored)
+
+    def _due(self) -> bool:
+        return bool(self.pending) and time.monotonic() - self._flushed_at >= self.run.flush_ms / 1000
+
+    def _rows(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, bool]:
+        """The records among the rows; whether the reader had nothing more."""
+        topics = batch.column("from_topic")
+        if not topics.null_count:
+            return batch, False
+        empty = pc.is_null(topics)
+        caught_up = bool(pc.any(pc.and_(empty, pc.equal(batch.column("partition"), 1))).as_py())
+        return batch.filter(pc.invert(empty)), caught_up
+
+    def _bring(self, rows: pa.RecordBatch | None) -> None:
+        """Put rows; without any: flush. When the target fails, open anew and put again what was not flushed."""
+        if rows is not None:
+            self.pending.append(rows)
+        again, pause = False, _FIRST_PAUSE_S
+        while True:
+            try:
+                for some in self.pending if again else [] if rows is None else [rows]:
+                    self._put(some)
+                if rows is None:
+                    self._flush()
+            except Retriable as error:
+                self._wait(error, pause)
+                pause = min(pause * 2, self.run.errors.retry_delay_max_ms / 1000)
+                self._open_anew()
+                again = True
+            else:
+                return
+
+    def _open_anew(self) -> None:
+        self.sink.close()
+        self._open()
+        self.put_rows = 0
+        self.uncounted.clear()
+
+    def _wait(self, error: Retriable, pause: float = _FIRST_PAUSE_S) -> None:
+        self.line.send(waiting=str(error))
+        log.warning("%s: the target cannot take records: %s", self.run.owner.connector, error)
+        if self.line.stopping:
+            raise error
+        time.sleep(max(pause, error.after_ms / 1000))
+
+    def _put(self, rows: pa.RecordBatch) -> None:
+        rows = self._wanted(rows)
+        if not rows.num_rows:
+            return
+        ends = {partition: last + 1 for partition, (_, last) in _spans(rows).items()}
+        failures = self._failures_of_plan(rows)
+        if failures and self.run.errors.tolerance == "none":
+            self._stop_at(failures)
+            return
+        good = rows.filter(pc.is_null(rows.column("error"))) if failures else rows
+        dropped = pc.sum(good.column("drop")).as_py() or 0
+        if dropped:
+            good = good.filter(pc.invert(good.column("drop")))
+        for batch, numbers in self._batches(good):
+            for rejected in self.sink.put(batch):
+                row = numbers.slice(rejected.row, 1)
+                failures.append(_failure(row, "TASK_PUT", self.run.plugin, rejected.exception, rejected.reason))
+        if failures and self.run.errors.tolerance == "none":
+            self._stop_at(failures)
+            return
+        self.put_rows += rows.num_rows
+        self.uncounted.update({"dropped": dropped, "put": good.num_rows})
+        for partition, end in ends.items():
+            self.positions[partition] = max(end, self.positions.get(partition, 0))
+        self._park(failures)
+
+    def _wanted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Without what the target has already, and without partitions that stand still."""
+        for partition, (first, _) in _spans(rows).items():
+            low, high = self.positions.get(partition, 0), self.stopped.get(partition)
+            if first >= low and high is None:
+                continue
+            offsets = rows.column("offset")
+            mine = _mask(rows, partition)
+            out = pc.less(offsets, low)
+            if high is not None:
+                out = pc.or_(out, pc.greater_equal(offsets, high))
+            rows = rows.filter(pc.invert(pc.and_(mine, out)))
+        return rows
+
+    def _batches(self, rows: pa.RecordBatch) -> Iterator[tuple[SinkBatch, pa.RecordBatch]]:
+        for number, topic, some in _by_branch(rows):
+            key_schema, schema = self.run.outputs[number]
+            own = f"value_{number}" in some.schema.names
+            columns = {
+                "topic": some.column("from_topic"),
+                "partition": some.column("partition"),
+                "offset": some.column("offset"),
+                "timestamp": some.column("timestamp"),
+                "key": some.column(f"key_{number}" if own else "key"),
+                "value": some.column(f"value_{number}" if own else "value"),
+                "headers": some.column("headers"),
+            }
+            yield SinkBatch(topic, pa.RecordBatch.from_pydict(columns), key_schema, schema), some
+
+    def _failures_of_plan(self, rows: pa.RecordBatch) -> list[Failure]:
+        errors = rows.column("error")
+        if errors.null_count == rows.num_rows:
+            return []
+        bad = rows.filter(pc.is_valid(errors))
+        return [
+            _failure(bad.slice(row, 1), told["stage"], told["class"], told["exception"], told["message"] or "")
+            for row, told in enumerate(cast("list[Any]", bad.column("error").to_pylist()))
+        ]
+
+    def _stop_at(self, failures: list[Failure]) -> None:
+        """Give up what was put since the last flush, and put it again without the partitions that stand still."""
+        for one in sorted(failures, key=lambda one: one.offset):
+            before = self.stopped.get(one.partition)
+            if before is None or one.offset < before:
+                self.stopped[one.partition] = one.offset
+                self.line.send(fault=_as_fault(one))
+        self._open_anew()
+        for rows in self.pending:
+            self._put(rows)
+
+    def _park(self, failures: list[Failure]) -> None:
+        new = [one for one in failures if (one.partition, one.offset) not in self.parked]
+        if not new:
+            return
+        self.counts["failed"] += len(new)
+        if self.run.errors.log:
+            for one in new:
+                where = f" {one.partition} offset {one.offset}" if self.run.errors.log_messages else ""
+                log.error("%s: %s%s: %s: %s", self.run.owner.connector, one.stage, where, one.exception, one.message)
+        try:
+            self.dead.park(new)
+        except ClusterError as error:
+            raise Retriable(str(error)) from error
+        self.parked |= {(one.partition, one.offset) for one in new}
+        if self.run.errors.dead_letters:
+            self.counts["parked"] += len(new)
+        self.line.send(failed=[_as_fault(one) for one in new[:20]])
+
+    def _flush(self) -> None:
+        moved = {p: o for p, o in self.positions.items() if o != self.stored.get(p)}
+        if moved or self.put_rows:
+            self.sink.flush(self.positions)
+        self.stored = dict(self.positions)
+        self.counts.update(self.uncounted)
+        self.uncounted.clear()
+        self.pending.clear()
+        self.parked.clear()
+        self.put_rows = 0
+        self._flushed_at = time.monotonic()
+        if moved:
+            self._tell_group()
+            self.line.send(counts=self.counts, positions={str(p): o for p, o in self.stored.items()})
+
+    def _tell_group(self, *, last: bool = False) -> None:
+        """Commit the group's offsets. The sink's own positions count; for a sink without any, these do."""
+        if not last and time.monotonic() - self._group_at < _GROUP_EVERY_S and self.sink.delivery == "exactly-once":
+            return
+        self._group_at = time.monotonic()
+        if self._group is None:
+            self._group = GroupOffsets(self.run.cluster, self.run.group)
+        try:
+            self._group.commit(self.stored)
+        except ClusterError as error:
+            self.line.send(waiting=f"group {self.run.group}: {error}")
+        if last:
+            self._group.close()
+
+
+def _as_fault(one: Failure) -> dict[str, Any]:
+    return {
+        "topic": one.partition.topic, "partition": one.partition.partition, "offset": one.offset,
+        "stage": one.stage, "class": one.java, "exception": one.exception, "message": one.message,
+    }  # fmt: skip
+
+
+def _failure(row: pa.RecordBatch, stage: str, java: str, exception: str, message: str) -> Failure:
+    partition = TopicPartition(row.column("from_topic")[0].as_py(), row.column("partition")[0].as_py())
+    return Failure(partition, row.column("offset")[0].as_py(), stage, java, exception, message)
+
+
+def _mask(rows: pa.RecordBatch, partition: TopicPartition) -> Any:
+    its_topic = pc.equal(rows.column("from_topic"), partition.topic)
+    return pc.and_(its_topic, pc.equal(rows.column("partition"), partition.partition))
+
+
+def _spans(rows: pa.RecordBatch) -> dict[TopicPartition, tuple[int, int]]:
+    """The partitions that occur, each with its first and last offset."""
+    table = pa.table({name: rows.column(name) for name in ("from_topic", "partition", "offset")})
+    found: Any = table.group_by(["from_topic", "partition"]).aggregate([("offset", "min"), ("offset", "max")])
+    return {
+        TopicPartition(one["from_topic"], one["partition"]): (one["offset_min"], one["offset_max"])
+        for one in found.to_pylist()
+    }
+
+
+def _by_branch(rows: pa.RecordBatch) -> Iterator[tuple[int, str, pa.RecordBatch]]:
+    """Rows of one branch and one topic after the other, each in the order of the log."""
+    table = pa.table({name: rows.column(name) for name in ("branch", "topic")})
+    kinds: Any = table.group_by(["branch", "topic"]).aggregate([]).to_pylist()
+    for kind in kinds:
+        some = rows
+        if len(kinds) > 1:
+            mine = pc.and_(
+                pc.equal(rows.column("branch"), kind["branch"]), pc.equal(rows.column("topic"), kind["topic"])
+            )
+            some = rows.filter(mine)
+        yield kind["branch"], kind["topic"], some
+
+
+def write_rows(run: SinkRun, task: int, line: TaskLine, batches: Iterable[pa.RecordBatch]) -> Mapping[str, int]:
+    return SinkTask(run, task, line).write(batches)

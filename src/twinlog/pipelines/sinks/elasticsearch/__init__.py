@@ -1,0 +1,1 @@
+"""Elasticsearch and OpenSearch sink: documents by bulk requests."""

@@ -1,0 +1,62 @@
+"""What the JDBC sink asks of a database. PostgreSQL and MySQL answer it, each in a file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from twinlog.model.names import TopicPartition
+from twinlog.pipelines.api import Owner
+from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, Words
+
+
+class RowsRefused(Exception):
+    """The database refuses rows for their content: nothing of the call was kept."""
+
+
+class Database(Protocol):
+    """One connection, with one transaction open at a time."""
+
+    words: Words
+
+    def columns(self, table: str) -> dict[str, str] | None:
+        """Columns of a table and their types; None: there is no such table."""
+        ...
+
+    def run(self, statement: str) -> None:
+        """One statement in a transaction of its own."""
+        ...
+
+    def claim(self, owner: Owner, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Become the owner of positions. Raises Superseded."""
+        ...
+
+    def stored(self, connector: str) -> dict[TopicPartition, int]:
+        """Positions of a connector."""
+        ...
+
+    def insert(self, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
+        """Raises RowsRefused, Retriable."""
+        ...
+
+    def upsert(self, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
+        """Raises RowsRefused, Retriable."""
+        ...
+
+    def update(self, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
+        """Raises RowsRefused, Retriable."""
+        ...
+
+    def delete(self, table: str, keys: Sequence[ColumnPlan], rows: pa.Table) -> None:
+        """Raises RowsRefused, Retriable."""
+        ...
+
+    def commit(self, owner: Owner, positions: Mapping[TopicPartition, int]) -> None:
+        """Store positions and end the transaction. Raises Superseded, Retriable."""
+        ...
+
+    def close(self) -> None:
+        """Give up what was not committed."""
+        ...

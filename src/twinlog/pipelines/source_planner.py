@@ -1,0 +1,117 @@
+"""Plans the epochs of a source pipeline: partitions, known schemas, tasks. Runs in the service, on the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from twinlog.pipelines.api import Owner, Source, SourcePartition
+from twinlog.pipelines.chain import steps_of
+from twinlog.pipelines.connector import Connector
+from twinlog.pipelines.engine import Epoch
+from twinlog.pipelines.plan import Branch, Frame, started
+from twinlog.pipelines.plugins import connector as make_connector
+from twinlog.pipelines.plugins import converter, find
+from twinlog.pipelines.records import RecordColumns, Shape
+from twinlog.pipelines.run import LIVE_ROWS, SourceRun
+from twinlog.pipelines.schemas import STRING, Schema
+from twinlog.pipelines.source_task import SHARED_SQL
+from twinlog.pipelines.task_line import LineAddress
+from twinlog.pipelines.worker_settings import Worker
+from twinlog.pipelines.write_kafka import OUT
+
+Stream = tuple[str, Schema | None, Schema]
+
+
+class SourcePlanner:
+    """One source pipeline."""
+
+    def __init__(self, connector: Connector, worker: Worker, generation: int, offsets_partitions: int) -> None:
+        self.connector = connector
+        self.worker = worker
+        self.owner = Owner(connector.name, generation)
+        self.source = cast("Source", make_connector(connector.common.plugin, connector.config))
+        self.steps = steps_of(connector.config)
+        names = connector.converters
+        self.key, self.value = converter(names.key, names.key_config), converter(names.value, names.value_config)
+        self.streams: list[Stream] = []
+        self.offsets_partitions = offsets_partitions
+        self._available_done = False
+
+    def heard(self, report: Mapping[str, Any]) -> None:
+        told = report.get("stream")
+        if told is not None:
+            key = None if told["key"] is None else Schema.from_json(told["key"])
+            stream = (str(told["topic"]), key, Schema.from_json(told["schema"]))
+            if stream not in self.streams:
+                self.streams.append(stream)
+            self._available_done = False
+
+    def plan(self, session: SparkSession, line: LineAddress) -> Epoch | None:  # noqa: ARG002
+        available = self.connector.common.run == "available"
+        partitions = self.source.partitions()
+        if not partitions or (available and self._available_done):
+            return None
+        self._available_done = available
+        boundary = self.connector.common.boundary
+        run = SourceRun(
+            owner=self.owner,
+            plugin=self.connector.common.plugin,
+            config=self.connector.config,
+            cluster=self.worker.cluster,
+            group_id=self.worker.group_id,
+            offsets_topic=self.connector.config.get("offsets.storage.topic", self.worker.offsets_topic),
+            offsets_partitions=self.offsets_partitions,
+            streams=tuple(self.streams),
+            tasks=deal_out(list(partitions), self.connector.common.tasks),
+            topic_creation={k: v for k, v in self.connector.config.items() if k.startswith("topic.creation.")},
+            errors=self.connector.errors,
+            line=line,
+            longest_ms=self.connector.common.epoch_ms,
+            poll_ms=self.connector.common.poll_ms,
+            until_caught_up=available,
+            producer_overrides=self.connector.overrides("producer"),
+            commit_ms=0 if boundary == "poll" else self.connector.common.boundary_ms,
+        )
+        return Epoch(run, self.columns(), self.rows, LIVE_ROWS)
+
+    def columns(self) -> str:
+        """What the reader brings: shared columns, and key and value of each stream."""
+        own = [
+            f"key_{n} {'string' if key is None else key.spark()}, value_{n} {value.spark()}"
+            for n, (_, key, value) in enumerate(self.streams)
+        ]
+        return ", ".join([SHARED_SQL, *own])
+
+    def rows(self, rows: DataFrame) -> DataFrame:
+        """Transforms, then the converter. Before anything is known of the source, only marks can come."""
+        branches = tuple(
+            Branch(n, (topic,), Shape(key or STRING), Shape(value))
+            for n, (topic, key, value) in enumerate(self.streams)
+        )
+        frame = started(rows, branches, "")
+        if not branches:
+            nothing = F.lit(None).cast("binary")
+            return frame.rows.select(*OUT[:-2], nothing.alias("key"), nothing.alias("value"))
+        for step in self.steps:
+            frame = frame.step(step)
+        names = self.connector.converters
+        frame = frame.converted("key", find(names.key, "converter").name, self.key.encode)
+        frame = frame.converted("value", find(names.value, "converter").name, self.value.encode)
+        return self._delivered(frame)
+
+    @staticmethod
+    def _delivered(frame: Frame) -> DataFrame:
+        def deliver(record: RecordColumns) -> dict[str, Column]:
+            return {"key": record.key, "value": record.value}
+
+        return frame.delivered(deliver, OUT[:-2])
+
+
+def deal_out(partitions: list[SourcePartition], tasks: int) -> tuple[tuple[SourcePartition, ...], ...]:
+    """Source partitions to tasks, one after the other."""
+    count = max(1, min(tasks, len(partitions)))
+    return tuple(tuple(partitions[number::count]) for number in range(count))

@@ -1,0 +1,176 @@
+"""Reading for a source pipeline: a task's source partitions as Arrow batches with marks. Runs in Python workers.
+
+Each chunk of a source is followed by a mark: a row without a topic that holds the position behind the chunk and the
+position in front of it. The writer stores both ends in the transaction of the chunk's records.
+
+    row row row … mark   row row … mark
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+import pyarrow as pa
+
+from twinlog.pipelines.api import Chunk, Source, SourcePartition
+from twinlog.pipelines.arrow_schemas import arrow_type, schema_of_arrow
+from twinlog.pipelines.offsets_topic import OffsetsTopic, key_of, start_of
+from twinlog.pipelines.plugins import connector
+from twinlog.pipelines.run import LIVE_ROWS, SourceRun, empty_rows
+from twinlog.pipelines.schemas import Schema
+from twinlog.pipelines.task_line import TaskLine
+
+_HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_SHARED: Final = [
+    ("topic", pa.string()),
+    ("partition", pa.int32()),
+    ("offset", pa.int64()),
+    ("timestamp", pa.int64()),
+    ("headers", _HEADERS),
+    ("branch", pa.int32()),
+    ("fault", pa.string()),
+    ("mark", pa.string()),
+]
+SHARED_SQL: Final = (
+    "topic string, partition int, offset bigint, timestamp bigint, "
+    "headers array<struct<key: string, value: binary>>, branch int, fault string, mark string"
+)
+_PAUSE_S: Final = 0.05
+
+
+class _NewStream(Exception):
+    """A chunk has a topic or a schema that the plan does not know."""
+
+
+class SourceTask:
+    """One task's reading."""
+
+    def __init__(self, run: SourceRun, task: int, line: TaskLine) -> None:
+        self.run = run
+        self.partitions = run.tasks[task]
+        self.line = line
+        self.source = cast("Source", connector(run.plugin, run.config))
+        self.branches = {(topic, key, value): n for n, (topic, key, value) in enumerate(run.streams)}
+        columns: list[tuple[str, Any]] = list(_SHARED)
+        for number, (_, key, value) in enumerate(run.streams):
+            columns += [(f"key_{number}", arrow_type(key)), (f"value_{number}", arrow_type(value))]
+        self.schema = pa.schema(columns)
+        self.deadline = time.monotonic() + run.longest_ms / 1000
+        self.sent = 0
+
+    def _stop(self) -> bool:
+        return self.line.stopping or time.monotonic() > self.deadline
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Rows until the epoch ends: by time, by the driver's word, by a new schema, or when all is read."""
+        stored = OffsetsTopic(self.run.cluster, self.run.offsets_topic).read(
+            self.run.owner.connector, self.run.offsets_partitions
+        )
+        starts = {n: start_of(stored, one) for n, one in enumerate(self.partitions)}
+        while not self._stop():
+            news = False
+            for number, partition in enumerate(self.partitions):
+                start, known = starts[number]
+                for chunk in self.source.read(partition, start, self._stop):
+                    news = True
+                    key = known.key if known is not None else key_of(self.run.owner.connector, partition)
+                    try:
+                        yield from self._chunk(chunk, key, start)
+                    except _NewStream:
+                        return
+                    start = dict(chunk.next)
+                    starts[number] = (start, known)
+            yield self._mark({"caught_up": True})
+            yield from self._filled()
+            if self.run.until_caught_up:
+                return
+            self._pause(0 if news else self.run.poll_ms / 1000)
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and not self._stop():
+            time.sleep(min(_PAUSE_S, max(0.0, until - time.monotonic())))
+
+    def _chunk(self, chunk: Chunk, key: bytes, start: Any) -> Iterator[pa.RecordBatch]:
+        rows = chunk.rows if isinstance(chunk.rows, pa.RecordBatch) else pa.RecordBatch.from_pylist(list(chunk.rows))
+        value_schema, key_schema = schemas_of(chunk, rows)
+        branch = self.branches.get((chunk.topic, key_schema, value_schema))
+        if branch is None:
+            facts = {"topic": chunk.topic, "schema": value_schema.to_json()}
+            self.line.send(stream=facts | {"key": None if key_schema is None else key_schema.to_json()})
+            raise _NewStream
+        if rows.num_rows:
+            batch = self._batch(chunk, rows, branch, key_schema, value_schema)
+            self.sent += batch.num_rows
+            yield batch
+        yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
+
+    def _batch(
+        self, chunk: Chunk, rows: pa.RecordBatch, branch: int, key_schema: Schema | None, value_schema: Schema
+    ) -> pa.RecordBatch:
+        count = rows.num_rows
+        made: dict[str, Any] = {
+            "topic": pa.array([chunk.topic] * count, pa.string()),
+            "timestamp": pa.nulls(count, pa.int64())
+            if chunk.timestamp is None
+            else rows.column(chunk.timestamp).cast(pa.int64()),
+            "headers": pa.array([[{"key": k, "value": v} for k, v in chunk.headers.items()]] * count, _HEADERS),
+            "branch": pa.array([branch] * count, pa.int32()),
+        }
+        if chunk.key:
+            made[f"key_{branch}"] = _struct([rows.column(name) for name in chunk.key], key_schema)
+        if not chunk.deletes:
+            names = [name for name in rows.schema.names if name != chunk.timestamp]
+            made[f"value_{branch}"] = (
+                physical(rows.column(""), arrow_type(value_schema))
+                if names == [""]
+                else _struct([rows.column(name) for name in names], value_schema)
+            )
+        columns = [made[one.name] if one.name in made else pa.nulls(count, one.type) for one in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _mark(self, facts: dict[str, Any]) -> pa.RecordBatch:
+        self.sent += 1
+        columns = [
+            pa.array([json.dumps(facts)], pa.string()) if one.name == "mark" else pa.nulls(1, one.type)
+            for one in self.schema
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _filled(self) -> Iterator[pa.RecordBatch]:
+        fill = empty_rows(self.sent, LIVE_ROWS)
+        self.sent += fill
+        yield pa.RecordBatch.from_arrays([pa.nulls(fill, one.type) for one in self.schema], schema=self.schema)
+
+
+def _struct(columns: list[Any], schema: Schema | None) -> Any:
+    if schema is None:
+        raise TypeError("a chunk with key columns has a key schema")
+    kind = arrow_type(schema)
+    arrays = [physical(column, kind.field(n).type) for n, column in enumerate(columns)]
+    return pa.StructArray.from_arrays(arrays, fields=[kind.field(n) for n in range(kind.num_fields)])
+
+
+def physical(column: Any, kind: Any) -> Any:
+    """A column in the type that Spark holds; times become milliseconds."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    return column if column.type == kind else column.cast(kind)
+
+
+def schemas_of(chunk: Chunk, rows: pa.RecordBatch) -> tuple[Schema, Schema | None]:
+    """Value and key schema of a chunk: the ones it brings, or those of its Arrow columns."""
+    names = [name for name in rows.schema.names if name != chunk.timestamp]
+    value = chunk.schema or schema_of_arrow(rows.schema, names)
+    key = chunk.key_schema or (schema_of_arrow(rows.schema, list(chunk.key)) if chunk.key else None)
+    return value, key
+
+
+def read_source(run: SourceRun, task: int, line: TaskLine) -> Iterator[pa.RecordBatch]:
+    yield from SourceTask(run, task, line).batches()
+
+
+__all__ = ["SHARED_SQL", "SourcePartition", "SourceTask", "read_source", "schemas_of"]

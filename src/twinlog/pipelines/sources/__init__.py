@@ -1,0 +1,1 @@
+"""Sources: one file per system that pipelines read."""

@@ -1,0 +1,90 @@
+"""FileStreamSource: the lines of a growing file. Positions count bytes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+import pyarrow as pa
+
+from twinlog.pipelines.api import Chunk, Finding, Offset, Schema, Setting, SourcePartition, setting
+from twinlog.pipelines.schemas import STRING
+
+_BLOCK: Final = 1 << 20
+
+
+@setting
+class FileSourceSettings:
+    """Keys of FileStreamSource."""
+
+    file: str = Setting("file", "the file to read")
+    topic: str = Setting("topic", "the topic to publish data to")
+    batch: int = Setting("batch.size", "lines in one chunk", 2000, at_least=1)
+
+
+class FileStreamSource:
+    """Every line of a file becomes a record. An incomplete last line waits for its end."""
+
+    also: ClassVar = ("org.apache.kafka.connect.file.FileStreamSourceConnector",)
+    settings: ClassVar = FileSourceSettings
+
+    def __init__(self, s: FileSourceSettings) -> None:
+        self.s = s
+
+    def partitions(self) -> Sequence[SourcePartition]:
+        return [SourcePartition({"filename": self.s.file})]
+
+    def check(self) -> Iterable[Finding]:
+        if not self.s.file:
+            yield Finding("file", "standard input is not there in a service; name a file")
+        elif not Path(self.s.file).exists():
+            yield Finding("file", f"{self.s.file} does not exist yet; the connector waits for it", "warning")
+
+    def read(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        path = Path(str(at.at["filename"]))
+        if not path.exists():
+            return
+        position = int((start or {}).get("position") or 0)
+        with path.open("rb") as file:
+            while not stop():
+                file.seek(position)
+                block = _whole_lines(file.read(_BLOCK), file)
+                lines = block.splitlines(keepends=True)
+                if not lines:
+                    return
+                for at_line in range(0, len(lines), self.s.batch):
+                    some = lines[at_line : at_line + self.s.batch]
+                    position += sum(map(len, some))
+                    yield Chunk(
+                        self.s.topic,
+                        _rows(some),
+                        partition=at,
+                        next={"position": position},
+                        timestamp="time",
+                        schema=_LINE,
+                    )
+
+
+_LINE: Final[Schema] = STRING
+
+
+def _whole_lines(block: bytes, file: object) -> bytes:
+    """Up to the last end of a line. A carriage return at the very end may be the half of one."""
+    while True:
+        end = max(block.rfind(b"\n"), block.rfind(b"\r", 0, max(0, len(block) - 1)))
+        if end >= 0 or len(block) % _BLOCK:
+            return block[: end + 1]
+        more = file.read(_BLOCK)  # type: ignore[attr-defined]
+        if not more:
+            return b""
+        block += more
+
+
+def _rows(lines: list[bytes]) -> pa.RecordBatch:
+    texts = [line.rstrip(b"\r\n").decode(errors="replace") for line in lines]
+    now = int(time.time() * 1000)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(texts, pa.string()), pa.array([now] * len(texts), pa.int64())], names=["", "time"]
+    )

@@ -1,0 +1,1 @@
+"""JDBC source: tables and queries of PostgreSQL and MySQL or MariaDB, by polling."""

@@ -1,0 +1,88 @@
+"""The pipelines of one service: starts, stops and shows them. Runs in the service."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from twinlog.kafka.appending import append_record
+from twinlog.pipelines.connector import Connector, read_connector
+from twinlog.pipelines.dead_letters import ensure_topic
+from twinlog.pipelines.engine import Engine, Planner
+from twinlog.pipelines.offsets_topic import OffsetsTopic
+from twinlog.pipelines.sink_planner import SinkPlanner
+from twinlog.pipelines.source_planner import SourcePlanner
+from twinlog.pipelines.worker_settings import Worker
+
+_COMPACTED = {"cleanup.policy": "compact"}
+
+
+class Pipelines:
+    """Running pipelines by name."""
+
+    def __init__(self, worker: Worker, spark: SparkSession, scratch: Path, worker_id: str) -> None:
+        self.worker = worker
+        self.worker_id = worker_id
+        self._spark = spark
+        self._scratch = scratch
+        self._engines: dict[str, Engine] = {}
+        self._lock = threading.Lock()
+        self._offsets_partitions = 0
+
+    def prepare(self) -> None:
+        """Create the storage topics unless they are there. Raises ClusterError."""
+        keys, cluster = self.worker.keys, self.worker.cluster
+        ensure_topic(cluster, self.worker.status_topic, keys.status_replicas, keys.status_partitions, _COMPACTED)
+        topic = OffsetsTopic(cluster, self.worker.offsets_topic)
+        self._offsets_partitions = topic.ensure(keys.offsets_partitions, keys.offsets_replicas)
+
+    def start(self, name: str, config: Mapping[str, str]) -> Engine:
+        """Run a pipeline, instead of the one of this name if there is one. Raises SettingsRefused, ClusterError."""
+        connector = read_connector(name, config, self.worker.config)
+        self.stop(name)
+        generation = self.claim(name)
+        planner: Planner
+        if connector.kind == "sink":
+            planner = SinkPlanner(connector, self.worker, generation)
+        else:
+            planner = SourcePlanner(connector, self.worker, generation, self._offsets_of(connector))
+        engine = Engine(connector, planner, self._spark, self._scratch)
+        with self._lock:
+            self._engines[name] = engine
+        engine.start()
+        return engine
+
+    def _offsets_of(self, connector: Connector) -> int:
+        own = connector.config.get("offsets.storage.topic")
+        if own is None:
+            return self._offsets_partitions
+        return OffsetsTopic(self.worker.cluster, own).ensure(
+            self.worker.keys.offsets_partitions, self.worker.keys.offsets_replicas
+        )
+
+    def claim(self, name: str) -> int:
+        """Say that this service runs the connector. The place of that record in the log grows with each start."""
+        status: dict[str, Any] = {"state": "RUNNING", "trace": None, "worker_id": self.worker_id, "generation": 0}
+        key = f"status-connector-{name}".encode()
+        return append_record(self.worker.cluster, self.worker.status_topic, key, json.dumps(status).encode())
+
+    def stop(self, name: str) -> None:
+        with self._lock:
+            engine = self._engines.pop(name, None)
+        if engine is not None:
+            engine.stop()
+
+    def engine(self, name: str) -> Engine | None:
+        return self._engines.get(name)
+
+    def names(self) -> list[str]:
+        return sorted(self._engines)
+
+    def close(self) -> None:
+        for name in self.names():
+            self.stop(name)

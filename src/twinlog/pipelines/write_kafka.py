@@ -1,0 +1,170 @@
+"""Writing for a source pipeline: records and their source's position in one Kafka transaction. Runs in Python workers.
+
+Opening shuts an older writer of the same task out; then the positions are read. A reader that began somewhere else
+began before that: the task fails, and Spark starts it again with a reader that sees the right ones.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+
+from twinlog.errors import ClusterError
+from twinlog.kafka.record_writer import RecordWriter
+from twinlog.model.names import TopicPartition
+from twinlog.pipelines.dead_letters import Failure, ensure_topic, headers_of
+from twinlog.pipelines.offsets_topic import OffsetsTopic, written
+from twinlog.pipelines.run import SourceRun
+from twinlog.pipelines.task_line import TaskLine
+from twinlog.pipelines.topic_creation import TopicCreation
+
+log = logging.getLogger("twinlog.pipelines.source")
+
+OUT: Final = ("topic", "partition", "timestamp", "headers", "mark", "error", "drop", "key", "value")
+_MOST_ROWS: Final = 50_000
+_TOO_LARGE: Final = "org.apache.kafka.common.errors.RecordTooLargeException"
+
+
+class StaleStart(Exception):
+    """The reader began at a position that an older writer has moved since."""
+
+
+class RecordRefused(Exception):
+    """A record cannot be handled, and errors.tolerance is none."""
+
+
+@dataclass
+class SourceWriter:
+    """One task's writing."""
+
+    run: SourceRun
+    task: int
+    line: TaskLine
+    counts: Counter[str] = field(default_factory=Counter)
+    _open_since: float | None = None
+    _rows: int = 0
+    _offsets: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    _known_topics: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        overrides = {"partitioner": "murmur2_random", **self.run.producer_overrides}
+        self._writer = RecordWriter(self.run.cluster, self.run.transactional_id(self.task), overrides)
+        self._creation = TopicCreation(self.run.topic_creation)
+        self._uncounted: Counter[str] = Counter()
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> dict[str, Any]:
+        """Everything that comes; what has no mark behind it is given up. Returns the positions reached."""
+        self._writer.open()
+        topic = OffsetsTopic(self.run.cluster, self.run.offsets_topic)
+        stored = {
+            one.key: dict(one.offset) for one in topic.read(self.run.owner.connector, self.run.offsets_partitions)
+        }
+        self._ends: dict[bytes, dict[str, Any] | None] = dict(stored)
+        for batch in batches:
+            self._batch(batch)
+        if self._offsets:
+            self._commit()
+        elif self._open_since is not None:
+            self._writer.abort()
+        return {key.decode(): offset for key, offset in self._ends.items()}
+
+    def _batch(self, batch: pa.RecordBatch) -> None:
+        topics = batch.column("topic").to_pylist()
+        keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
+        times: list[Any] = batch.column("timestamp").to_pylist()
+        marks: list[Any] = batch.column("mark").to_pylist()
+        drops: list[Any] = batch.column("drop").to_pylist()
+        errors: list[Any] = batch.column("error").to_pylist()
+        headers = batch.column("headers").to_pylist()
+        send = self._writer.send
+        for row, topic in enumerate(topics):
+            if topic is None:
+                if marks[row] is not None:
+                    self._mark(json.loads(marks[row]))
+                continue
+            if errors[row] is not None:
+                self._failed(errors[row], topic, keys[row], values[row])
+                continue
+            if drops[row]:
+                self._uncounted["dropped"] += 1
+                continue
+            self._begin()
+            if topic not in self._known_topics:
+                self._creation.ensure(self.run.cluster, topic)
+                self._known_topics.add(topic)
+            pairs = headers[row]
+            send(
+                topic,
+                keys[row],
+                values[row],
+                timestamp_ms=times[row] or 0,
+                headers=[(one["key"], one["value"]) for one in pairs] if pairs else None,
+                mark=topic,
+            )
+            self._rows += 1
+            self._uncounted["written"] += 1
+        self._writer.serve()
+
+    def _begin(self) -> None:
+        if self._open_since is None:
+            self._writer.begin()
+            self._open_since = time.monotonic()
+
+    def _mark(self, mark: dict[str, Any]) -> None:
+        if "key" in mark:
+            key = mark["key"].encode()
+            if self._ends.get(key) != mark["start"]:
+                raise StaleStart(f"{mark['key']}: read from {mark['start']}, stored is {self._ends.get(key)}")
+            self._begin()
+            self._offsets[key] = mark["next"]
+            self._ends[key] = mark["next"]
+        due = self._open_since is not None and time.monotonic() - self._open_since >= self.run.commit_ms / 1000
+        if self._offsets and ("caught_up" in mark or due or self._rows >= _MOST_ROWS):
+            self._commit()
+
+    def _commit(self) -> None:
+        for key, offset in self._offsets.items():
+            self._writer.send(self.run.offsets_topic, key, written(offset), mark=self.run.offsets_topic)
+        refused = self._writer.flush()
+        if refused:
+            topic, error = next(iter(refused.items()))
+            self._writer.abort()
+            raise error if isinstance(error, ClusterError) else RecordRefused(f"{topic}: {error}")
+        self._writer.commit()
+        self.counts.update(self._uncounted)
+        self.line.send(counts=self.counts, positions={k.decode(): o for k, o in self._offsets.items()})
+        self._uncounted.clear()
+        self._offsets.clear()
+        self._open_since = None
+        self._rows = 0
+
+    def _failed(self, error: dict[str, str], topic: str, key: bytes | None, value: bytes | None) -> None:
+        """A record that a transform or the converter refused."""
+        failure = Failure(
+            TopicPartition(topic, -1), -1, error["stage"], error["class"], error["exception"], error["message"] or ""
+        )
+        facts = {"topic": topic, "stage": failure.stage, "exception": failure.exception, "message": failure.message}
+        if self.run.errors.tolerance == "none":
+            self.line.send(fault=facts)
+            raise RecordRefused(f"{topic}: {failure.stage}: {failure.exception}: {failure.message}")
+        self._uncounted["failed"] += 1
+        if self.run.errors.dead_letters:
+            self._begin()
+            if self.run.errors.dead_letters not in self._known_topics:
+                ensure_topic(self.run.cluster, self.run.errors.dead_letters, self.run.errors.dead_letters_replicas)
+                self._known_topics.add(self.run.errors.dead_letters)
+            headers = headers_of(failure, self.run.owner.connector, self.task)
+            kept = headers if self.run.errors.dead_letters_headers else None
+            self._writer.send(self.run.errors.dead_letters, key, value, headers=kept, mark="dead letters")
+        self.line.send(failed=[facts])
+
+
+def write_source(run: SourceRun, task: int, line: TaskLine, batches: Iterable[pa.RecordBatch]) -> dict[str, Any]:
+    return SourceWriter(run, task, line).write(batches)
