@@ -79,15 +79,15 @@ class PostgreSql:
             )
             self._db.commit()
             self._session = cursor.execute(
-                "SELECT (extract(epoch FROM backend_start) * 1000)::bigint * 10000000 + pid FROM pg_stat_activity "
+                "SELECT extract(epoch FROM backend_start)::bigint * 10000000 + pid FROM pg_stat_activity "
                 "WHERE pid = pg_backend_pid()"
             ).fetchone()[0]
             # A frozen owner would hold its locks for as long as it is frozen.
             cursor.execute(
                 f"SELECT pg_terminate_backend(a.pid) FROM (SELECT DISTINCT session FROM {table} "
                 "WHERE connector = %s AND generation <= %s AND (topic, part) IN (SELECT * FROM unnest(%s::text[], "
-                "%s::int[]))) p JOIN pg_stat_activity a ON p.session = (extract(epoch FROM a.backend_start) * 1000)"
-                "::bigint * 10000000 + a.pid WHERE a.pid <> pg_backend_pid()",
+                "%s::int[]))) p JOIN pg_stat_activity a ON p.session = extract(epoch FROM a.backend_start)::bigint "
+                "* 10000000 + a.pid WHERE a.pid <> pg_backend_pid()",
                 [owner.connector, owner.generation, [p.topic for p in partitions], [p.partition for p in partitions]],
             )
             found: dict[TopicPartition, int] = {}

@@ -38,13 +38,11 @@ class Gaps:
         came = set(read)
         since = {number: at for number, at in self.since.items() if number not in came}
         new = sorted(number for number in came if low is None or number > low)
-        if new and low is not None:
-            span = range(low + 1, new[-1])
+        if new:
+            # Nothing was read yet: numbers begin at 1, unless the first one says otherwise.
+            start = low if low is not None else 0 if new[0] <= _MOST else new[0]
+            span = range(start + 1, new[-1])
             if len(span) - len(new) < _MOST and len(since) < _MOST:
-                since |= {number: now_ms for number in span if number not in came}
-        elif new:
-            span = range(new[0] + 1, new[-1])
-            if len(span) - len(new) < _MOST:
                 since |= {number: now_ms for number in span if number not in came}
         return Gaps(dict(list(since.items())[:_MOST]))
 

