@@ -1,4 +1,4 @@
-"""A steward over paper: connectors, their store and their engines in memory, for tests of what is said over HTTP."""
+"""A service over paper: connectors, their store and their engines in memory, for tests of what is said over HTTP."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 from tests.kit.waiting import wait_until
 
-from twinlog.config.changes import Change
+from twinlog.config.changes import Change, Spec
 from twinlog.config.resolve import Resolved, resolve
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.control.audit import Audit
+from twinlog.control.connector_service import ConnectorService
 from twinlog.control.group_trust import GroupTrust
+from twinlog.control.kind import Position
+from twinlog.control.leadership import Record
+from twinlog.control.link_kinds import settings_of
 from twinlog.control.states import EngineSight
-from twinlog.control.steward import Position, Record, Steward
 from twinlog.errors import NotActive, UsageError
 from twinlog.machine.local_token import LocalToken
 from twinlog.model.connectors import Leader, Shelf
@@ -88,26 +91,29 @@ class PaperRunner:
 
     def __init__(self) -> None:
         self.links: dict[str, LinkSettings] = {}
+        self.others: list[Spec] = []
         self.heartbeats: tuple[HeartbeatPair, ...] = ()
         self.phases: dict[str, tuple[str, str | None]] = {}
         self.restarted: list[str] = []
         self.forgotten: list[str] = []
         self.there: list[Position] = [("orders", 0, 10), ("orders", 1, 0)]
 
-    async def become(self, links: Sequence[LinkSettings], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
-        self.links, self.heartbeats = {link.name: link for link in links}, tuple(heartbeats)
+    async def become(self, specs: Sequence[Spec], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
+        self.links = {spec.name: spec for spec in specs if isinstance(spec, LinkSettings)}
+        self.others = [spec for spec in specs if not isinstance(spec, LinkSettings)]
+        self.heartbeats = tuple(heartbeats)
         return ()
 
-    async def restart(self, link: str) -> None:
-        self.restarted.append(link)
+    async def restart(self, name: str) -> None:
+        self.restarted.append(name)
 
-    def snapshot(self, link: str) -> EngineSight | None:
-        if link not in self.links:
+    def snapshot(self, name: str) -> EngineSight | None:
+        if name not in self.links:
             return None
-        return EngineSight(*self.phases.get(link, ("running", None)), self.links[link].tasks_max or 1)
+        return EngineSight(*self.phases.get(name, ("running", None)), self.links[name].tasks_max or 1)
 
-    def check(self, link: LinkSettings) -> None:
-        if link.source == "impossible":
+    def check(self, spec: Spec) -> None:
+        if isinstance(spec, LinkSettings) and spec.source == "impossible":
             raise UsageError("impossible: this machine cannot log in there")
 
     async def positions(self, link: LinkSettings) -> list[Position]:
@@ -122,7 +128,7 @@ class PaperRunner:
 
 
 class PaperService:
-    """One service: its steward in a loop of its own, and a client that asks it."""
+    """One service: its connectors in a loop of its own, and a client that asks it."""
 
     def __init__(
         self,
@@ -137,30 +143,34 @@ class PaperService:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
-        self.steward = Steward(
+        self.control = ConnectorService(
             self.runner,
             lambda on_news, on_turn: PaperStore(topic, on_news, on_turn),
-            topic.shelf.group,
-            instance,
-            url or f"http://{instance}:8083",
-            environment or {"SECRET": "hush-from-env"},
-            Audit(audit, required=self.http.audit_required),
-            GroupTrust(topic.shelf.group, self.http.group_secret, self.http.group_urls),
+            group=topic.shelf.group,
+            instance=instance,
+            url=url or f"http://{instance}:8083",
+            environment=environment or {"SECRET": "hush-from-env"},
+            audit=Audit(audit, required=self.http.audit_required),
+            trust=GroupTrust(topic.shelf.group, self.http.group_secret, self.http.group_urls),
         )
         self.app = build_app(
             None,
-            self.steward,
+            self.control,
             self.http,
             token=TokenLogin(LocalToken(TOKEN), 8083),
             cluster_id=lambda: "id-of-the-cluster",
-            app_state=None if app_state is None else app_state(self.steward.audit),
+            app_state=None if app_state is None else app_state(self.control.audit),
         )
         self.file: Resolved | None = resolve(text.encode(), "links.properties", (), {}) if text else None
+
+    def settings(self, connector: str) -> LinkSettings:
+        """What a connector's link is set to."""
+        return settings_of(self.control.connectors.subject(connector))
 
 
 @contextmanager
 def asked(service: PaperService, *, active: bool = True, anonymous: bool = False) -> Iterator[TestClient]:
-    """A client while the steward runs, in one loop: of the user who runs the service, or of anybody on the machine."""
+    """A client while it runs, in one loop: of the user who runs the service, or of anybody on the machine."""
     client = TestClient(service.app, base_url="http://127.0.0.1:8083", raise_server_exceptions=False)
     if not anonymous and not service.http.asks_who:
         client.headers["authorization"] = f"Bearer {TOKEN}"
@@ -168,8 +178,8 @@ def asked(service: PaperService, *, active: bool = True, anonymous: bool = False
 
     async def begin() -> None:
         if service.file is not None:
-            await service.steward.use_file(service.file)
-        tasks.append(asyncio.create_task(service.steward.run()))
+            await service.control.use_file(service.file)
+        tasks.append(asyncio.create_task(service.control.run()))
 
     async def end() -> None:
         for task in tasks:
@@ -181,10 +191,10 @@ def asked(service: PaperService, *, active: bool = True, anonymous: bool = False
         client.portal.call(begin)
         try:
             wait_until(
-                lambda: (service.steward.trouble, service.steward.active),
+                lambda: (service.control.leadership.trouble, service.control.leadership.active),
                 lambda seen: seen == (None, active),
                 within_s=60,
-                what="the steward",
+                what="who leads",
             )
             yield client
         finally:
@@ -199,8 +209,8 @@ def served(service: PaperService, sock: socket.socket | None = None, *, active: 
 
     async def main() -> None:
         if service.file is not None:
-            await service.steward.use_file(service.file)
-        keeping = asyncio.create_task(service.steward.run())
+            await service.control.use_file(service.file)
+        keeping = asyncio.create_task(service.control.run())
         await server.serve(sockets=[taken])
         keeping.cancel()
         await asyncio.gather(keeping, return_exceptions=True)
@@ -209,7 +219,7 @@ def served(service: PaperService, sock: socket.socket | None = None, *, active: 
     thread.start()
     try:
         wait_until(
-            lambda: (service.steward.trouble, service.steward.active, server.started),
+            lambda: (service.control.leadership.trouble, service.control.leadership.active, server.started),
             lambda seen: seen == (None, active, True),
             within_s=60,
             what="the server",

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+from twinlog.model.connectors import LevelOrder, Shelf
 
 OURS: Final = "twinlog"
 LEVELS: Final = {
@@ -56,3 +59,21 @@ def set_level(logger: str, level: str) -> list[str]:
 
 def _logger(name: str) -> logging.Logger:
     return logging.getLogger(None if name == "root" else name)
+
+
+class OrderedLevels:
+    """Levels that were ordered for all services of a group. What was ordered before we began is not taken up."""
+
+    def __init__(self) -> None:
+        self._known: Mapping[str, LevelOrder] = {}
+
+    def begin(self, shelf: Shelf) -> None:
+        """Remember what was ordered before our time."""
+        self._known = shelf.levels
+
+    def take(self, shelf: Shelf) -> None:
+        """Set the levels that were ordered since."""
+        before, self._known = self._known, shelf.levels
+        for logger, order in self._known.items():
+            if before.get(logger) != order and is_ours(logger) and order.level in LEVELS:
+                set_level(logger, order.level)

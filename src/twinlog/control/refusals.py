@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from twinlog.config.security.masking import left_masked
-from twinlog.control.connector_set import Grounds, check_connector
+from twinlog.control.grounds import Grounds
+from twinlog.control.kinds import kind_of, unknown_class
 from twinlog.errors import ConnectorRefused
-from twinlog.model.connectors import Connector, kind_of
+from twinlog.model.connectors import Connector
 
 
 def check_alone(one: Connector, grounds: Grounds) -> None:
     """Refuse what could not run, whatever runs beside it. Raises ConnectorRefused."""
-    chosen = one.config.get("connector.class", "")
-    if kind_of(chosen) is None:
-        raise ConnectorRefused(one.name, unknown_class(chosen))
+    kind = kind_of(one)
+    if kind is None:
+        raise ConnectorRefused(one.name, unknown_class(one.class_name))
     errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(one.config)]
     errors += [
         found.sentence if found.key is None else f"Invalid value for configuration {found.key}: {found.sentence}"
-        for found in check_connector(one, grounds)
+        for found in kind.check(one, grounds)
         if found.level == "error"
     ]
     if errors:
@@ -42,13 +43,3 @@ def send_again(kept: Mapping[str, str]) -> str:
         "elsewhere"
         for key, changed in kept.items()
     ])  # fmt: skip
-
-
-def unknown_class(name: str) -> str:
-    """What is said about a class that nobody has."""
-    if not name.strip():
-        return "Connector config contains no connector type: connector.class is missing"
-    return (
-        f"Failed to find any class that implements Connector and which name matches {name}; available are "
-        "MirrorSourceConnector, MirrorCheckpointConnector, MirrorHeartbeatConnector and ReplicatorSourceConnector"
-    )

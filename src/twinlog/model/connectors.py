@@ -1,8 +1,5 @@
 """Links as Kafka Connect's users know them: connectors with a class, a config and a wanted state. Pure.
 
-    MirrorSourceConnector, ReplicatorSourceConnector     a link
-    MirrorCheckpointConnector, MirrorHeartbeatConnector  sync jobs of the link of the same pair, switched on
-
 The records of the links topic are those of Connect's config topic, with the service's group before each key:
 
     <group>/connector-<name>     {"properties": {...}, "signature"}         null: it was deleted
@@ -18,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["source", "checkpoint", "heartbeat", "replicator"]
 TargetState: TypeAlias = Literal["STARTED", "PAUSED", "STOPPED"]
 STARTED: Final = "STARTED"
 
@@ -26,30 +22,11 @@ LINKS_TOPIC: Final = "__twinlog-links"
 AUDIT_TOPIC: Final = "__twinlog-audit"
 EVENTS_TOPIC: Final = "__twinlog-events"
 
-_MIRROR: Final = "org.apache.kafka.connect.mirror."
-CLASSES: Final[dict[Kind, str]] = {
-    "source": f"{_MIRROR}MirrorSourceConnector",
-    "checkpoint": f"{_MIRROR}MirrorCheckpointConnector",
-    "heartbeat": f"{_MIRROR}MirrorHeartbeatConnector",
-    "replicator": "io.confluent.connect.replicator.ReplicatorSourceConnector",
-}
-COPYING: Final = frozenset({"source", "replicator"})
-"""Kinds that are links; the others are sync jobs of one."""
 
-
-def kind_of(class_name: str) -> Kind | None:
-    """Find the kind by the class: in full, without its package, or without the word Connector, as Connect takes it."""
-    simple = class_name.strip().rpartition(".")[2]
-    for kind, known in CLASSES.items():
-        name = known.rpartition(".")[2]
-        if simple in {name, name.removesuffix("Connector")} and class_name.strip() in {simple, known}:
-            return kind
-    return None
-
-
-def file_connector(link: str, kind: Kind) -> str:
-    """Name a link of the settings file, or one of its sync jobs, as a connector."""
-    return f"{link}.{CLASSES[kind].rpartition('.')[2]}"
+def names_class(written: str, class_name: str) -> bool:
+    """Whether a user means this class: in full, without its package, or without the word Connector, as in Connect."""
+    simple, known = written.strip().rpartition(".")[2], class_name.rpartition(".")[2]
+    return simple in {known, known.removesuffix("Connector")} and written.strip() in {simple, class_name}
 
 
 @dataclass(frozen=True)
@@ -62,9 +39,13 @@ class Connector:
     in_file: bool = False
 
     @property
-    def kind(self) -> Kind:
-        """What it is; the class was checked when it was written."""
-        return kind_of(self.config.get("connector.class", "")) or "source"
+    def class_name(self) -> str:
+        """Its class, as it was written."""
+        return self.config.get("connector.class", "")
+
+    def wanted(self, state: TargetState) -> Connector:
+        """The same connector, wanted in another state."""
+        return replace(self, state=state)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from typing import Any, Final
 from twinlog.config.changes import Change, Spec
 from twinlog.config.pair import Pair, stand_in_pair
 from twinlog.config.settings import HeartbeatPair, LinkSettings
+from twinlog.control.kind import Position
 from twinlog.control.states import EngineSight
-from twinlog.control.steward import Position
 from twinlog.drill.canary import Canary
 from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills

@@ -1,4 +1,4 @@
-"""The cluster that keeps links made over HTTP, and the steward of a service's connectors over it."""
+"""The cluster that keeps links made over HTTP, and the connectors of a service over it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from twinlog.config.resolve import Resolved
 from twinlog.config.settings import ClientSettings
 from twinlog.control.audit import Audit
 from twinlog.control.chronicle import Chronicle
+from twinlog.control.connector_service import ConnectorService
 from twinlog.control.events_topic import EventsTopic
 from twinlog.control.group_trust import GroupTrust
+from twinlog.control.kind import Runner
 from twinlog.control.links_topic import LinksTopic
-from twinlog.control.steward import Runner, Steward
 from twinlog.errors import UsageError
 from twinlog.kafka.admin import ClusterAdmin
 
@@ -39,10 +40,10 @@ def chronicle(file: Resolved, leads: Callable[[], bool]) -> Chronicle:
     return Chronicle(topic, leads)
 
 
-def steward(runner: Runner, file: Resolved, instance: str, url: str | None) -> Steward:
-    """The steward of a service's connectors; the file says where they are kept."""
+def connector_service(runner: Runner, file: Resolved, instance: str, url: str | None) -> ConnectorService:
+    """The connectors of a service; the file says where they are kept."""
     settings, store = file.service, store_of(file)
-    return Steward(
+    return ConnectorService(
         runner,
         lambda on_news, on_turn: LinksTopic(
             store,
@@ -51,10 +52,10 @@ def steward(runner: Runner, file: Resolved, instance: str, url: str | None) -> S
             on_news=on_news,
             on_turn=on_turn,
         ),
-        settings.group_id,
-        instance,
-        url,
-        os.environ,
-        Audit(settings.http.audit_file, required=settings.http.audit_required),
-        GroupTrust(settings.group_id, settings.http.group_secret, settings.http.group_urls),
+        group=settings.group_id,
+        instance=instance,
+        url=url,
+        environment=os.environ,
+        audit=Audit(settings.http.audit_file, required=settings.http.audit_required),
+        trust=GroupTrust(settings.group_id, settings.http.group_secret, settings.http.group_urls),
     )

@@ -197,7 +197,7 @@ def test_declared_providers_keep_to_their_paths_and_names(tmp_path: Path):
         for reference in (f"${{file:{inside}/good.properties:password}}", "${env:LINK_PASSWORD}"):
             answer = put(client, mirror(**login(**{"source.cluster.sasl.jaas.config": PLAIN.format(reference)})))
             assert answer.status_code in {200, 201}, answer.text
-            link = service.steward.settings("c")
+            link = service.settings("c")
             assert link.source_consumer.security.password == Secret("good-1234")
         for reference in (
             f"${{file:{outside}/vault.properties:password}}",
@@ -249,7 +249,7 @@ def test_a_secret_that_is_sent_again_may_go_elsewhere_and_other_changes_keep_it(
         moved = {"source.cluster.bootstrap.servers": "elsewhere:9092"}
         again = {"source.cluster.sasl.jaas.config": PLAIN.format("other")}
         assert client.patch("/connectors/c/config", json={**moved, **again}).status_code == 200
-        assert service.steward.settings("c").source_admin.bootstrap_servers == ("elsewhere:9092",)
+        assert service.settings("c").source_admin.bootstrap_servers == ("elsewhere:9092",)
 
 
 FORBIDDEN = (
@@ -300,7 +300,7 @@ def test_a_planted_record_stops_itself_alone():
         for name in planted:
             assert client.get(f"/connectors/{name}/status").json()["connector"]["state"] == "FAILED", name
         assert client.get("/connectors/c/status").json()["connector"]["state"] == "RUNNING"
-        assert set(service.steward.plan.settings) == {"Good->B"}
+        assert set(service.control.planning.plan.specs) == {"Good->B"}
 
 
 @pytest.mark.parametrize("principal", ["x; touch /tmp/pwned #", "$(id)", "`id`", "a b", "a|b", "-x"])

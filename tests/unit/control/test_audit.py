@@ -297,7 +297,7 @@ def test_an_entry_that_the_topic_did_not_take_is_told(caplog: pytest.LogCaptureF
     with asked(service) as client:
         assert client.post("/connectors", json={"name": "c", "config": CONFIG}).status_code == 201
     assert "the audit topic takes no entry: Broker: Topic authorization failed" in caplog.text
-    assert service.steward.audit.failures == 1
+    assert service.control.audit.failures == 1
 
 
 def test_no_order_is_carried_out_that_a_required_audit_cannot_keep(tmp_path: Path):

@@ -309,7 +309,7 @@ def test_offsets_are_shown_as_mirrormaker_has_them_and_changed_only_when_stopped
     assert patch() == (400, "Partitions / offsets need to be provided for an alter offsets request")
     assert patch({"partition": place, "offset": {"offset": 9}})[0] == 200
     assert patch({"partition": place, "offset": {"offset": 3}})[0] == 400
-    assert "begins anew as a whole" in patch(both[0])[1]
+    assert "is forgotten as a whole" in patch(both[0])[1]
     assert service.runner.forgotten == []
     assert patch(*both)[0] == 200
     assert service.runner.forgotten == ["orders"]
@@ -380,7 +380,7 @@ def test_a_level_for_all_reaches_every_service_that_is_there_and_none_that_comes
     topic: PaperTopic, monkeypatch: pytest.MonkeyPatch
 ):
     heard: list[tuple[str, str]] = []
-    monkeypatch.setattr("twinlog.control.steward.set_level", lambda *order: heard.append(order))
+    monkeypatch.setattr("twinlog.control.levels.set_level", lambda *order: heard.append(order))
     first, second = PaperService(topic), PaperService(topic, instance="two")
     later = PaperService(topic, instance="three")
     with asked(first) as client, asked(second, active=False):
@@ -391,7 +391,7 @@ def test_a_level_for_all_reaches_every_service_that_is_there_and_none_that_comes
             assert set(heard) == {("twinlog.rest", "ERROR")}
         with asked(later, active=False):
             make(client)
-            wait_until(later.steward.names, lambda names: names == ["c"], within_s=10, what="the news")
+            wait_until(later.control.connectors.names, lambda names: names == ["c"], within_s=10, what="the news")
         assert len(heard) == 2
     told = [json.loads(entry) for entry in topic.audited]
     assert ("set level everywhere", "twinlog.rest", "ERROR") in [(e["what"], e["thing"], e["after"]) for e in told]
@@ -425,7 +425,7 @@ def test_a_service_that_stands_by_runs_nothing_and_takes_over(topic: PaperTopic)
             await_links(second, "A->B", "F->G")
             await_links(first)
             assert client.get("/connectors/c/status").json()["connector"]["state"] == "UNASSIGNED"
-            assert not first.steward.active
+            assert not first.control.leadership.active
             assert other.delete("/connectors/c").status_code == 204
             await_links(second, "F->G")
 
@@ -436,7 +436,7 @@ def test_a_service_is_not_ready_before_it_is_known_who_leads(topic: PaperTopic):
     with asked(service, active=False) as client:
         said = client.get("/health")
         assert (said.status_code, said.json()["status"]) == (503, "starting")
-        topic.shelf = topic.shelf.take(*topic.shelf.leader_record(Leader("before", service.steward.url)))
+        topic.shelf = topic.shelf.take(*topic.shelf.leader_record(Leader("before", service.control.leadership.url)))
         topic.stores[1].on_news(topic.shelf)
         assert client.get("/health").status_code == 503, "who led at this address before is no more"
         topic.stores[1].on_turn()

@@ -218,7 +218,7 @@ def test_a_path_writes_no_line_of_its_own_into_the_log(
 
     service = service_of(HttpSettings())
     with asked(service) as client:
-        monkeypatch.setattr(service.steward, "connector", fail)
+        monkeypatch.setattr(service.control.connectors, "connector", fail)
         answer = client.get("/connectors/x%0A2026-11-16 ERROR forged")
         assert answer.status_code == 500
         assert answer.headers["x-content-type-options"] == "nosniff"

@@ -96,7 +96,7 @@ def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
 )
 def test_a_service_that_stands_by_says_so_on_every_page(active: bool, url: str | None, told: str | None) -> None:
     app = everything(PaperBackend())
-    app.state.steward = SimpleNamespace(active=active, leader_url=url)
+    app.state.connectors = SimpleNamespace(leadership=SimpleNamespace(active=active, leader_url=url))
     page = TestClient(app).get("/ui/events").text
     assert ('class="standby"' in page) == (told is not None)
     assert told is None or told in page

@@ -16,7 +16,7 @@ from typing import Final
 from twinlog.config.foreign.replicator_keys import MUST_BE
 from twinlog.config.foreign.translated import Translated
 from twinlog.config.text.properties import Entry
-from twinlog.model.connectors import kind_of
+from twinlog.model.link_connectors import sort_of
 from twinlog.model.names import LinkName
 
 _ALIASES: Final = ("source.cluster.alias", "target.cluster.alias")
@@ -34,7 +34,7 @@ _NO_WORKER: Final = "no effect: there are no Connect workers here"
 def is_mirror_connector(entries: Mapping[str, Entry]) -> bool:
     """Tell whether these are the settings of one of MirrorMaker 2's connectors."""
     chosen = entries.get("connector.class")
-    return "clusters" not in entries and chosen is not None and kind_of(chosen.value) not in {None, "replicator"}
+    return "clusters" not in entries and chosen is not None and sort_of(chosen.value) not in {None, "replicator"}
 
 
 @dataclass

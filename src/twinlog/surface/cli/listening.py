@@ -1,4 +1,4 @@
-"""`twinlog run --listen`: the HTTP server and the steward of connectors beside the links. Runs in their loop."""
+"""`twinlog run --listen`: the HTTP server and the connectors beside the links. Runs in their loop."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import TypeAlias
 
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
+from twinlog.control.connector_service import ConnectorService
 from twinlog.control.notifier import Notifier
 from twinlog.control.reports import ReportFolder
-from twinlog.control.steward import Steward
 from twinlog.errors import ExtraMissing, UsageError
 from twinlog.machine.folders import state_folder
 from twinlog.machine.local_token import LocalToken, offer
 from twinlog.service.links import Service
-from twinlog.service.links_store import chronicle, cluster_id_of, steward, store_of
+from twinlog.service.links_store import chronicle, cluster_id_of, connector_service, store_of
 from twinlog.surface.http.app import build_app
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.backend import ServiceBackend
@@ -43,7 +43,7 @@ class Door:
     file: Resolved
     token: LocalToken | None = None
     probes: socket.socket | None = None
-    _keeper: Steward | None = None
+    _control: ConnectorService | None = None
 
     @classmethod
     def open(cls, listen: Sequence[str], file: Resolved) -> Door:
@@ -83,23 +83,23 @@ class Door:
     @property
     def to_run(self) -> tuple[str, ...] | None:
         """The links that are ours to run; None while another service has them, or nobody knows."""
-        if self._keeper is None or not self._keeper.active:
+        if self._control is None or not self._control.leadership.active:
             return None
-        return tuple(link.name for link in self._keeper.plan.links)
+        return tuple(spec.name for spec in self._control.planning.plan.jobs)
 
     @asynccontextmanager
     async def standing(self, service: Service) -> AsyncIterator[Take]:
         """Answer while the block lasts; yields what is to be done with a changed file."""
         settings = self.file.service.http
-        keeper = self._keeper = steward(service, self.file, uuid.uuid4().hex[:12], self.url)
-        await keeper.use_file(self.file)
-        backend = ServiceBackend(service, Path(self.file.draft.lookup.file), self.file.links, keeper)
-        past = chronicle(self.file, lambda: keeper.active)
+        control = self._control = connector_service(service, self.file, uuid.uuid4().hex[:12], self.url)
+        await control.use_file(self.file)
+        backend = ServiceBackend(service, Path(self.file.draft.lookup.file), self.file.links, control)
+        past = chronicle(self.file, lambda: control.leadership.active)
         reports = ReportFolder(state_folder() / "operations")
-        app_state = AppState.of(backend, keeper.audit, memory=past, keeper=reports)
+        app_state = AppState.of(backend, control.audit, memory=past, keeper=reports)
         app = build_app(
             service,
-            keeper,
+            control,
             settings,
             bound_to="127.0.0.1" if self.url is None else self.socks[0].getsockname()[0],
             cluster_id=cluster_id_of(self.file),
@@ -110,7 +110,7 @@ class Door:
         answering = [
             asyncio.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, self.socks, strict=True)
         ]
-        beside = [asyncio.create_task(keeper.run())]
+        beside = [asyncio.create_task(control.run())]
         if self.file.service.notifications:
             app_state.notifier = notifier = Notifier(self.file.service.notifications)
             past.on_kept = notifier.take
@@ -123,7 +123,7 @@ class Door:
             beside.append(asyncio.create_task(Teller(app_state, self.file.service.otel).run()))
 
         async def take(file: Resolved) -> tuple[Change, ...]:
-            changes = await keeper.use_file(file)
+            changes = await control.use_file(file)
             if file.service != self.file.service:
                 log.warning("settings of the service itself have changed; that takes effect at the next start")
             backend.of_file = file.links

@@ -53,13 +53,15 @@ def chosen_row(rows: list[dict[str, Any]], name: str, client: ServiceClient) -> 
 
 
 def _copies(config: dict[str, str]) -> bool:
-    from twinlog.model.connectors import COPYING, Connector
+    from twinlog.control.kinds import kind_of
+    from twinlog.model.connectors import Connector
 
-    return Connector("", config).kind in COPYING
+    kind = kind_of(Connector("", config))
+    return kind is not None and kind.role == "link"
 
 
 def _row(name: str, one: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    from twinlog.control.connector_set import link_name
+    from twinlog.control.link_plan import link_name
     from twinlog.model.connectors import Connector
 
     config, status = one["info"]["config"], one["status"]["connector"]

@@ -3,8 +3,8 @@
     gate (length, time, who, may they) ─▶ paths (one way to say it) ─▶ forward (to the active service)
         ─▶ response cache ─▶ routers
 
-Routers find the running service as `request.app.state.service` and the steward of its connectors as
-`request.app.state.steward`. They decide nothing.
+Routers find the running service as `request.app.state.service` and its connectors as `request.app.state.connectors`.
+They decide nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from twinlog.config.service_settings import HttpSettings
-from twinlog.control.steward import Steward
+from twinlog.control.connector_service import ConnectorService
 from twinlog.service.links import Service
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.forward import Forward
@@ -40,7 +40,7 @@ _DESCRIBED: Final = "`/openapi.json` tells every path, and what it takes."
 
 def build_app(
     service: Service | None,
-    steward: Steward,
+    control: ConnectorService,
     settings: HttpSettings | None = None,
     *,
     bound_to: str = "127.0.0.1",
@@ -53,7 +53,7 @@ def build_app(
     lifespan = None if app_state is None else lambda _: app_state.open()
     app = FastAPI(title="Twinlog", version=version("twinlog"), docs_url=None, redoc_url=None, lifespan=lifespan)
     app.state.service = service
-    app.state.steward = steward
+    app.state.connectors = control
     app.state.cluster_id = cluster_id
     for router in (worker.router, connectors.router, offsets.router, plugins.router):
         app.include_router(router)
@@ -64,17 +64,19 @@ def build_app(
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(Exception, _mistake)
     # The last one added is the first that is asked.
-    app.add_middleware(ResponseCache, turn=lambda: (steward.turn, app_state.turn if app_state is not None else None))
-    app.add_middleware(Forward, steward=steward, settings=http)
+    app.add_middleware(
+        ResponseCache, turn=lambda: (control.connectors.made_of, app_state.turn if app_state is not None else None)
+    )
+    app.add_middleware(Forward, leadership=control.leadership, settings=http)
     app.add_middleware(Paths)
     app.add_middleware(
         Gate,
         settings=http,
-        audit=steward.audit,
+        audit=control.audit,
         bound_to=bound_to,
         token=token,
-        link_of=steward.link_of,
-        trust=steward.trust,
+        link_of=control.connectors.about,
+        trust=control.trust,
     )
     app.add_middleware(SafeHeaders)
     return app

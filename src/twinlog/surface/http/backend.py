@@ -17,8 +17,8 @@ from twinlog.config.pair import Pair, load_pair, stand_in_pair
 from twinlog.config.resolve import load_file
 from twinlog.config.settings import LinkSettings
 from twinlog.config.text.lookup import Origin
+from twinlog.control.connector_service import ConnectorService
 from twinlog.control.states import ConnectorStatus
-from twinlog.control.steward import Steward
 from twinlog.doctor.answers import Diagnosis
 from twinlog.drill.outcome import Kind as DrillKind
 from twinlog.drill.reports import Reports
@@ -106,7 +106,7 @@ class ServiceBackend:
     service: Service
     config: Path | None = None
     of_file: Sequence[LinkSettings] = ()
-    steward: Steward | None = None
+    control: ConnectorService | None = None
     folder: Path = field(default_factory=lambda: state_folder() / "switch")
     reports: Path = field(default_factory=lambda: state_folder() / "drills.jsonl")
 
@@ -116,15 +116,15 @@ class ServiceBackend:
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         found: dict[str, ConnectorStatus] = {}
-        if self.steward is None or not self.steward.active:
+        if self.control is None or not self.control.leadership.active:
             return found
-        for name in self.steward.names():
+        for name in self.control.connectors.names():
             with contextlib.suppress(ConnectorUnknown):  # deleted this moment
-                found[name] = self.steward.status(name)
+                found[name] = self.control.connectors.status(name)
         return found
 
     def link_of(self, connector: str) -> str | None:
-        return None if self.steward is None else self.steward.link_of(connector)
+        return None if self.control is None else self.control.connectors.about(connector)
 
     def observer(self, link: LinkSettings) -> LinkObserver:
         return observer(link)

@@ -19,7 +19,7 @@ from fastapi import Response
 
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.group_trust import BODY, digest
-from twinlog.control.steward import Steward
+from twinlog.control.leadership import Leadership
 from twinlog.machine.local_token import is_loopback
 from twinlog.surface.http.gate import App, Message, Receive, Scope, Send
 from twinlog.surface.rest.connect.exchange import refusal
@@ -37,9 +37,9 @@ _READING: Final = frozenset({"GET", "HEAD"})
 class Forward:
     """Stands between the gate and the routers."""
 
-    def __init__(self, app: App, *, steward: Steward, settings: HttpSettings) -> None:
+    def __init__(self, app: App, *, leadership: Leadership, settings: HttpSettings) -> None:
         self._app = app
-        self._steward = steward
+        self._leadership = leadership
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,7 +51,7 @@ class Forward:
         if MARK in headers or BODY in headers:
             await self._passed_to_us(scope, receive, send, headers)
             return
-        if self._steward.active or self._steward.leader_url is None or not _for_the_leader(scope):
+        if self._leadership.active or self._leadership.leader_url is None or not _for_the_leader(scope):
             await self._app(scope, receive, send)
             return
         url, why = self._whom_to_ask()
@@ -59,7 +59,7 @@ class Forward:
             await self._app(scope, receive, send)
             return
         if url is None:
-            await refusal(409, f"{self._steward.leader_url} runs the links, and {why}")(scope, receive, send)
+            await refusal(409, f"{self._leadership.leader_url} runs the links, and {why}")(scope, receive, send)
             return
         body = await _body(receive)
         try:
@@ -74,7 +74,7 @@ class Forward:
 
     def _whom_to_ask(self) -> tuple[str | None, str]:
         """The leader, if what we send may go there; else why it may not."""
-        url, settings = self._steward.believed_url, self._settings
+        url, settings = self._leadership.believed_url, self._settings
         if url is None:
             return None, (
                 "nobody of this group signed that. Ask it directly, or give all services of the group the same "
@@ -103,7 +103,7 @@ class Forward:
         sent = {name: headers[name] for name in _PASSED_ON if name in headers} | {MARK: "1"}
         if self._settings.group_secret is not None:
             target = f"{path}{'?' if query else ''}{query}"
-            sent |= self._steward.trust.pass_on(scope["method"], target, body, scope["twinlog.who"])
+            sent |= self._leadership.trust.pass_on(scope["method"], target, body, scope["twinlog.who"])
         elif self._settings.asks_who and "authorization" in headers:
             sent["authorization"] = headers["authorization"]
         request = urllib.request.Request(  # noqa: S310  the address of our own group's leader

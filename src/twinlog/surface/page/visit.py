@@ -73,8 +73,8 @@ def _address(url: str | None) -> str:
 async def visit_of(request: Request) -> Visit:
     """The visit that a request is. Not a plain function: FastAPI would call it in a thread."""
     who: Who | None = request.scope.get("twinlog.who")
-    steward = getattr(request.app.state, "steward", None)
-    leader = None if steward is None or steward.active else _address(steward.leader_url)
+    control = getattr(request.app.state, "connectors", None)
+    leader = None if control is None or control.leadership.active else _address(control.leadership.leader_url)
     return Visit(app_state_of(request), who or NOBODY, leader)
 
 

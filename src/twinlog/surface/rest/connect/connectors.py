@@ -11,8 +11,8 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from twinlog.config.security.masking import masked
+from twinlog.control.connectors import Connectors
 from twinlog.control.refusals import invalid
-from twinlog.control.steward import Steward
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import TargetState
 from twinlog.surface.http.response_cache import keep_for_all
@@ -21,12 +21,14 @@ from twinlog.surface.rest.connect.exchange import (
     PROBLEMS,
     ConnectRoute,
     as_config,
+    connectors_of,
     json_body,
     names_seen,
+    orders_of,
     read_config,
     read_object,
     refusal,
-    steward_of,
+    service_of,
     who_asks,
 )
 
@@ -65,14 +67,14 @@ async def list_connectors(
     expand: Annotated[list[str] | None, Query(description="`status`, `info`, or both")] = None,
 ) -> Response:
     """Names, or with `expand` what is asked of each."""
-    steward = steward_of(request)
+    connectors = connectors_of(request)
     wanted = set(expand or ()) & {"status", "info"}
     if not expand:
         await keep_for_all(request)
         return JSONResponse(names_seen(request))
     found = {}
     for name in names_seen(request):
-        sides = {"status": _status(steward, name, request), "info": _info(steward, name)}
+        sides = {"status": _status(connectors, name, request), "info": _info(connectors, name)}
         found[name] = {side: sides[side] for side in sides if side in wanted}
     return JSONResponse(found)
 
@@ -91,29 +93,29 @@ async def create(request: Request) -> Response:
     state = _INITIAL.get(asked.upper()) if isinstance(asked, str) else "STARTED"
     if state is None or not isinstance(asked, str | None):
         raise ConnectorRefused(name, f"initial_state: {asked} is none of RUNNING, PAUSED, STOPPED")
-    steward = steward_of(request)
-    await steward.create(who_asks(request), name, _whole(config), state)
+    connectors = connectors_of(request)
+    await orders_of(request).create(who_asks(request), name, _whole(config), state)
     where = {"Location": f"{request.base_url}connectors/{quote(name, safe='')}"}
-    return JSONResponse(_info(steward, name), 201, where)
+    return JSONResponse(_info(connectors, name), 201, where)
 
 
 @router.get("/{name}", summary="One connector")
 async def get_connector(request: Request, name: Name) -> Response:
     """Its config, tasks and type."""
-    return JSONResponse(_info(steward_of(request), name))
+    return JSONResponse(_info(connectors_of(request), name))
 
 
 @router.delete("/{name}", summary="End a connector", status_code=204)
 async def delete(request: Request, name: Name) -> Response:
     """The link stops; what it copied, and its ledger, stay."""
-    await steward_of(request).delete(who_asks(request), name)
+    await orders_of(request).delete(who_asks(request), name)
     return Response(status_code=204)
 
 
 @router.get("/{name}/config", summary="Its config")
 async def get_config(request: Request, name: Name) -> Response:
     """Secrets are `***`; sent back as such, they stay what they are."""
-    return JSONResponse(masked(steward_of(request).connector(name).config))
+    return JSONResponse(masked(connectors_of(request).connector(name).config))
 
 
 @router.put("/{name}/config", summary="Set its config", openapi_extra=json_body(CONFIG_SCHEMA))
@@ -121,28 +123,28 @@ async def put_config(request: Request, name: Name) -> Response:
     """All of it; a connector that was not there is made."""
     config = await read_config(request)
     _good_name(name, config)
-    steward = steward_of(request)
-    made, _ = await steward.put(who_asks(request), name, _whole(config))
+    connectors = connectors_of(request)
+    made, _ = await orders_of(request).put(who_asks(request), name, _whole(config))
     where = {"Location": f"{request.base_url}connectors/{quote(name, safe='')}"}
-    return JSONResponse(_info(steward, name), 201 if made else 200, where if made else None)
+    return JSONResponse(_info(connectors, name), 201 if made else 200, where if made else None)
 
 
 @router.patch("/{name}/config", summary="Change its config", openapi_extra=json_body(CONFIG_SCHEMA))
 async def patch_config(request: Request, name: Name) -> Response:
     """Some keys of it; null removes one."""
-    steward = steward_of(request)
+    connectors = connectors_of(request)
     changes = await read_config(request)
-    steward.connector(name)
+    connectors.connector(name)
     _good_name(name, changes)
-    await steward.patch(who_asks(request), name, changes)
-    return JSONResponse(_info(steward, name))
+    await orders_of(request).patch(who_asks(request), name, changes)
+    return JSONResponse(_info(connectors, name))
 
 
 @router.get("/{name}/status", summary="How it stands")
 async def get_status(request: Request, name: Name) -> Response:
     """State of the connector and its tasks; `trace` says why data does not move."""
-    _known(steward_of(request), name, f"No status found for connector {name}")
-    return JSONResponse(_status(steward_of(request), name, request))
+    _known(connectors_of(request), name, f"No status found for connector {name}")
+    return JSONResponse(_status(connectors_of(request), name, request))
 
 
 @router.post("/{name}/restart", summary="Begin anew", status_code=204)
@@ -153,11 +155,11 @@ async def restart(
     onlyFailed: Annotated[str, Query(description="true or false")] = "false",  # noqa: N803  Connect's name
 ) -> Response:
     """The link's engine is replaced; nothing is lost or copied twice."""
-    steward = steward_of(request)
-    _known(steward, name, f"Unknown connector: {name}")
+    connectors = connectors_of(request)
+    _known(connectors, name, f"Unknown connector: {name}")
     include_tasks, only_failed = (one.lower() == "true" for one in (includeTasks, onlyFailed))
-    before = _status(steward, name, request)
-    await steward.restart(who_asks(request), name, only_failed=only_failed)
+    before = _status(connectors, name, request)
+    await orders_of(request).restart(who_asks(request), name, only_failed=only_failed)
     if not include_tasks and not only_failed:
         return Response(status_code=204)
     for part in (before["connector"], *(before["tasks"] if include_tasks else ())):
@@ -169,58 +171,58 @@ async def restart(
 @router.put("/{name}/pause", summary="Pause", status_code=202)
 async def pause(request: Request, name: Name) -> Response:
     """Nothing is copied until it is resumed."""
-    _known(steward_of(request), name, f"Unknown connector {name}")
-    await steward_of(request).want(who_asks(request), name, "PAUSED")
+    _known(connectors_of(request), name, f"Unknown connector {name}")
+    await orders_of(request).want(who_asks(request), name, "PAUSED")
     return Response(status_code=202)
 
 
 @router.put("/{name}/resume", summary="Resume", status_code=202)
 async def resume(request: Request, name: Name) -> Response:
     """It goes on where it was."""
-    _known(steward_of(request), name, f"Unknown connector {name}")
-    await steward_of(request).want(who_asks(request), name, "STARTED")
+    _known(connectors_of(request), name, f"Unknown connector {name}")
+    await orders_of(request).want(who_asks(request), name, "STARTED")
     return Response(status_code=202)
 
 
 @router.put("/{name}/stop", summary="Stop", status_code=204)
 async def stop(request: Request, name: Name) -> Response:
     """As pause, and its positions may be changed meanwhile."""
-    _known(steward_of(request), name, f"Unknown connector {name}")
-    await steward_of(request).want(who_asks(request), name, "STOPPED")
+    _known(connectors_of(request), name, f"Unknown connector {name}")
+    await orders_of(request).want(who_asks(request), name, "STOPPED")
     return Response(status_code=204)
 
 
 @router.get("/{name}/tasks", summary="Its tasks")
 async def get_tasks(request: Request, name: Name) -> Response:
     """One entry per task."""
-    steward = steward_of(request)
-    config = masked(steward.connector(name).config)
-    found = [{"id": {"connector": name, "task": n}, "config": config} for n in range(steward.status(name).tasks)]
+    connectors = connectors_of(request)
+    config = masked(connectors.connector(name).config)
+    found = [{"id": {"connector": name, "task": n}, "config": config} for n in range(connectors.status(name).tasks)]
     return JSONResponse(found)
 
 
 @router.get("/{name}/tasks/{task}/status", summary="How a task stands")
 async def get_task_status(request: Request, name: Name, task: Task) -> Response:
     """State of one task."""
-    tasks = _status(steward_of(request), name, request)["tasks"]
+    tasks = _status(connectors_of(request), name, request)["tasks"]
     return JSONResponse(tasks[_task(task, len(tasks), f"No status found for task {name}-{task}")])
 
 
 @router.post("/{name}/tasks/{task}/restart", summary="Begin a task anew", status_code=204)
 async def restart_task(request: Request, name: Name, task: Task) -> Response:
     """Tasks of a link begin together."""
-    steward = steward_of(request)
-    _known(steward, name, f"Unknown task: {name}-{task}")
-    _task(task, steward.status(name).tasks, f"Unknown task: {name}-{task}")
-    await steward.restart(who_asks(request), name)
+    connectors = connectors_of(request)
+    _known(connectors, name, f"Unknown task: {name}-{task}")
+    _task(task, connectors.status(name).tasks, f"Unknown task: {name}-{task}")
+    await orders_of(request).restart(who_asks(request), name)
     return Response(status_code=204)
 
 
 @router.get("/{name}/topics", summary="Topics it writes to")
 async def get_topics(request: Request, name: Name) -> Response:
     """The copies on the target, by the link's ledger; what a sync job writes to."""
-    steward = steward_of(request)
-    topics = await steward.topics(name) if name in steward.names() else []
+    connectors = connectors_of(request)
+    topics = await connectors.topics(name) if name in connectors.names() else []
     return JSONResponse({name: {"topics": topics}})
 
 
@@ -234,19 +236,19 @@ async def reset_topics(request: Request, name: Name) -> Response:
 # --- shapes -----------------------------------------------------------------------------------------------------------
 
 
-def _info(steward: Steward, name: str) -> dict[str, Any]:
-    tasks = range(steward.status(name).tasks)
+def _info(connectors: Connectors, name: str) -> dict[str, Any]:
+    tasks = range(connectors.status(name).tasks)
     return {
         "name": name,
-        "config": masked(steward.connector(name).config),
+        "config": masked(connectors.connector(name).config),
         "tasks": [{"connector": name, "task": number} for number in tasks],
-        "type": "source",
+        "type": connectors.type(name),
     }
 
 
-def _status(steward: Steward, name: str, request: Request) -> dict[str, Any]:
-    status = steward.status(name)
-    worker = _worker(steward, request)
+def _status(connectors: Connectors, name: str, request: Request) -> dict[str, Any]:
+    status = connectors.status(name)
+    worker = _worker(request)
     version = request.app.version
     return {
         "name": name,
@@ -254,7 +256,7 @@ def _status(steward: Steward, name: str, request: Request) -> dict[str, Any]:
         "tasks": [
             {"id": number, **_part(status.task_state, worker, status.trace, version)} for number in range(status.tasks)
         ],
-        "type": "source",
+        "type": connectors.type(name),
     }
 
 
@@ -263,8 +265,9 @@ def _part(state: str, worker: str, trace: str | None, version: str) -> dict[str,
     return {**found, "trace": trace} if trace and state == "FAILED" else found
 
 
-def _worker(steward: Steward, request: Request) -> str:
-    url = steward.leader_url or steward.url
+def _worker(request: Request) -> str:
+    leadership = service_of(request).leadership
+    url = leadership.leader_url or leadership.url
     place = urlsplit(url).netloc if url else request.url.netloc
     return place or f"{socket.gethostname()}:8083"
 
@@ -299,7 +302,7 @@ def _whole(config: dict[str, str | None]) -> dict[str, str]:
     return whole
 
 
-def _known(steward: Steward, name: str, sentence: str) -> None:
+def _known(connectors: Connectors, name: str, sentence: str) -> None:
     """Connect says it in other words for each order."""
-    if name not in steward.names():
+    if name not in connectors.names():
         raise ConnectorUnknown(name, sentence)

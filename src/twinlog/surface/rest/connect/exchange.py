@@ -11,7 +11,9 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
 from twinlog.control.audit import NOBODY, Who
-from twinlog.control.steward import Steward
+from twinlog.control.connector_service import ConnectorService
+from twinlog.control.connectors import Connectors
+from twinlog.control.orders import Orders
 from twinlog.errors import (
     ClusterError,
     ConnectorExists,
@@ -79,9 +81,19 @@ class ConnectRoute(APIRoute):
         return handle
 
 
-def steward_of(request: Request) -> Steward:
+def service_of(request: Request) -> ConnectorService:
+    """The connectors of the service, and who takes orders for them."""
+    return cast("ConnectorService", request.app.state.connectors)
+
+
+def connectors_of(request: Request) -> Connectors:
+    """The connectors, to look at."""
+    return service_of(request).connectors
+
+
+def orders_of(request: Request) -> Orders:
     """Whom orders are given to."""
-    return cast("Steward", request.app.state.steward)
+    return service_of(request).orders
 
 
 def who_asks(request: Request) -> Who:
@@ -91,8 +103,8 @@ def who_asks(request: Request) -> Who:
 
 def names_seen(request: Request) -> list[str]:
     """The connectors of links that whoever asks may see."""
-    steward, who = steward_of(request), who_asks(request)
-    return [name for name in steward.names() if (link := steward.link_of(name)) is not None and who.sees(link)]
+    connectors, who = connectors_of(request), who_asks(request)
+    return [name for name in connectors.names() if (about := connectors.about(name)) is not None and who.sees(about)]
 
 
 async def read_json(request: Request) -> Any:

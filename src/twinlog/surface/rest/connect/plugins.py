@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from twinlog.config.security.masking import is_secret, masked
-from twinlog.config.text.catalogue import CATALOGUE
-from twinlog.config.text.keys import Key, Scope, Supported
-from twinlog.config.text.values import Flag, Regexes, Whole, Words
-from twinlog.control.connector_set import check_connector
-from twinlog.control.refusals import unknown_class
+from twinlog.control.kind import Definition
+from twinlog.control.kinds import all_kinds, kind_named, unknown_class
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
-from twinlog.model.connectors import CLASSES, Connector, kind_of
+from twinlog.model.connectors import Connector
 from twinlog.surface.rest.connect.exchange import (
     CONFIG_SCHEMA,
     PROBLEMS,
     ConnectRoute,
     json_body,
     read_config,
-    steward_of,
+    service_of,
     who_asks,
 )
 
 router = APIRouter(prefix="/connector-plugins", tags=["plugins"], route_class=ConnectRoute, responses=PROBLEMS)
 
 Plugin = Annotated[str, Path(description="A class, with or without its package and the word Connector.")]
-_TYPES: Final[tuple[tuple[type, str], ...]] = ((Flag, "BOOLEAN"), (Whole, "INT"), (Words, "LIST"), (Regexes, "LIST"))
-_REQUIRED: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias")
 
 
 @router.get("", summary="Connectors that can be made")
@@ -41,16 +36,17 @@ async def list_plugins(
     """There are no other plugins: records are copied as they are."""
     del connectors_only
     return JSONResponse(
-        [{"class": name, "type": "source", "version": request.app.version} for name in CLASSES.values()]
+        [{"class": kind.class_name, "type": kind.type, "version": request.app.version} for kind in all_kinds()]
     )
 
 
 @router.get("/{plugin}/config", summary="What may be set")
 async def get_definitions(plugin: Plugin) -> Response:
     """One entry per key."""
-    if kind_of(plugin) is None:
+    kind = kind_named(plugin)
+    if kind is None:
         raise ConnectorUnknown(plugin, f"Unknown plugin {plugin}.")
-    return JSONResponse([*map(_unlisted, _REQUIRED), *(_definition(key) for key in _keys())])
+    return JSONResponse([_shape(definition) for definition in kind.definitions()])
 
 
 @router.put("/{plugin}/config/validate", summary="Check settings", openapi_extra=json_body(CONFIG_SCHEMA))
@@ -58,80 +54,63 @@ async def validate(request: Request, plugin: Plugin) -> Response:
     """Everything that is wrong with them, key by key; nothing is made."""
     config = {key: value for key, value in (await read_config(request)).items() if value is not None}
     chosen = config.get("connector.class", "")
-    kind = kind_of(plugin)
+    kind = kind_named(plugin)
     if not chosen.strip():
         raise ConnectorRefused(plugin, unknown_class(chosen))
-    if kind_of(chosen) != kind or (kind is None and chosen.rpartition(".")[2] != plugin.rpartition(".")[2]):
+    if kind_named(chosen) != kind or (kind is None and chosen.rpartition(".")[2] != plugin.rpartition(".")[2]):
         raise ConnectorRefused(plugin, f"Included connector type {chosen} does not match request type {plugin}")
     if kind is None:
         raise ConnectorRefused(plugin, unknown_class(chosen))
     one = Connector(config.get("name", ""), config)
     # Where references and key stores lead is for those alone who may make connectors.
-    grounds = replace(steward_of(request).grounds, looks_inside=who_asks(request).may("admin"))
-    findings = await asyncio.to_thread(check_connector, one, grounds)
+    grounds = replace(service_of(request).planning.grounds, looks_inside=who_asks(request).may("admin"))
+    findings = await asyncio.to_thread(kind.check, one, grounds)
     errors: dict[str, list[str]] = {}
     for finding in findings:
         if finding.level == "error":
             errors.setdefault(finding.key or "connector.class", []).append(finding.sentence)
     if not config.get("name", "").strip():
         errors.setdefault("name", []).append('Missing required configuration "name" which has no default value.')
-    known = {key.name for key in _keys()}
-    others = [*_REQUIRED, *sorted(name for name in {*config, *errors} if name not in {*known, *_REQUIRED})]
+    definitions = {definition.name: definition for definition in kind.definitions()}
+    required = [one for one in definitions.values() if one.required]
+    others = [_unlisted(name) for name in sorted({*config, *errors} - set(definitions))]
+    optional = [one for one in definitions.values() if not one.required]
     shown = masked(config)
     # Nothing is changed, but files that settings name are looked at. What is only tried may hold secrets in any place.
-    steward_of(request).audit.note(who_asks(request), "validate", one.name, after=sorted(config))
+    service_of(request).audit.note(who_asks(request), "validate", one.name, after=sorted(config))
     return JSONResponse(
         {
-            "name": CLASSES[kind],
+            "name": kind.class_name,
             "error_count": sum(map(len, errors.values())),
             "groups": ["Common"],
             "configs": [
-                *(
-                    {"definition": _unlisted(name), "value": _value(name, shown.get(name), errors.get(name))}
-                    for name in others
-                ),
-                *(
-                    {
-                        "definition": _definition(key),
-                        "value": _value(key.name, shown.get(key.name, key.default), errors.get(key.name)),
-                    }
-                    for key in _keys()
-                ),
+                {
+                    "definition": _shape(one),
+                    "value": _value(one.name, shown.get(one.name, one.default), errors.get(one.name)),
+                }
+                for one in (*required, *others, *optional)
             ],
         }
     )
 
 
-def _keys() -> list[Key[Any]]:
-    return [
-        key
-        for key in CATALOGUE
-        if Scope.LINK in key.scopes and isinstance(key.support, Supported) and not key.name.endswith("*")
-    ]
+def _unlisted(name: str) -> Definition:
+    """A key that the kind does not list: one of the clients, or an unknown one."""
+    return Definition(name, "PASSWORD" if is_secret(name) else "STRING")
 
 
-def _definition(key: Key[Any]) -> dict[str, Any]:
-    kind = next((name for one, name in _TYPES if isinstance(key.kind, one)), "STRING")
-    return _shape(key.name, "PASSWORD" if key.secret else kind, key.default, key.meaning)
-
-
-def _unlisted(name: str) -> dict[str, Any]:
-    """A key of one of the clients, or one that only the pair of clusters has."""
-    return _shape(name, "PASSWORD" if is_secret(name) else "STRING", None, "", required=name in _REQUIRED)
-
-
-def _shape(name: str, kind: str, default: str | None, meaning: str, *, required: bool = False) -> dict[str, Any]:
+def _shape(definition: Definition) -> dict[str, Any]:
     return {
-        "name": name,
-        "type": kind,
-        "required": required,
-        "default_value": default,
+        "name": definition.name,
+        "type": definition.type,
+        "required": definition.required,
+        "default_value": definition.default,
         "importance": "MEDIUM",
-        "documentation": meaning,
+        "documentation": definition.meaning,
         "group": "Common",
         "order_in_group": 0,
         "width": "MEDIUM",
-        "display_name": name,
+        "display_name": definition.name,
         "dependents": [],
     }
 

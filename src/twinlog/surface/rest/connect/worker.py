@@ -16,9 +16,10 @@ from twinlog.surface.rest.connect.exchange import (
     PROBLEMS,
     ConnectRoute,
     json_body,
+    orders_of,
     read_object,
     refusal,
-    steward_of,
+    service_of,
     who_asks,
 )
 
@@ -48,19 +49,21 @@ async def health(request: Request) -> Response:
 
     Whether data moves says /readyz.
     """
-    steward, who = steward_of(request), who_asks(request)
-    if steward.trouble is not None:
-        return JSONResponse({"status": "starting", "message": f"Not ready: {steward.trouble}"}, 503)
-    if steward.waits_for_its_turn:
-        told = f"Not ready: it is not decided yet who runs the links of the group {steward.group}"
+    service, who = service_of(request), who_asks(request)
+    leadership = service.leadership
+    if leadership.trouble is not None:
+        return JSONResponse({"status": "starting", "message": f"Not ready: {leadership.trouble}"}, 503)
+    if leadership.waits_for_its_turn:
+        told = f"Not ready: it is not decided yet who runs the links of the group {leadership.group}"
         return JSONResponse({"status": "starting", "message": told}, 503)
-    if missing := steward.unserved:
+    if missing := leadership.unserved:
         named = _named(who, dict.fromkeys(missing, ""))
-        told = f"{steward.leader_url} leads the group {steward.group} and its file has no {named}: nobody copies them"
+        leader = f"{leadership.leader_url} leads the group {leadership.group}"
+        told = f"{leader} and its file has no {named}: nobody copies them"
         return JSONResponse({"status": "unhealthy", "message": told}, 500)
-    if lost := steward.superseded:
+    if lost := service.superseded:
         return JSONResponse({"status": "unhealthy", "message": _named(who, lost)}, 500)
-    where = "runs the links" if steward.active else f"stands by for {steward.leader_url or 'the active service'}"
+    where = "runs the links" if leadership.active else f"stands by for {leadership.leader_url or 'the active service'}"
     return JSONResponse({"status": "healthy", "message": f"This service {where}"})
 
 
@@ -100,11 +103,11 @@ async def put_logger(
         raise ConnectorUnknown(logger, f"invalid log level '{level}'.")
     if not is_ours(logger):
         return refusal(404, f"Logger {logger} not found; loggers here are root and {OURS}.*")
-    steward, who = steward_of(request), who_asks(request)
+    who = who_asks(request)
     if scope.lower() == "cluster":
-        await steward.set_levels(who, logger, level.upper())
+        await orders_of(request).set_levels(who, logger, level.upper())
         return Response(status_code=204)
     before = level_of(logger).level
     changed = set_level(logger, level.upper())
-    steward.audit.note(who, "set level", logger, before=before, after=level.upper())
+    service_of(request).audit.note(who, "set level", logger, before=before, after=level.upper())
     return JSONResponse(changed)

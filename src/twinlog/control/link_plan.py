@@ -5,21 +5,21 @@ Runs in the service whenever either changes. A connector that cannot be read any
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from twinlog.config.foreign.mirror_connector import pair_of
 from twinlog.config.foreign.replicator import link_of
 from twinlog.config.resolve import Draft, Examined, Resolved, draft, examine_together
-from twinlog.config.security.connector_rules import ConnectorRules
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.config.text.properties import Entry
-from twinlog.config.text.providers import NAMES, UNFOLLOWED, References, references_of_connectors, refers
+from twinlog.config.text.providers import NAMES, refers
+from twinlog.control.grounds import Grounds
+from twinlog.control.kind import Part
 from twinlog.errors import Finding
-from twinlog.model.connectors import COPYING, STARTED, Connector, Kind, TargetState, file_connector
+from twinlog.model.connectors import STARTED, Connector, TargetState
+from twinlog.model.link_connectors import CLASSES, COPYING, Sort, file_connector, sort_of
 
 log = logging.getLogger("twinlog.connectors")
 
@@ -33,51 +33,27 @@ _HEARTBEAT_KEYS: Final = (
     "emit.heartbeats.interval.seconds",
     "heartbeats.topic.replication.factor",
 )
-_CHORE_KEYS: Final[dict[Kind, tuple[str, ...]]] = {"checkpoint": _CHECKPOINT_KEYS, "heartbeat": _HEARTBEAT_KEYS}
-_ON: Final[dict[Kind, dict[str, str]]] = {
+_CHORE_KEYS: Final[dict[Sort, tuple[str, ...]]] = {"checkpoint": _CHECKPOINT_KEYS, "heartbeat": _HEARTBEAT_KEYS}
+_ON: Final[dict[Sort, dict[str, str]]] = {
     "checkpoint": {"emit.checkpoints.enabled": "true", "sync.group.offsets.enabled": "true"},
     "heartbeat": {"emit.heartbeats.enabled": "true"},
 }
-_OFF: Final[dict[Kind, dict[str, Any]]] = {
+_OFF: Final[dict[Sort, dict[str, Any]]] = {
     "checkpoint": {"emit_checkpoints_enabled": False, "sync_group_offsets_enabled": False},
     "heartbeat": {"emit_heartbeats_enabled": False},
 }
 
 
-@dataclass(frozen=True)
-class LinkPlan:
-    """What is to run, and why some of it does not. `settings` has every link by name, also those that stand still."""
-
-    links: tuple[LinkSettings, ...] = ()
-    heartbeats: tuple[HeartbeatPair, ...] = ()
-    settings: Mapping[str, LinkSettings] = field(default_factory=dict)
-    troubles: Mapping[str, str] = field(default_factory=dict)  # of connectors
+def _sort(connector: Connector) -> Sort:
+    """Which class of links a connector has; one of another family is not asked about."""
+    return sort_of(connector.class_name) or "source"
 
 
 def link_name(connector: Connector) -> str:
     """Name the link that a connector is, or whose sync job it is."""
-    if connector.kind == "replicator":
+    if _sort(connector) == "replicator":
         return str(link_of(_entries(connector.config)))
     return str(pair_of(connector.config))
-
-
-@dataclass(frozen=True)
-class Grounds:
-    """What connectors are read by: the limits of the service's file, and the environment of its process."""
-
-    rules: ConnectorRules = field(default_factory=ConnectorRules)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    # Off: no reference is followed and no key store opened, as for somebody who may not make connectors.
-    looks_inside: bool = True
-
-    def references(self) -> References:
-        """How references of a connector are followed."""
-        return references_of_connectors(self.rules.providers, self.environment) if self.looks_inside else UNFOLLOWED
-
-
-def grounds_of(file: Resolved | None, environment: Mapping[str, str]) -> Grounds:
-    """The grounds of a service with this file; without one nothing is allowed that needs a declaration."""
-    return Grounds(ConnectorRules() if file is None else file.service.connectors, environment)
 
 
 def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
@@ -98,12 +74,12 @@ def connectors_of(file: Resolved) -> list[Connector]:
             name: origin.value for name, origin in file.origins.get(link.name, {}).items() if origin.key is not None
         }
         own = {name: value for name, value in shown.items() if ": " not in name and name != "enabled"}
-        kinds: list[Kind] = ["source"]
+        kinds: list[Sort] = ["source"]
         kinds += ["checkpoint"] if link.emit_checkpoints_enabled or link.sync_group_offsets_enabled else []
         kinds += ["heartbeat"] if link.emit_heartbeats_enabled else []
         for kind in kinds:
             config = {
-                "connector.class": f"org.apache.kafka.connect.mirror.Mirror{kind.capitalize()}Connector",
+                "connector.class": CLASSES[kind],
                 "name": file_connector(link.name, kind),
                 "source.cluster.alias": link.source,
                 "target.cluster.alias": link.target,
@@ -116,14 +92,10 @@ def connectors_of(file: Resolved) -> list[Connector]:
 
 
 def plan_links(
-    file: Resolved | None,
-    stored: Sequence[Connector],
-    state_of: Callable[[str], TargetState],
-    environment: Mapping[str, str],
-) -> LinkPlan:
+    file: Resolved | None, stored: Sequence[Connector], state_of: Callable[[str], TargetState], grounds: Grounds
+) -> Part:
     """Read everything together."""
     troubles: dict[str, str] = {}
-    grounds = grounds_of(file, environment)
     copying, chores = _sorted_out(file, stored, troubles)
     found = _read(file, copying, chores, grounds, troubles)
     links: list[LinkSettings] = []
@@ -140,20 +112,20 @@ def plan_links(
                 links.append(link.model_copy(update={k: v for off in updates for k, v in off.items()}))
     pairs = [pair for examined, connector in found if connector is None for pair in examined.heartbeats]
     pairs += _lone_heartbeats(chores, settings, grounds, troubles)
-    return LinkPlan(tuple(links), tuple(pairs), settings, troubles)
+    return Part(tuple(links), settings, troubles, tuple(pairs))
 
 
 def _sorted_out(
     file: Resolved | None, stored: Sequence[Connector], troubles: dict[str, str]
-) -> tuple[list[Connector], dict[tuple[str, Kind], Connector]]:
+) -> tuple[list[Connector], dict[tuple[str, Sort], Connector]]:
     """Tell links from sync jobs; of two that claim the same, the first has it."""
     taken = {link.name: f"the settings file {file.draft.lookup.file}" for link in file.links} if file else {}
     in_file = set(taken)
     copying: list[Connector] = []
-    chores: dict[tuple[str, Kind], Connector] = {}
+    chores: dict[tuple[str, Sort], Connector] = {}
     for connector in stored:
         link = link_name(connector)
-        if connector.kind in COPYING:
+        if _sort(connector) in COPYING:
             if link in taken:
                 troubles[connector.name] = f"{link} is copied by {taken[link]} already"
                 continue
@@ -161,10 +133,10 @@ def _sorted_out(
             copying.append(connector)
         elif link in in_file:
             troubles[connector.name] = f"{link} and all its chores are a matter of {taken[link]}"
-        elif (link, connector.kind) in chores:
-            troubles[connector.name] = f"connector {chores[link, connector.kind].name} does this for {link} already"
+        elif (link, _sort(connector)) in chores:
+            troubles[connector.name] = f"connector {chores[link, _sort(connector)].name} does this for {link} already"
         else:
-            chores[link, connector.kind] = connector
+            chores[link, _sort(connector)] = connector
     copied = {link_name(one) for one in copying}
     for (link, kind), connector in chores.items():
         if kind == "checkpoint" and link not in copied:
@@ -175,7 +147,7 @@ def _sorted_out(
 def _read(
     file: Resolved | None,
     copying: Iterable[Connector],
-    chores: Mapping[tuple[str, Kind], Connector],
+    chores: Mapping[tuple[str, Sort], Connector],
     grounds: Grounds,
     troubles: dict[str, str],
 ) -> list[tuple[Examined, Connector | None]]:
@@ -212,7 +184,7 @@ def _errors(findings: Iterable[Finding]) -> list[str]:
 
 
 def _lone_heartbeats(
-    chores: Mapping[tuple[str, Kind], Connector],
+    chores: Mapping[tuple[str, Sort], Connector],
     settings: Mapping[str, LinkSettings],
     grounds: Grounds,
     troubles: dict[str, str],
@@ -227,9 +199,9 @@ def _lone_heartbeats(
         yield from (HeartbeatPair.of(link) for link in found.links if link.emit_heartbeats_enabled)
 
 
-def _together(connector: Connector, chores: Mapping[tuple[str, Kind], Connector], grounds: Grounds) -> Draft:
+def _together(connector: Connector, chores: Mapping[tuple[str, Sort], Connector], grounds: Grounds) -> Draft:
     """A link's connector with the sync jobs that other connectors switch on for it."""
-    if connector.kind == "replicator":
+    if _sort(connector) == "replicator":
         return _draft(connector, connector.config, grounds)
     others = {key for keys in _CHORE_KEYS.values() for key in keys}
     config = {key: value for key, value in connector.config.items() if key not in others}
@@ -241,9 +213,9 @@ def _together(connector: Connector, chores: Mapping[tuple[str, Kind], Connector]
 
 
 def _alone(connector: Connector, grounds: Grounds) -> Draft:
-    config = {**_ON.get(connector.kind, {}), **connector.config}
+    config = {**_ON.get(_sort(connector), {}), **connector.config}
     target = config.get("target.cluster.bootstrap.servers")
-    if connector.kind == "heartbeat" and target is not None:
+    if _sort(connector) == "heartbeat" and target is not None:
         # It is written to the target alone; an address of the source is often left out.
         config.setdefault("source.cluster.bootstrap.servers", target)
     return _draft(connector, config, grounds)
@@ -255,8 +227,3 @@ def _draft(connector: Connector, config: Mapping[str, str], grounds: Grounds) ->
 
 def _entries(config: Mapping[str, str]) -> dict[str, Entry]:
     return {key: Entry(key, 1, value, value) for key, value in config.items()}
-
-
-def with_state(connector: Connector, state: TargetState) -> Connector:
-    """The same connector, wanted otherwise."""
-    return dataclasses.replace(connector, state=state)

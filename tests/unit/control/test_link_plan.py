@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from twinlog.config.resolve import Resolved, resolve
 from twinlog.config.security.masking import is_secret, left_masked, masked, unmasked
-from twinlog.control.connector_set import Grounds, check_connector, connectors_of, link_name, plan_links
-from twinlog.model.connectors import Connector, Kind, Leader, Shelf, kind_of
+from twinlog.control.grounds import Grounds, grounds_of
+from twinlog.control.link_plan import check_connector, connectors_of, link_name, plan_links
+from twinlog.model.connectors import Connector, Leader, Shelf
+from twinlog.model.link_connectors import CLASSES, sort_of
 
 MIRROR = "org.apache.kafka.connect.mirror."
 
@@ -46,7 +48,7 @@ def file(text: str) -> Resolved:
 
 
 def plan(*stored: Connector, given_file: Resolved | None = None, **states: Any):
-    return plan_links(given_file, stored, lambda name: states.get(name, "STARTED"), {})
+    return plan_links(given_file, stored, lambda name: states.get(name, "STARTED"), grounds_of(given_file, {}))
 
 
 def errors(one: Connector, environment: dict[str, str] | None = None) -> list[str]:
@@ -97,7 +99,7 @@ def test_chores_are_switched_on_by_connectors_of_their_own():
 def test_a_link_that_is_not_started_is_known_but_does_not_run():
     found = plan(connector("Source", "c", "PAUSED"))
     assert found.links == ()
-    assert set(found.settings) == {"A->B"}
+    assert set(found.specs) == {"A->B"}
     assert not found.troubles
 
 
@@ -178,12 +180,12 @@ def test_errors_name_the_keys_of_the_connector(more: dict[str, str], told: str):
 
 
 def test_the_names_of_classes_are_taken_as_connect_takes_them():
-    assert kind_of(f"{MIRROR}MirrorSourceConnector") == "source"
-    assert kind_of("MirrorCheckpointConnector") == "checkpoint"
-    assert kind_of("MirrorHeartbeat") == "heartbeat"
-    assert kind_of("io.confluent.connect.replicator.ReplicatorSourceConnector") == "replicator"
-    assert kind_of("com.example.MirrorSourceConnector") is None
-    assert kind_of("FileStreamSource") is None
+    assert sort_of(f"{MIRROR}MirrorSourceConnector") == "source"
+    assert sort_of("MirrorCheckpointConnector") == "checkpoint"
+    assert sort_of("MirrorHeartbeat") == "heartbeat"
+    assert sort_of("io.confluent.connect.replicator.ReplicatorSourceConnector") == "replicator"
+    assert sort_of("com.example.MirrorSourceConnector") is None
+    assert sort_of("FileStreamSource") is None
     assert link_name(replicator("replicate-dc1-to-dc2")) == "dc1->dc2"
 
 
@@ -244,12 +246,5 @@ def test_no_record_breaks_the_reader(key: bytes | None, value: bytes | None):
     assert shelf.configs["known"] == {"a": "b"}
 
 
-def test_every_kind_has_a_class():
-    kinds: tuple[Kind, ...] = ("source", "checkpoint", "heartbeat", "replicator")
-    assert all(kind_of(cls) == kind for kind, cls in zip(kinds, _classes(kinds), strict=True))
-
-
-def _classes(kinds: tuple[Kind, ...]) -> list[str]:
-    from twinlog.model.connectors import CLASSES
-
-    return [CLASSES[kind] for kind in kinds]
+def test_every_sort_has_a_class():
+    assert {sort_of(name): name for name in CLASSES.values()} == CLASSES

@@ -24,7 +24,7 @@ def test_a_turn_that_is_told_before_the_other_leader_is_heard_of_counts() -> Non
         for shelf in late:
             tell(shelf)
         wait_until(
-            lambda: (first.steward.active, topic.shelf.leader and topic.shelf.leader.instance),
+            lambda: (first.control.leadership.active, topic.shelf.leader and topic.shelf.leader.instance),
             lambda seen: seen == (True, "one"),
             within_s=10,
             what="one leader",

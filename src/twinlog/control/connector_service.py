@@ -1,0 +1,95 @@
+"""The connectors of one service, put together: who leads, what is planned, what is ordered. No logic lives here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from twinlog.config.changes import Change
+from twinlog.config.resolve import Resolved
+from twinlog.control.audit import Audit
+from twinlog.control.connectors import Connectors
+from twinlog.control.group_trust import GroupTrust
+from twinlog.control.kind import Runner
+from twinlog.control.leadership import Leadership, MakeStore
+from twinlog.control.levels import OrderedLevels
+from twinlog.control.orders import Orders
+from twinlog.control.planning import Planning
+from twinlog.control.sealing import Seal
+
+
+class ConnectorService:
+    """Links of the settings file go the same way as connectors: one list of jobs, and one rule who runs them."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        make_store: MakeStore,
+        *,
+        group: str,
+        instance: str,
+        url: str | None,
+        environment: Mapping[str, str],
+        audit: Audit | None = None,
+        trust: GroupTrust | None = None,
+    ) -> None:
+        """Nothing is read yet."""
+        self.runner = runner
+        self.audit = audit or Audit()
+        self.trust = trust or GroupTrust()
+        self.levels = OrderedLevels()
+        self.planning = Planning(runner.check, environment, Seal(group, self.trust.secret))
+        self.leadership = Leadership(
+            make_store,
+            group,
+            instance,
+            url,
+            self.audit,
+            self.trust,
+            self._links_of_file,
+            on_read=self.levels.begin,
+            on_news=self.levels.take,
+        )
+        self.connectors = Connectors(self.leadership, self.planning, runner)
+        self.orders = Orders(self.leadership, self.planning, self.connectors, self.audit, self.levels)
+        self._runs = False
+        self._changing = asyncio.Lock()
+
+    def _links_of_file(self) -> tuple[str, ...]:
+        file = self.planning.file
+        return () if file is None else tuple(link.name for link in file.links)
+
+    async def run(self) -> None:
+        """Until cancelled: read the store, lead when it is our turn, run what is to run."""
+        await self.leadership.run(self._bring_into_force, lambda: self.planning.refresh(self.leadership.shelf))
+
+    async def use_file(self, file: Resolved) -> tuple[Change, ...]:
+        """Take the links of a settings file, at first and whenever it changed."""
+        self.planning.file = file
+        return await self._bring_into_force() if self.leadership.is_open else ()
+
+    async def _bring_into_force(self) -> tuple[Change, ...]:
+        async with self._changing:
+            await self.planning.refresh(self.leadership.shelf)
+            if self.leadership.active:
+                self._runs = True
+                await self.leadership.say_who_leads()
+                return await self.runner.become(self.planning.plan.jobs, self.planning.plan.heartbeats)
+            # Whoever only stands by must not wait for Spark to start before it can lead.
+            if not self._runs:
+                return ()
+            changes = await self.runner.become((), ())
+            self._runs = False
+            return changes
+
+    @property
+    def superseded(self) -> dict[str, str]:
+        """Jobs of ours that another process has, each with its sentence."""
+        if not self.leadership.active:
+            return {}
+        snapshots = {spec.name: self.runner.snapshot(spec.name) for spec in self.planning.plan.jobs}
+        return {
+            name: snapshot.trouble or "another process has it"
+            for name, snapshot in snapshots.items()
+            if snapshot and snapshot.phase == "superseded"
+        }

@@ -1,0 +1,87 @@
+"""The connectors of a service, to look at: names, configs, states, topics and offsets. Runs in the service's loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from twinlog.control.kind import Kind, Offset, Runner, Subject
+from twinlog.control.kinds import kind_of, unknown_class
+from twinlog.control.leadership import Leadership
+from twinlog.control.planning import Planning
+from twinlog.control.states import ConnectorStatus
+from twinlog.errors import ConnectorRefused, ConnectorUnknown
+from twinlog.model.connectors import Connector
+
+
+@dataclass
+class Connectors:
+    """All connectors of the group, those of the settings file included."""
+
+    leadership: Leadership
+    planning: Planning
+    runner: Runner
+
+    @property
+    def made_of(self) -> object:
+        """What the list of connectors is made of: the same objects until it changes."""
+        return self.planning.file, self.leadership.shelf
+
+    def all(self) -> list[Connector]:
+        """All of them, those of the file first."""
+        return self.planning.connectors(self.leadership.shelf)
+
+    def names(self) -> list[str]:
+        """Their names."""
+        return [one.name for one in self.all()]
+
+    def find(self, name: str) -> Connector | None:
+        """One of them by its name."""
+        return next((one for one in self.all() if one.name == name), None)
+
+    def connector(self, name: str) -> Connector:
+        """One of them by its name. Raises ConnectorUnknown."""
+        found = self.find(name)
+        if found is None:
+            raise ConnectorUnknown(name, f"Connector {name} not found")
+        return found
+
+    def about(self, name: str) -> str | None:
+        """What rights for a connector are granted for, usually its link; None when there is no such connector."""
+        one = self.find(name)
+        if one is None:
+            return None
+        kind = kind_of(one)
+        return name if kind is None else kind.about(one)
+
+    def kind(self, name: str) -> Kind:
+        """The kind of a connector. Raises ConnectorUnknown, and ConnectorRefused for a class that nobody has."""
+        one = self.connector(name)
+        kind = kind_of(one)
+        if kind is None:
+            raise ConnectorRefused(name, unknown_class(one.class_name))
+        return kind
+
+    def type(self, name: str) -> str:
+        """Source or sink; `unknown`, as with Connect, for a class that nobody has."""
+        kind = kind_of(self.connector(name))
+        return "unknown" if kind is None else kind.type
+
+    def subject(self, name: str) -> Subject:
+        """What its kind is asked about."""
+        return Subject(self.connector(name), self.planning.plan, self.runner, self.leadership.active)
+
+    def status(self, name: str) -> ConnectorStatus:
+        """The state of a connector and its tasks."""
+        subject = self.subject(name)
+        kind = kind_of(subject.connector)
+        if kind is None:
+            return ConnectorStatus("FAILED", unknown_class(subject.connector.class_name))
+        return kind.status(subject)
+
+    async def topics(self, name: str) -> list[str]:
+        """The topics that it writes to, or reads."""
+        return await self.kind(name).topics(self.subject(name))
+
+    async def offsets(self, name: str) -> list[Offset]:
+        """How far it is."""
+        return await self.kind(name).offsets(self.subject(name))

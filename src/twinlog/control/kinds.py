@@ -1,0 +1,58 @@
+"""The list of all kinds of connectors. A new kind is one entry here; everything else finds it by this list."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from twinlog.config.resolve import Resolved
+from twinlog.control.grounds import Grounds
+from twinlog.control.kind import Family, Kind, Part
+from twinlog.control.link_kinds import LinkFamily
+from twinlog.model.connectors import Connector, TargetState, names_class
+
+FAMILIES: Final[tuple[Family, ...]] = (LinkFamily(),)
+
+
+@functools.cache
+def all_kinds() -> tuple[Kind, ...]:
+    """Every kind there is."""
+    return tuple(kind for family in FAMILIES for kind in family.kinds())
+
+
+def kind_named(class_name: str) -> Kind | None:
+    """Find a kind by its class: in full, without the package, or without the word Connector, as Connect takes it."""
+    return next((kind for kind in all_kinds() if names_class(class_name, kind.class_name)), None)
+
+
+def kind_of(connector: Connector) -> Kind | None:
+    """The kind of a connector; None for a class that this version does not have."""
+    return kind_named(connector.class_name)
+
+
+def unknown_class(name: str) -> str:
+    """What is said about a class that nobody has."""
+    if not name.strip():
+        return "Connector config contains no connector type: connector.class is missing"
+    known = [kind.class_name.rpartition(".")[2] for kind in all_kinds()]
+    listed = f"{', '.join(known[:-1])} and {known[-1]}"
+    return f"Failed to find any class that implements Connector and which name matches {name}; available are {listed}"
+
+
+def plan_all(
+    file: Resolved | None, stored: Sequence[Connector], state_of: Callable[[str], TargetState], grounds: Grounds
+) -> list[Part]:
+    """Plan each family with its connectors. Blocking."""
+    parts = []
+    for family in FAMILIES:
+        own = set(family.kinds())
+        parts.append(family.plan(file, [one for one in stored if kind_of(one) in own], state_of, grounds))
+    strangers = {one.name: unknown_class(one.class_name) for one in stored if kind_of(one) is None}
+    return [*parts, Part(troubles=strangers)]
+
+
+def in_file(file: Resolved | None, states: Mapping[str, TargetState]) -> list[Connector]:
+    """What the settings file has, shown as connectors, with the states that were asked for them."""
+    found = [] if file is None else [one for family in FAMILIES for one in family.in_file(file)]
+    return [one.wanted(states.get(one.name, one.state)) for one in found]

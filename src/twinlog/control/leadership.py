@@ -1,0 +1,229 @@
+"""Which service of a group runs the jobs. Runs in the service's loop; everything that blocks is done in threads.
+
+    store (links topic) ─▶ read by every service of the group ─▶ the one whose turn it is leads: it writes and runs
+
+A service that does not lead stands by. It takes over when the store gives it the turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol, TypeAlias
+
+from twinlog.control.audit import Audit
+from twinlog.control.group_trust import GroupTrust
+from twinlog.errors import NotActive, TwinlogError
+from twinlog.model.connectors import Leader, Shelf
+
+log = logging.getLogger("twinlog.connectors")
+
+Record: TypeAlias = tuple[bytes, bytes | None]
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 10.0
+
+
+class Store(Protocol):
+    """Where connectors are kept (given by the service: control.links_topic). All of it blocks."""
+
+    def open(self) -> Shelf:
+        """Read what is there and begin to follow it."""
+
+    def lead(self, leader: Leader) -> Shelf:
+        """Become the one who writes and runs the jobs."""
+
+    def append(self, records: Sequence[Record]) -> Shelf:
+        """Write, all or none."""
+
+    def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
+        """Write an entry of the audit; `done` hears None, or why it could not be written."""
+
+    def close(self) -> None:
+        """Let another one lead."""
+
+
+MakeStore: TypeAlias = Callable[[Callable[[Shelf], None], Callable[[], None]], Store]
+"""Makes a store of what to call with news, and when it is our turn to lead."""
+
+
+@dataclass
+class Leadership:
+    """One service of a group. `links_of_file` names what only we can run, for the others to know."""
+
+    make_store: MakeStore
+    group: str
+    instance: str
+    url: str | None
+    audit: Audit
+    trust: GroupTrust
+    links_of_file: Callable[[], tuple[str, ...]] = tuple
+    on_read: Callable[[Shelf], None] = lambda _: None
+    on_news: Callable[[Shelf], None] = lambda _: None
+    active: bool = False
+    trouble: str | None = "the links topic was not read yet"
+    shelf: Shelf = field(init=False)
+    _store: Store | None = None
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _turn: bool = False
+    _due: bool = False
+
+    def __post_init__(self) -> None:
+        self.shelf = Shelf(self.group)
+
+    # --- the loop -----------------------------------------------------------------------------------------------------
+
+    async def run(self, bring_into_force: Callable[[], Awaitable[Any]], begin: Callable[[], Awaitable[Any]]) -> None:
+        """Until cancelled: read the store, lead when it is our turn, call `bring_into_force` when something changed.
+
+        `begin` is called once, when the store was read.
+        """
+        loop = asyncio.get_running_loop()
+
+        def news(shelf: Shelf) -> None:
+            loop.call_soon_threadsafe(self._hear, shelf)
+
+        def turn() -> None:
+            loop.call_soon_threadsafe(self._take_turn)
+
+        store = self.make_store(news, turn)
+        try:
+            self.shelf = await self._patiently(lambda: asyncio.to_thread(store.open))
+            self._store, self.audit.to_topic = store, store.audit
+            self.on_read(self.shelf)
+            self._tell_unserved()
+            await begin()
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                await self._patiently(lambda: self._step(bring_into_force))
+        finally:
+            self.audit.to_topic = None
+            # Jobs have ended by now, or the process is about to: whoever waits may begin.
+            await asyncio.to_thread(store.close)
+
+    async def _step(self, bring_into_force: Callable[[], Awaitable[Any]]) -> None:
+        if self._turn:
+            await self._lead()
+        if self.active and not self._leads():
+            self.active, self._due = False, True
+            log.warning("group %s: %s runs the links now", self.group, self.leader_url or "another service")
+        if self._due:
+            self._due = False
+            try:
+                await bring_into_force()
+            except BaseException:
+                self._due = True
+                raise
+
+    async def _lead(self) -> None:
+        """Lead, also while we believe that we do: whoever had the turn in between is perhaps not heard of yet."""
+        if self._store is None:
+            return
+        leader = Leader(self.instance, self.url, self.links_of_file())
+        self._turn = False
+        try:
+            self._accept(await asyncio.to_thread(self._store.lead, self.trust.signed(leader)))
+        except BaseException:
+            self._turn = True
+            raise
+        if not self.active:
+            log.warning("group %s: this service runs the links now", self.group)
+        self.active, self._due = True, True
+
+    def _accept(self, shelf: Shelf) -> None:
+        """Take what the store says, unless it is older than what is known."""
+        if shelf.records >= self.shelf.records:
+            self.shelf = shelf
+
+    async def _patiently(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                done = await work()
+            except TwinlogError as error:
+                self.trouble = str(error)
+                log.warning("group %s: waiting: %s", self.group, error)
+            except Exception as error:  # a mistake of ours must neither end this loop nor stay unseen
+                self.trouble = f"unexpected: {type(error).__name__}; the log says more"
+                log.exception("group %s", self.group)
+            else:
+                self.trouble = None
+                return done
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_S)
+
+    def _hear(self, shelf: Shelf) -> None:
+        self._accept(shelf)
+        self.on_news(self.shelf)
+        if not self.active:
+            self._due = True
+        self._wake.set()
+
+    def _take_turn(self) -> None:
+        self._turn = True
+        self._wake.set()
+
+    def _leads(self) -> bool:
+        return self.shelf.leader is not None and self.shelf.leader.instance == self.instance
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store was read."""
+        return self._store is not None
+
+    async def write(self, *records: Record) -> Shelf:
+        """Write to the store, all or none. Raises NotActive while it was not read."""
+        if self._store is None:
+            raise NotActive(self.group, "the links topic was not read yet")
+        self.shelf = await asyncio.to_thread(self._store.append, records)
+        return self.shelf
+
+    def due(self) -> None:
+        """Something changed: bring it into force soon."""
+        self._due = True
+        self._wake.set()
+
+    async def say_who_leads(self) -> None:
+        """Write what our file has now: it may have changed since we began to lead."""
+        links = self.links_of_file()
+        if self._store is not None and self.shelf.leader is not None and self.shelf.leader.links != links:
+            await self.write(self.shelf.leader_record(replace(self.shelf.leader, links=links)))
+
+    # --- who leads ----------------------------------------------------------------------------------------------------
+
+    @property
+    def leader_url(self) -> str | None:
+        """Where the service that runs the jobs can be asked; None when it is this one, or unknown."""
+        leader = self.shelf.leader
+        return None if leader is None or leader.instance == self.instance else leader.url
+
+    @property
+    def believed_url(self) -> str | None:
+        """The same, when it is known that a service of this group said so: anybody could write to the links topic."""
+        leader = self.shelf.leader
+        return self.leader_url if leader is not None and self.trust.believes(leader) else None
+
+    @property
+    def waits_for_its_turn(self) -> bool:
+        """Whether nobody leads yet: at the first start, and when we were here before and were killed."""
+        leader = self.shelf.leader
+        return not self.active and (leader is None or (leader.instance != self.instance and leader.url == self.url))
+
+    @property
+    def unserved(self) -> tuple[str, ...]:
+        """Links of our file that nobody copies: another service leads, and its file does not have them."""
+        leader = self.shelf.leader
+        if leader is None or self.active or leader.instance == self.instance:
+            return ()
+        return tuple(name for name in self.links_of_file() if name not in leader.links)
+
+    def _tell_unserved(self) -> None:
+        if missing := self.unserved:
+            where = self.leader_url or "another service"
+            links = ", ".join(missing)
+            log.error("group %s: %s leads and its file has no %s; give this service another group.id, or that one the "
+                      "same file", self.group, where, links)  # fmt: skip
