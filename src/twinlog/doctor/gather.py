@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -155,7 +155,7 @@ async def _end(questions: _Questions) -> EndFacts:
         "clock": fetch_clock(wire),
         "quotas": fetch_quotas(wire),
         "scram_users": fetch_scram_users(wire),
-        "acls": _acls(wire, nodes),
+        "acls": _acls(wire),
         "disks": _disks(wire, questions.ledger),
         "versions": fetch_versions(wire),
     }
@@ -207,10 +207,10 @@ def _users(link: LinkSettings, cluster: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
-async def _acls(wire: Cluster, nodes: Sequence[int]) -> frozenset[AclBinding] | AuthorizerMissing:
+async def _acls(wire: Cluster) -> frozenset[AclBinding] | AuthorizerMissing:
     """All rules; that there is nobody to ask about rules is an answer, too."""
     try:
-        return await fetch_acls_of(wire, nodes[0] if nodes else None)
+        return await fetch_acls_of(wire, None)
     except AuthorizerMissing as none:
         return none
 
