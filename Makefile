@@ -18,7 +18,7 @@ JAVA_EXTRA := $(shell java=java; [ -z "$$JAVA_HOME" ] || java="$$JAVA_HOME/bin/j
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos faults compat fuzz bench page package chart promtool proofs reference docs sbom scan clean
+.PHONY: help setup check test demo chaos faults compat fuzz bench page package chart kerberos promtool proofs reference docs sbom scan clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -94,6 +94,11 @@ chart: $(READY) .state/bin/helm ## the Helm chart: linted, rendered in several w
 
 .state/bin/helm:
 	GOBIN=$(CURDIR)/.state/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
+
+# gssapi is compiled on the spot, against the Kerberos library of the machine.
+kerberos: $(READY) ## logins with Kerberos: a KDC and a broker of this machine
+	@PATH="$$PATH:/usr/sbin" command -v krb5kdc >/dev/null || { echo "this needs: apt-get install krb5-kdc krb5-admin-server krb5-user libkrb5-dev gcc"; exit 1; }
+	KERBEROS=1 $(UV) run --locked --quiet --with gssapi==1.12.0 python -m pytest tests/package/test_kerberos.py
 
 promtool: .state/promtool/promtool ## Prometheus' own judge of alert rules, unpacked from Debian's package
 

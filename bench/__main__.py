@@ -11,6 +11,7 @@ import bench.interface.run
 import bench.latency.run
 import bench.ledger.run
 import bench.partitions.run
+import bench.spark_doors.run
 import bench.throughput.run
 import bench.translation.run
 import bench.verify.run
@@ -27,6 +28,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "verify": bench.verify.run.answer,
     "interface": bench.interface.run.answer,
     "ledger": bench.ledger.run.answer,
+    "spark_doors": bench.spark_doors.run.answer,
     "wan": bench.wan.run.answer,
 }
 

@@ -16,7 +16,9 @@ from typing import Final, Generic, TypeVar
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import KafkaConnectionError
 
+from twinlog.config.settings import Kerberos
 from twinlog.wire.frames import FrameReader, string
+from twinlog.wire.tickets import TicketAuthenticator
 
 T = TypeVar("T")
 
@@ -32,6 +34,11 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
 
     throttle_ms = 0
     throttled_until = 0.0
+    kerberos = Kerberos(service="kafka")
+
+    def authenticator_gssapi(self) -> TicketAuthenticator:
+        """Log in as whom the settings name."""
+        return TicketAuthenticator(loop=self._loop, principal=self.sasl_principal, kerberos=self.kerberos)
 
     def note_throttle(self, throttle_ms: int) -> None:
         """What an answer says of a quota: the broker reads nothing from this connection for that long (KIP-219)."""

@@ -162,6 +162,7 @@ class Cluster:
             sasl_oauth_token_provider=self._tokens,
             **(kerberos_options(self.alias, security.kerberos) if security.kerberos else {}),
         )
+        connection.kerberos = security.kerberos or connection.kerberos
         try:
             async with asyncio.timeout(min(within_s, self.timeout_s)):
                 await connection.connect()

@@ -40,13 +40,17 @@ def test_logins_that_every_installation_can_do_are_not_spoken_of() -> None:
 def test_a_second_kerberos_identity_in_one_process_is_refused_and_not_mistaken_for_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.delenv("KRB5_CLIENT_KTNAME", raising=False)
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", "/etc/a.keytab")
     monkeypatch.setattr("twinlog.config.security.kerberos_identity._claimed", {})
     first = Kerberos(service="kafka", principal="a@EXAMPLE", keytab="/etc/a.keytab")
     claim_identity("A", first)
     claim_identity("B", first)
-    claim_identity("C", Kerberos(service="kafka", principal=None, keytab=None))
-    for other in (first.model_copy(update={"keytab": "/etc/b.keytab"}), first.model_copy(update={"principal": "b@E"})):
+    nobody = Kerberos(service="kafka", principal=None, keytab=None)
+    for other in (
+        first.model_copy(update={"keytab": "/etc/b.keytab"}),
+        first.model_copy(update={"principal": "b@E"}),
+        nobody,  # the tickets of a user's cache would be those of the key tab
+    ):
         with pytest.raises(KerberosTaken, match=r"a@EXAMPLE of /etc/a\.keytab"):
             claim_identity("B", other)
 

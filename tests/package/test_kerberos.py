@@ -1,0 +1,136 @@
+"""Logins with Kerberos: a real KDC, a real broker, two identities of one key tab in one process. `make kerberos`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from twinlog.config.settings import ClientSettings, Kerberos, Security
+from twinlog.errors import ClusterRightMissing
+from twinlog.local.blueprint import broker_properties
+from twinlog.local.cluster import LocalCluster
+from twinlog.wire.acls import fetch_acls_of
+from twinlog.wire.connection import Cluster
+
+pytestmark = [
+    pytest.mark.skipif("KERBEROS" not in os.environ, reason="`make kerberos` brings the Python package gssapi"),
+    pytest.mark.timeout(300),
+]
+REALM = "TWINLOG.TEST"
+MODULE = "com.sun.security.auth.module.Krb5LoginModule"
+# What librdkafka's Kerberos library would do: it takes the default credentials of the process.
+BY_DEFAULT = """
+import sys
+import gssapi
+from twinlog.config.security.kerberos_identity import claim_identity
+from twinlog.config.settings import Kerberos
+claim_identity("A", Kerberos(service="kafka", principal=sys.argv[2], keytab=sys.argv[1]))
+print(gssapi.Credentials(usage="initiate").name)
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A KDC that knows a broker, alice and bob."""
+    folder = tmp_path_factory.mktemp("realm")
+    port = free_port()
+    (folder / "krb5.conf").write_text(
+        f"[libdefaults]\n default_realm = {REALM}\n dns_lookup_kdc = false\n rdns = false\n"
+        f" dns_canonicalize_hostname = false\n udp_preference_limit = 1\n"
+        f"[realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{port}\n }}\n"
+    )
+    (folder / "kdc.conf").write_text(
+        f"[kdcdefaults]\n kdc_listen = 127.0.0.1:{port}\n kdc_tcp_listen = 127.0.0.1:{port}\n[realms]\n {REALM} = {{\n"
+        f"  database_name = {folder}/principal\n  key_stash_file = {folder}/stash\n }}\n"
+    )
+    os.environ["KRB5_CONFIG"] = str(folder / "krb5.conf")
+    env = {**os.environ, "KRB5_KDC_PROFILE": str(folder / "kdc.conf"), "PATH": f"{os.environ['PATH']}:/usr/sbin"}
+
+    def run(*words: str) -> None:
+        subprocess.run(words, check=True, env=env, capture_output=True)
+
+    run("kdb5_util", "create", "-s", "-P", "master")
+    for name in ("kafka/127.0.0.1", "alice", "bob"):
+        run("kadmin.local", "-q", f"addprinc -randkey {name}")
+        run("kadmin.local", "-q", f"ktadd -k {folder}/{'broker' if '/' in name else 'people'}.keytab {name}")
+    program = shutil.which("krb5kdc", path=env["PATH"])
+    assert program is not None
+    with subprocess.Popen([program, "-n", "-P", str(folder / "pid")], env=env, stderr=subprocess.DEVNULL) as kdc:
+        time.sleep(1)
+        yield folder
+        kdc.terminate()
+
+
+@pytest.fixture(scope="module")
+def broker(realm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker whose door for clients asks for tickets. Bob may do everything, alice nothing."""
+    folder, port = tmp_path_factory.mktemp("broker"), free_port()
+    drawn = LocalCluster("kerberos", folder)._blueprint
+    usual = broker_properties(drawn, drawn.nodes[0], folder, None)  # type: ignore[arg-type]  # not a secure one
+    login = (
+        f'{MODULE} required useKeyTab=true storeKey=true keyTab="{realm}/broker.keytab" principal="kafka/127.0.0.1";'
+    )
+    door = f",KERBEROS://127.0.0.1:{port}"
+    cluster = LocalCluster(
+        "kerberos",
+        folder,
+        settings={
+            "listeners": usual["listeners"] + door,
+            "advertised.listeners": usual["advertised.listeners"] + door,
+            "listener.security.protocol.map": f"{usual['listener.security.protocol.map']},KERBEROS:SASL_PLAINTEXT",
+            "listener.name.kerberos.sasl.enabled.mechanisms": "GSSAPI",
+            "listener.name.kerberos.gssapi.sasl.jaas.config": login,
+            "listener.name.kerberos.sasl.kerberos.service.name": "kafka",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:bob;User:ANONYMOUS",
+        },
+        java_options=(f"-Djava.security.krb5.conf={realm}/krb5.conf",),
+    )
+    with cluster:
+        yield f"127.0.0.1:{port}"
+
+
+def connected(broker: str, realm: Path, principal: str) -> Cluster:
+    kerberos = Kerberos(service="kafka", principal=principal, keytab=f"{realm}/people.keytab")
+    security = Security(protocol="SASL_PLAINTEXT", sasl_mechanism="GSSAPI", kerberos=kerberos)
+    return Cluster(ClientSettings(cluster="K", bootstrap_servers=(broker,), security=security), f"test|{principal}")
+
+
+def test_each_client_logs_in_as_the_principal_that_its_settings_name(broker: str, realm: Path):
+    """The first entry of the key tab is alice, so that nobody is bob by chance."""
+
+    async def ask() -> None:
+        alice, bob = connected(broker, realm, "alice"), connected(broker, realm, "bob")
+        try:
+            for _ in range(2):
+                assert await fetch_acls_of(bob, None) == frozenset()
+                with pytest.raises(ClusterRightMissing):
+                    await fetch_acls_of(alice, None)
+        finally:
+            await alice.close()
+            await bob.close()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("principal", ["alice", "bob"])
+def test_the_default_credentials_of_a_process_are_those_of_its_principal(principal: str, realm: Path):
+    said = subprocess.run(
+        [sys.executable, "-c", BY_DEFAULT, f"{realm}/people.keytab", principal],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert said.stdout.strip() == f"{principal}@{REALM}"
