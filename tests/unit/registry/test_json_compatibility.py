@@ -116,6 +116,7 @@ def test_what_was_allowed_stays_allowed(case: str) -> None:
     assert reasons(*WIDENED[case]) == []
 
 
+@pytest.mark.proves("R23")
 @pytest.mark.parametrize("kind", NARROWED)
 def test_what_was_allowed_is_refused(kind: str) -> None:
     assert kind in kinds(*NARROWED[kind])

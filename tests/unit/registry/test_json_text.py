@@ -67,6 +67,7 @@ ACCEPTED = [
 ]
 
 
+@pytest.mark.proves("R23")
 @pytest.mark.parametrize("text", CANONICAL)
 def test_the_stored_text(text: str) -> None:
     assert parse("JSON", text).text == CANONICAL[text]

@@ -78,6 +78,7 @@ def test_old_records_stay_readable(case: str) -> None:
     assert reasons(*COMPATIBLE[case]) == []
 
 
+@pytest.mark.proves("R23")
 @pytest.mark.parametrize("kind", INCOMPATIBLE)
 def test_old_records_become_unreadable(kind: str) -> None:
     assert kinds(*INCOMPATIBLE[kind]) == [kind]

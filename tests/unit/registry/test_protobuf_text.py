@@ -170,6 +170,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.proves("R23")
 def test_the_stored_text() -> None:
     assert parse("PROTOBUF", LARGE).text == PRINTED
     assert parse("PROTOBUF", PROTO2).text == PROTO2_PRINTED
