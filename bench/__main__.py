@@ -12,6 +12,7 @@ import bench.latency.run
 import bench.ledger.run
 import bench.partitions.run
 import bench.spark_doors.run
+import bench.registry.run
 import bench.throughput.run
 import bench.translation.run
 import bench.verify.run
@@ -30,6 +31,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "ledger": bench.ledger.run.answer,
     "spark_doors": bench.spark_doors.run.answer,
     "wan": bench.wan.run.answer,
+    "registry": bench.registry.run.answer,
 }
 
 

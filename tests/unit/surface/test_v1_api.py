@@ -92,7 +92,7 @@ def test_partitions_and_groups_show_both_sides(api: TestClient) -> None:
 
 
 def test_an_offset_is_translated_both_ways(api: TestClient) -> None:
-    wish = {"topic": "orders", "partition": 1, "offset": 5000}
+    wish: dict[str, str | int | bool] = {"topic": "orders", "partition": 1, "offset": 5000}
     assert api.get(f"{LINK}/translation", params=wish).json()["offset"] == 4000
     assert api.get(f"{LINK}/translation", params={**wish, "reverse": True}).json()["offset"] == 6000
 
