@@ -11,8 +11,8 @@ import bench.interface.run
 import bench.latency.run
 import bench.ledger.run
 import bench.partitions.run
-import bench.spark_doors.run
 import bench.registry.run
+import bench.spark_doors.run
 import bench.throughput.run
 import bench.translation.run
 import bench.verify.run
