@@ -155,6 +155,8 @@ class Reader:
         if lost == numbers and len(self.plan.shards) > 1:
             lost = set()  # the cluster is away as a whole, and waited for
         self.ledger_lost = {number: self.ledger_lost.get(number, now) for number in lost}
+        if not lost:
+            return  # nearly always: all partitions need not be looked at
         for partition in [*self.reading, *self.resting]:
             number = 1 + shard_of(partition, self.plan.shard_count)
             if now - self.ledger_lost.get(number, now) >= _LEDGER_LOST_S:

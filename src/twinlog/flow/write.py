@@ -75,6 +75,7 @@ class Writer:
     task: int = 0
     owners: dict[int, ShardOwner] = field(default_factory=dict)
     boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)
+    busy: dict[TopicPartition, Outbox] = field(default_factory=dict)  # those that may have something to do
     opening: dict[TopicPartition, Opening] = field(default_factory=dict)
     begun: dict[TopicPartition, Begin] = field(default_factory=dict)
     closing: bool = False
@@ -120,6 +121,7 @@ class Writer:
             self.budget.give(len(parcel.payload))
             return
         box.add(parcel)
+        self.busy[parcel.partition] = box
         self.lanes.ready(box)
 
     # --- opening ------------------------------------------------------------------------------------------------------
@@ -313,8 +315,10 @@ class Writer:
             box.fault(fault)
             self._collect(box)
             given_up = True
-        for box in self.boxes.values():
-            if (problem := why_given_up(box, at)) is not None:
+        for partition, box in list(self.busy.items()):
+            if box.idle:
+                del self.busy[partition]
+            elif (problem := why_given_up(box, at)) is not None:
                 box.fault(TargetUnwritable(*box.partition, str(box.remote), problem))
                 self._collect(box)
                 given_up = True

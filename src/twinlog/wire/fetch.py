@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -48,11 +49,45 @@ class FetchedPartition:
     records: memoryview
 
 
+class Positions(dict[TopicPartition, FetchPosition]):
+    """What is to be read, and which of it may have changed since the broker was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: set[TopicPartition] = set()
+
+    def __setitem__(self, key: TopicPartition, position: FetchPosition) -> None:
+        self.touched.add(key)
+        super().__setitem__(key, position)
+
+    def __delitem__(self, key: TopicPartition) -> None:
+        self.touched.add(key)
+        super().__delitem__(key)
+
+    def pop(self, key: TopicPartition, *default: FetchPosition | None) -> FetchPosition | None:  # type: ignore[override]
+        """As of every dictionary."""
+        self.touched.add(key)
+        return super().pop(key, *default)
+
+    def clear(self) -> None:
+        """As of every dictionary."""
+        self.touched |= self.keys()
+        super().clear()
+
+    def replace(self, positions: Mapping[TopicPartition, FetchPosition]) -> None:
+        """Read these from now on, and nothing else."""
+        self.clear()
+        for key, position in positions.items():
+            self[key] = position
+
+
 @dataclass
 class FetchSession:
     """One connection's conversation about a set of partitions.
 
-    `positions` is what we want read; the session remembers what it told the broker and says only what changed.
+    `positions` is what we want read; the session remembers what it told the broker and says only what changed. What it
+    does for a fetch grows with the partitions that moved, not with all: a position may be moved after an answer that
+    holds its partition; whoever moves another one puts it into `positions` again.
     """
 
     max_bytes: int
@@ -60,16 +95,19 @@ class FetchSession:
     min_bytes: int
     read_committed: bool
     lasting: bool = True
-    positions: dict[TopicPartition, FetchPosition] = field(default_factory=dict)
+    positions: Positions = field(default_factory=Positions)
     _session_id: int = 0
     _epoch: int = 0
     _throttle_ms: int = 0
     _told: dict[TopicPartition, tuple[str, int, int, int]] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)  # topic id -> topic, of everything told
 
     def reset(self) -> None:
         """Start a new session: after a lost connection, or when the broker forgot this one."""
         self._session_id = self._epoch = 0
         self._told.clear()
+        self._names.clear()
+        self.positions.touched = set(self.positions)
 
     async def poll(self, connection: BrokerConnection, timeout_s: float) -> list[FetchedPartition]:
         """One fetch. Raises what the connection raises; partition errors come inside the answer."""
@@ -84,18 +122,23 @@ class FetchSession:
     def _request(self, version: int) -> list[bytes]:
         changed: dict[tuple[str, str], list[bytes]] = {}
         gone: dict[tuple[str, str], list[int]] = {}
-        for key, at in self.positions.items():
+        touched, self.positions.touched = self.positions.touched, set()
+        for key in touched:
+            at = self.positions.get(key)
+            if at is None:
+                if (told := self._told.pop(key, None)) is not None:
+                    gone.setdefault((key.topic, told[0]), []).append(key.partition)
+                continue
             now = (at.topic_id, at.offset, at.leader_epoch, at.max_bytes)
             before = self._told.get(key)
             if before != now:
                 self._told[key] = now
+                self._names[at.topic_id] = key.topic
                 if before is not None and before[0] != at.topic_id and version >= 13:
                     # Created anew: for the broker another partition, and the old one would answer with errors for ever.
                     gone.setdefault((key.topic, before[0]), []).append(key.partition)
                 where = (key.partition, at.leader_epoch, at.offset, at.last_epoch, -1, at.max_bytes)
                 changed.setdefault((key.topic, at.topic_id), []).append(_PARTITION.pack(*where) + b"\x00")
-        for key in [key for key in self._told if key not in self.positions]:
-            gone.setdefault((key.topic, self._told.pop(key)[0]), []).append(key.partition)
 
         body = [
             _HEAD.pack(
@@ -131,14 +174,24 @@ class FetchSession:
         if error:
             self.reset()
             raise FetchRefused(error)
-        names = {at.topic_id: key.topic for key, at in self.positions.items()} if version >= 13 else {}
-        fetched = [part for _ in range(reader.uvarint() - 1) for part in _read_topic(reader, version, names)]
+        fetched = [part for _ in range(reader.uvarint() - 1) for part in self._read_topic(reader, version)]
+        self.positions.touched.update(part.partition for part in fetched)  # they are about to be moved
         if session_id == 0:
             self.reset()  # the broker has no room for a session: say everything each time
         else:
             self._session_id = session_id
             self._epoch = self._epoch + 1 if self._epoch < 0x7FFFFFFF else 1
         return fetched
+
+    def _read_topic(self, reader: FrameReader, version: int) -> list[FetchedPartition]:
+        by_id = version >= 13
+        name = reader.uuid() if by_id else reader.compact_string() or ""
+        topic = self._names.get(name, "") if by_id else name
+        parts = [_read_partition(reader, topic) for _ in range(reader.uvarint() - 1)]
+        reader.tags()
+        # What we stopped asking for while the answer was under way is nobody's: least of a topic created in its place.
+        wanted = [(part, self.positions.get(part.partition)) for part in parts]
+        return [part for part, at in wanted if at is not None and (not by_id or at.topic_id == name)]
 
 
 class FetchRefused(Exception):
@@ -151,13 +204,6 @@ class FetchRefused(Exception):
 
 def _topic(name: str, topic_id: str, version: int) -> bytes:
     return uuid.UUID(topic_id).bytes if version >= 13 else compact_string(name)
-
-
-def _read_topic(reader: FrameReader, version: int, names: dict[str, str]) -> list[FetchedPartition]:
-    topic = names.get(reader.uuid()) if version >= 13 else reader.compact_string()
-    parts = [_read_partition(reader, topic or "") for _ in range(reader.uvarint() - 1)]
-    reader.tags()
-    return parts if topic else []  # a partition we stopped asking for while the answer was under way
 
 
 def _read_partition(reader: FrameReader, topic: str) -> FetchedPartition:

@@ -83,7 +83,7 @@ class LogReader:
                 wanted.setdefault(leader.node, {})[TopicPartition(self.topic, partition)] = at
         for node, positions in wanted.items():
             session = self._sessions.setdefault(node, self._session())
-            session.positions = positions
+            session.positions.replace(positions)
         for node in [node for node in self._sessions if node not in wanted]:
             del self._sessions[node]
         return list(wanted)

@@ -132,7 +132,7 @@ class RangeReader:
             return None
         self._session.reset()
         at = FetchPosition(self.topic_id, position, leader.epoch, max_bytes=FETCH_BYTES)
-        self._session.positions = {self.partition: at}
+        self._session.positions.replace({self.partition: at})
         connection = await self.cluster.connection(leader.node, self.lane)
         fetched = await self._session.poll(connection, self.cluster.timeout_s)
         return fetched[0] if fetched else None

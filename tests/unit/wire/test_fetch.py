@@ -52,11 +52,9 @@ def test_a_short_look_opens_no_session_and_repeats_itself() -> None:
 @VERSIONS
 def test_an_answer_is_read_into_views_of_itself(version: int) -> None:
     talk = session()
-    talk.positions = {
-        FIRST: FetchPosition(ORDERS, 42),
-        TopicPartition("orders", 7): FetchPosition(ORDERS, 5),
-        TopicPartition("clicks", 1): FetchPosition(CLICKS, 9),
-    }
+    talk.positions[FIRST] = FetchPosition(ORDERS, 42)
+    talk.positions[TopicPartition("orders", 7)] = FetchPosition(ORDERS, 5)
+    talk.positions[TopicPartition("clicks", 1)] = FetchPosition(CLICKS, 9)
     broker = FetchBroker(version)
     orders, clicks = (ORDERS, CLICKS) if version >= 13 else ("orders", "clicks")
     told = [
@@ -80,14 +78,37 @@ def test_an_answer_about_a_topic_no_longer_wanted_is_left_out() -> None:
     assert [(part.partition, bytes(part.records)) for part in fetched] == [(FIRST, b"new")]
 
 
+@pytest.mark.proves("R7")
+def test_records_of_a_deleted_topic_are_not_taken_for_those_of_the_one_created_in_its_place() -> None:
+    talk, broker = session(), FetchBroker(13)
+    talk.positions[FIRST] = FetchPosition(ORDERS, 42)
+    broker.poll(talk, [])
+    under_way = broker.receive(talk)
+    talk.positions[FIRST] = FetchPosition(ORDERS_AGAIN, 0)
+    assert talk._read(FrameReader(broker.answer(under_way, [Told((ORDERS, 0), b"old")])), 13) == []
+    fetched = broker.poll(talk, [Told((ORDERS, 0), b"old"), Told((ORDERS_AGAIN, 0), b"new")])
+    assert [bytes(part.records) for part in fetched] == [b"new"]
+
+
+def test_what_a_fetch_costs_does_not_grow_with_partitions_that_stand_still() -> None:
+    talk, broker = session(), FetchBroker(13)
+    talk.positions.replace({TopicPartition("orders", n): FetchPosition(ORDERS, 0) for n in range(1000)})
+    broker.poll(talk, [])
+    assert talk.positions.touched == set()
+    broker.poll(talk, [Told((ORDERS, 7), b"x")])
+    assert talk.positions.touched == {TopicPartition("orders", 7)}
+    talk.reset()
+    assert len(talk.positions.touched) == 1000
+
+
 def test_a_session_speaks_only_of_what_changed() -> None:
     talk, broker = session(), FetchBroker(13)
     second = TopicPartition("orders", 1)
-    talk.positions = {FIRST: FetchPosition(ORDERS, 10), second: FetchPosition(ORDERS, 20)}
+    talk.positions.replace({FIRST: FetchPosition(ORDERS, 10), second: FetchPosition(ORDERS, 20)})
     broker.poll(talk, [])
     quiet = broker.receive(talk)
     assert (quiet.session_id, quiet.epoch, quiet.asked, quiet.forgotten) == (1, 1, {}, [])
-    talk._read(FrameReader(broker.answer(quiet, [])), 13)
+    talk._read(FrameReader(broker.answer(quiet, [Told((ORDERS, 0), b"x")])), 13)
     talk.positions[FIRST].offset = 11
     del talk.positions[second]
     request = broker.receive(talk)
@@ -136,7 +157,7 @@ def test_the_broker_always_reads_what_we_want_read(
     talk, broker = session(), FetchBroker(version)
     for event, positions, again in turns:
         ids = {"orders": ORDERS_AGAIN if again else ORDERS, "clicks": CLICKS}
-        talk.positions = {key: replace(at, topic_id=ids[key.topic]) for key, at in positions.items()}
+        talk.positions.replace({key: replace(at, topic_id=ids[key.topic]) for key, at in positions.items()})
         broker.has_room = event != "no room"
         if event == "broker forgot":
             broker.restart()
