@@ -171,6 +171,46 @@ def test_the_broker_always_reads_what_we_want_read(
         }
 
 
+_moves = st.lists(
+    st.tuples(
+        st.sampled_from(["answer", "answer", "answer", "place", "remove", "lost", "no room", "created anew"]),
+        st.sets(st.integers(0, 5), max_size=4),
+    ),
+    max_size=25,
+)
+
+
+@given(_moves)
+def test_positions_that_answers_move_are_always_told(moves: list[tuple[str, set[int]]]) -> None:
+    """As a reader does it: an answer moves its partitions, others are placed, taken away or created anew between."""
+    talk, broker = session(), FetchBroker(13)
+    ids = dict.fromkeys(range(6), ORDERS)
+    for event, numbers in moves:
+        for number in numbers:
+            where = TopicPartition("orders", number)
+            match event:
+                case "place":
+                    talk.positions[where] = FetchPosition(ids[number], 0)
+                case "remove":
+                    talk.positions.pop(where, None)
+                case "created anew":
+                    ids[number] = ORDERS_AGAIN
+                    talk.positions[where] = FetchPosition(ORDERS_AGAIN, 0)
+        if event == "lost":
+            talk.reset()
+        broker.has_room = event != "no room"
+        request = broker.receive(talk)
+        told = [Told((talk.positions[w].topic_id, w.partition), b"x") for w in talk.positions if w.partition in numbers]
+        fetched = talk._read(FrameReader(broker.answer(request, told)), 13)
+        assert {part.partition.partition for part in fetched} == {key[1] for key in (one.key for one in told)}
+        assert broker.partitions == {
+            key_of(key, at.topic_id, 13): Asked(at.leader_epoch, at.offset, -1, at.max_bytes)
+            for key, at in talk.positions.items()
+        }
+        for part in fetched:
+            talk.positions[part.partition].offset += 1
+
+
 @given(st.integers(0, 1 << 35), st.text(), st.text(max_size=50) | st.none())
 def test_frames_read_what_they_write(number: int, text: str, other: str | None) -> None:
     reader = FrameReader(unsigned_varint(number) + compact_string(other) + string(other) + compact_string(text))
