@@ -6,6 +6,7 @@ the package and the packages around it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from twinlog.registry.schemas.protobuf.model import Enum, Extend, Field, Message, ProtoFile, map_types
@@ -45,14 +46,12 @@ class Names:
     """All types and extension fields that a schema can name."""
 
     def __init__(self, file: ProtoFile, dependencies: Mapping[str, ProtoFile]) -> None:
-        self.types: dict[str, Known] = {}
-        self.extensions: dict[str, Field] = {}
-        for path, known in well_known_files().items():
-            if path not in dependencies:
-                self._collect(known, local=False)
+        types, extensions = _well_known(frozenset(dependencies.keys() & well_known_files().keys()))
+        self.types = dict(types)
+        self.extensions = dict(extensions)
         for dependency in dependencies.values():
-            self._collect(dependency, local=False)
-        self._collect(file, local=True)
+            _collect(dependency, self.types, self.extensions, local=False)
+        _collect(file, self.types, self.extensions, local=True)
 
     def full_name(self, name: str, scope: Scope) -> str | None:
         """The complete name of a type, without a dot in front."""
@@ -66,18 +65,30 @@ class Names:
         """The complete name of an extension field."""
         return _resolve(self.extensions, name, scope)
 
-    def _collect(self, file: ProtoFile, *, local: bool) -> None:
-        package = file.package or ""
-        waiting: list[tuple[str, list[Message | Enum], list[Extend]]] = [(package, file.types, file.extends)]
-        while waiting:
-            prefix, types, extends = waiting.pop()
-            start = f"{prefix}." if prefix else ""
-            for extend in extends:
-                self.extensions.update({start + field.name: field for field in extend.fields})
-            for element in types:
-                self.types[start + element.name] = Known(element, package, local)
-                if isinstance(element, Message):
-                    waiting.append((start + element.name, element.types, element.extends))
+
+def _collect(file: ProtoFile, known: dict[str, Known], extensions: dict[str, Field], *, local: bool) -> None:
+    package = file.package or ""
+    waiting: list[tuple[str, list[Message | Enum], list[Extend]]] = [(package, file.types, file.extends)]
+    while waiting:
+        prefix, types, extends = waiting.pop()
+        start = f"{prefix}." if prefix else ""
+        for extend in extends:
+            extensions.update({start + field.name: field for field in extend.fields})
+        for element in types:
+            known[start + element.name] = Known(element, package, local)
+            if isinstance(element, Message):
+                waiting.append((start + element.name, element.types, element.extends))
+
+
+@lru_cache(maxsize=8)
+def _well_known(without: frozenset[str]) -> tuple[dict[str, Known], dict[str, Field]]:
+    """Names of the files that every schema may use, but for those that are references."""
+    types: dict[str, Known] = {}
+    extensions: dict[str, Field] = {}
+    for path, file in well_known_files().items():
+        if path not in without:
+            _collect(file, types, extensions, local=False)
+    return types, extensions
 
 
 def is_map_entry(message: Message) -> bool:

@@ -42,8 +42,13 @@ class ProtobufSchema:
 
     def normalized(self) -> "ProtobufSchema":
         with bounded_depth():
-            text = Printer(self.names).file(self.file)
-            return ProtobufSchema(read_proto(text), self.dependencies, text)
+            return ProtobufSchema(read_proto(self._normalized_text), self.dependencies, self._normalized_text)
+
+    @cached_property
+    def _normalized_text(self) -> str:
+        """Raises InvalidSchema for a type that nobody has defined."""
+        with bounded_depth():
+            return Printer(self.names).file(self.file)
 
     def formatted(self, form: str) -> str:
         with bounded_depth():
@@ -55,8 +60,7 @@ class ProtobufSchema:
         return self.text
 
     def check(self) -> None:
-        """Normalization finds types that nobody has defined."""
-        self.normalized()
+        _ = self._normalized_text
 
     def check_field_names(self) -> None:
         """Protobuf has no names that are kept for the system."""
