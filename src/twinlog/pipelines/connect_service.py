@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
 from twinlog.config.security.masking import is_secret
-from twinlog.config.security.secrets import MASK
+from twinlog.config.security.secrets import MASK, without_login
 from twinlog.errors import (
     ConnectorExists,
     ConnectorRefused,
@@ -30,6 +31,12 @@ from twinlog.pipelines.worker import Pipelines
 
 log = logging.getLogger("twinlog.pipelines.service")
 _AGAIN_S: Final = 5.0
+_IN_URL: Final = re.compile(r"(?i)\b(password|pwd|secret|token)=[^&;\s]+")
+
+
+def masked(key: str, value: str) -> str:
+    """A value without its secrets, also those inside of an address."""
+    return MASK if is_secret(key) else _IN_URL.sub(rf"\1={MASK}", without_login(value))
 
 
 class ConnectService:
@@ -118,7 +125,7 @@ class ConnectService:
 
     def shown(self, name: str) -> dict[str, str]:
         """A configuration without its secrets."""
-        return {key: MASK if is_secret(key) else value for key, value in self.config(name).items()}
+        return {key: masked(key, value) for key, value in self.config(name).items()}
 
     def create(self, name: str, config: Mapping[str, str], target: Target = "STARTED") -> None:
         if name in self.state.connectors:
@@ -128,7 +135,9 @@ class ConnectService:
     def put(self, name: str, config: Mapping[str, str], target: Target | None = None) -> None:
         """Store a configuration. Raises ConnectorRefused with every error."""
         before = self.state.connectors.get(name, {})
-        full = {k: before[k] if v == MASK and k in before else v for k, v in config.items()} | {"name": name}
+        # A configuration that was shown may be sent back: what is masked in it did not change.
+        full = {k: before[k] if k in before and v == masked(k, before[k]) else v for k, v in config.items()}
+        full["name"] = name
         errors = [one for one in findings_of(name, full, self.worker.config) if one.level == "error"]
         if errors:
             lines = "\n".join(f"{one.key}: {one.message}" if one.key else one.message for one in errors)
