@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import bench.throughput.run
 import bench.translation.run
 import bench.verify.run
 import bench.wan.run
-from bench.machine import machine_facts
+from bench.machine import machine_facts, warn_of_other_load
 from bench.options import Options
 from bench.report import append, listed
 
@@ -51,9 +52,10 @@ def main() -> int:
     rounds = chosen.rounds or (1 if chosen.quick else 3)
     options = Options(chosen.quick, rounds, frozenset(chosen.set), frozenset(chosen.peer))
     for question in chosen.questions or QUESTIONS:
+        load_before = os.getloadavg()[0]
         facts = machine_facts() | {"rounds": str(rounds)}
         body = QUESTIONS[question](options)
-        page = append(question, options.quick, f"{listed(facts)}\n\n{body}")
+        page = append(question, options.quick, f"{warn_of_other_load(load_before)}{listed(facts)}\n\n{body}")
         print(f"\n{body}\n\nwritten to {page}")
     return 0
 

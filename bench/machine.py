@@ -12,6 +12,8 @@ import psutil
 from twinlog.local.jars import KAFKA_VERSION
 from twinlog.machine.java import find_java
 
+BUSY = 0.5
+"""Load of one minute, before a run, above which the machine does other work."""
 _PACKAGES = ("twinlog", "pyspark", "aiokafka", "pyarrow", "google-crc32c", "confluent-kafka")
 
 
@@ -25,8 +27,15 @@ def machine_facts() -> dict[str, str]:
         "clusters": f"two of one broker each, Kafka {KAFKA_VERSION}, 1 GB heap, on the same machine as the mirror",
         "mirror beside": f"MirrorMaker 2 {KAFKA_VERSION}",
         "versions": versions,
-        "load before": f"{os.getloadavg()[0]:.2f} (average of one minute; above 0.5 something else was running)",
+        "load before": f"{os.getloadavg()[0]:.2f} (average of one minute; above {BUSY} something else was running)",
     }
+
+
+def warn_of_other_load(load_before: float) -> str:
+    """A sentence for the page when the machine did other work; empty when it did not."""
+    if load_before <= BUSY:
+        return ""
+    return "**Other work ran on this machine while this was measured. Nobody should quote these figures.**\n\n"
 
 
 def _processor() -> str:

@@ -67,7 +67,7 @@ def medians_table(runs: dict[str, list[CopyRun]], peers: Sequence[Peer]) -> str:
     """One row per mirror: the medians of its rounds, and how they stand to the others'."""
     rates = {peer: figures.rate for peer, figures in medians(runs).items()}
     head = [
-        *("mirror", "records/s", "second half", "of mm2 default", "of mm2 tuned", "of raw"),
+        *("mirror", "records/s", "lowest-highest", "second half", "of mm2 default", "of mm2 tuned", "of raw"),
         *("CPU s per M", "CPU s per GB", "start s", "start CPU s", "memory MiB", "records"),
     ]
     return table(head, (_median_row(peer, runs[peer.name], rates) for peer in peers if runs[peer.name]))
@@ -78,6 +78,7 @@ def _median_row(peer: Peer, runs: list[CopyRun], rates: dict[str, float]) -> lis
     return [
         peer.title,
         amount(rate),
+        f"{amount(min(run.rate for run in runs))} - {amount(max(run.rate for run in runs))}",
         amount(median(runs, lambda run: run.warm_rate)),
         *(ratio(rate, rates.get(other)) for other in ("mm2-default", "mm2-tuned", "raw")),
         f"{median(runs, lambda run: run.cpu_per_million):.2f}",

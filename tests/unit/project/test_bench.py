@@ -11,9 +11,11 @@ from bench.census import Census
 from bench.copying import CopyRun
 from bench.cost import Meter
 from bench.datasets import SETS, DataSet, Flavour, encoded
-from bench.goals import CopyFigures, copy_goals, interface_goals, latency_goals
+from bench.goals import CopyFigures, copy_goals, interface_goals, latency_goals, wan_copy_goals, wan_latency_goals
 from bench.latency.percentiles import percentiles
+from bench.machine import warn_of_other_load
 from bench.report import amount, table
+from bench.wan.relay import Direction
 from tests.kit.waiting import wait_until
 
 from twinlog.wire.codec import open_batch
@@ -149,3 +151,37 @@ def test_cpu_of_a_child_that_ended_is_still_counted():
             assert meter.cpu_seconds() >= 0.3
             assert meter.peak_bytes > os.sysconf("SC_PAGE_SIZE")
         process.stdin.write("\n")
+
+
+def test_goals_of_a_long_line_depend_on_its_length_and_width() -> None:
+    reached = list(wan_copy_goals("80 ms", (80, 0), ours=100.0, tuned=40.0, local=120.0))
+    assert [(goal.got, goal.reached) for goal in reached] == [("2.50 x", True), ("0.83 x", True)]
+    far = list(wan_copy_goals("200 ms", (200, 0), ours=70.0, tuned=40.0, local=120.0))
+    assert [(goal.got, goal.reached) for goal in far] == [("1.75 x", False)]
+    narrow = list(wan_copy_goals("80 ms, 100 Mbit/s", (80, 100), ours=11.5, tuned=40.0, local=120.0))
+    assert [(goal.what.partition(": ")[2], goal.reached) for goal in narrow] == [("speed, of the line", True)]
+
+
+def test_latency_over_a_line_is_held_against_its_delay_only_where_records_are_pushed() -> None:
+    ours, theirs = {"p50": 54.0, "p99": 90.0}, {"p50": 85.0, "p99": 80.0}
+    pushed = list(wan_latency_goals("80 ms", 40.0, True, ours, theirs))
+    assert [goal.reached for goal in pushed] == [True, True, False]
+    pulled = list(wan_latency_goals("80 ms", 40.0, False, ours, None))
+    assert pulled == []
+
+
+def test_figures_beside_other_work_say_so() -> None:
+    assert warn_of_other_load(0.3) == ""
+    assert "Nobody should quote" in warn_of_other_load(4.0)
+
+
+def test_a_line_delays_everything_and_carries_no_more_than_its_rate() -> None:
+    wide = Direction(0.04, 0.0)
+    assert [wide.due(1_000_000, now) for now in (1.0, 1.0)] == [1.04, 1.04]
+    narrow = Direction(0.04, 12.5e6)
+    due = [narrow.due(125_000, 1.0) for _ in range(100)]
+    assert due[0] == pytest.approx(1.05)
+    assert due[-1] == pytest.approx(1.0 + 1.0 + 0.04)
+    assert narrow.crossed == 12_500_000
+    assert narrow.due(125_000, 9.0) == pytest.approx(9.05), "a line that stood still carries no more afterwards"
+    assert wide.holds > 100 * narrow.holds
