@@ -1,14 +1,20 @@
 """What the HTTP interface needs of a registry, whoever stores it: the state, and a way to write."""
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from twinlog.registry.parsing import Parser
+from twinlog.registry.parsing import Parser, how_to_read
+from twinlog.registry.refusals import too_large
+from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.rules import Rules
 from twinlog.registry.state import Entry, State
 from twinlog.registry.writes.round import Order, Plan
 
 _LONGEST_KEPT: Final = 65_536
+_LARGE: Final = 65_536
+_LARGEST: Final = 2
+"""Times the size of a record: no canonical text is so much shorter than what was sent."""
 
 
 class Store(Protocol):
@@ -75,3 +81,12 @@ class Desk:
     @property
     def state(self) -> State:
         return self.store.state
+
+    async def read_large(self, wanted: SchemaRequest, *, normalize: bool) -> None:
+        """Parse a large text beside the loop, so that it is parsed already when it is needed. Raises Refusal."""
+        size = len(wanted.text or "")
+        if size > _LARGEST * self.rules.most_bytes:
+            raise too_large()
+        if size > _LARGE:
+            how = how_to_read(self.state, wanted, self.rules, normalize=normalize)
+            await asyncio.to_thread(self.parser.of_request, self.state, wanted, how)

@@ -188,6 +188,7 @@ async def lookup(desk: Desk, request: Request) -> Answer:
     wanted = read_schema(request.body, normalized(request.segments[1]), "lookUpSchemaUnderSubject.arg5")
     deleted = request.flag("deleted")
     normal = wants_normal(desk, request, wanted.subject)
+    await desk.read_large(wanted, normalize=normal)
     found = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=normal, deleted=deleted)
     if found is None and normal:
         found = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=False, deleted=deleted)
@@ -248,6 +249,7 @@ async def _problems(desk: Desk, request: Request, wanted: SchemaRequest, earlier
     if desk.rules.validate_fields and "validateFields" not in config:
         config = {**config, "validateFields": True}
     normal = wants_normal(desk, request, wanted.subject)
+    await desk.read_large(wanted, normalize=normal)
     new = desk.parser.of_request(desk.state, wanted, how_to_read(desk.state, wanted, desk.rules, normalize=normal))
     if not config["compatibilityLevel"].endswith("_TRANSITIVE") and config.get("compatibilityGroup") is None:
         earlier = earlier[-1:]

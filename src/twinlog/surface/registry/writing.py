@@ -34,6 +34,7 @@ async def register(desk: Desk, request: Request) -> Answer:
     if not is_valid(given):
         raise refusals.invalid_subject(given)
     normal = wants_normal(desk, request, wanted.subject)
+    await desk.read_large(wanted, normalize=normal)
     found = known(desk.state, desk.parser, desk.rules, wanted, normalize=normal)
     if found is not None:
         answer = json_answer(_formatted(desk, request, wanted.subject, found))
