@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from twinlog.service.spark import SparkPlace, spark_session, stop_session
+from twinlog.spark.place import SparkPlace, spark_session
+from twinlog.spark.session import stop_session
 
 _LISTENS = "0A"
 _RPC_REQUEST = 3

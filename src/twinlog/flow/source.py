@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
-    DataSource,
     DataSourceStreamArrowWriter,
     DataSourceStreamReader,
     InputPartition,
@@ -26,7 +25,7 @@ from pyspark.sql.datasource import (
 
 from twinlog.config.settings import LinkSettings
 from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
-from twinlog.flow.row import SQL_SCHEMA, Row, from_arrow, to_arrow
+from twinlog.flow.row import Row, from_arrow, to_arrow
 from twinlog.model.ledger.records import TRUNCATIONS, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
@@ -175,24 +174,4 @@ class ParcelWriter(DataSourceStreamArrowWriter):
         """Nothing: the next take-over reconciles."""
 
 
-def link_format(run: LinkRun, name: str) -> type[DataSource]:
-    """A data source class that holds its run: Spark pickles it by value, so nothing shows in a plan or the UI."""
-
-    class LinkFormat(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return name
-
-        def schema(self) -> str:
-            return SQL_SCHEMA
-
-        def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002
-            return EpochReader(run)
-
-        def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: ARG002
-            return ParcelWriter(run)
-
-    return LinkFormat
-
-
-__all__ = ["EpochReader", "LinkRun", "ParcelWriter", "Positions", "link_format"]
+__all__ = ["EpochReader", "LinkRun", "ParcelWriter", "Positions"]

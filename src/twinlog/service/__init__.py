@@ -25,7 +25,7 @@ from twinlog.service.questions import (
     topic_explanation,
     translate_position,
 )
-from twinlog.service.spark import SparkPlace, scratch_folder
+from twinlog.spark.place import SparkPlace, scratch_folder
 
 __all__ = [
     "SparkPlace",

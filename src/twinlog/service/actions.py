@@ -16,7 +16,9 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.service.questions import looking
-from twinlog.service.spark import SparkPlace, spark_session, spark_when_needed, stop_session
+from twinlog.service.spark import spark_when_needed
+from twinlog.spark.place import SparkPlace, spark_session
+from twinlog.spark.work import TABLES
 
 if TYPE_CHECKING:
     from twinlog.drill.run import Drills
@@ -31,6 +33,7 @@ def verify_link(
     link: LinkSettings, wish: VerifyWish, spark: SparkPlace, state: Path, on_progress: OnProgress
 ) -> VerifyReport:
     """Compare both logs of a link on a Spark session of its own; the link may run meanwhile, here or elsewhere."""
+    from twinlog.spark.session import stop_session
     from twinlog.verify.plan import Planner
     from twinlog.verify.run import Verification
 
@@ -39,7 +42,7 @@ def verify_link(
     plan = planner.plan(wish)
     slots = os.cpu_count() or 1
     on_progress("starting Spark", 0, 0)
-    session = spark_session(spark, slots, state)
+    session = spark_session(spark, slots, state, TABLES)
     try:
         return Verification(session, planner, slots, on_progress).run(wish, plan)
     finally:

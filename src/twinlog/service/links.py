@@ -35,7 +35,8 @@ from twinlog.recovery.own_engines import EngineCopier
 from twinlog.recovery.switching import Switching
 from twinlog.service.actions import forget_topic
 from twinlog.service.questions import looking, observer
-from twinlog.service.spark import SPARE_SLOTS, SparkPlace, spark_session, stop_session
+from twinlog.spark.place import SPARE_SLOTS, SparkPlace, spark_session
+from twinlog.spark.session import stop_session
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.heartbeat_pairs import HeartbeatPairs
 from twinlog.sync.jobs import SyncJobs

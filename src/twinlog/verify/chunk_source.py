@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from twinlog.config.settings import LinkSettings
 from twinlog.model.verify.verification import Chunk
@@ -51,20 +51,3 @@ def result_rows(link: LinkSettings, chunks: tuple[Chunk, ...]) -> Iterator[pa.Re
     """The job of a verification: one row per chunk."""
     results = [result.to_json() for result in compare_all(link, chunks)]
     yield pa.RecordBatch.from_arrays([pa.array(results, pa.string())], ["result"])
-
-
-def chunk_format(name: str, schema: str, reader: ChunkReader) -> type[DataSource]:
-    """A data source class that holds its reader: Spark pickles it by value, so nothing shows in a plan or the UI."""
-
-    class ChunkFormat(DataSource):
-        @classmethod
-        def name(cls) -> str:
-            return name
-
-        def schema(self) -> str:
-            return schema
-
-        def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
-            return reader
-
-    return ChunkFormat

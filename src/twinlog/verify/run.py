@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
-
-from pyspark.sql import SparkSession
 
 from twinlog.model.names import TopicPartition
 from twinlog.model.verify.plan import bundles
 from twinlog.model.verify.report import VerifyReport
 from twinlog.model.verify.verification import Chunk, ChunkResult
-from twinlog.verify.chunk_source import RESULT_SCHEMA, ChunkReader, RowsOf, chunk_format, result_rows
+from twinlog.spark.formats import register_format
+from twinlog.spark.session import Session, session_for
+from twinlog.spark.work import TABLES
+from twinlog.verify.chunk_source import RESULT_SCHEMA, ChunkReader, RowsOf, result_rows
 from twinlog.verify.plan import Planner, VerifyPlan, VerifyWish
 from twinlog.verify.settlement import KEY_SCHEMA, key_rows, lost_keys
 
@@ -27,7 +29,7 @@ _LOOK_EVERY_S: Final = 0.2
 class Verification:
     """One link, compared on one Spark session."""
 
-    session: SparkSession
+    session: Session
     planner: Planner
     slots: int
     on_progress: OnProgress = lambda _what, _done, _total: None
@@ -71,13 +73,11 @@ class Verification:
             report.settle(TopicPartition(topic, partition), count - len(wrongly), wrongly)
 
     def _rows(self, chunks: Sequence[Chunk], schema: str, rows_of: RowsOf) -> Any:
-        session, name = self.session, f"twinlog_verify_{rows_of.__name__}"
-        # The look-up of data sources uses the active session of the calling thread.
-        jvm: Any = session._jvm  # noqa: SLF001
-        jvm.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
-        session.conf.set("spark.sql.shuffle.partitions", str(self.slots))
+        name = f"twinlog_verify_{rows_of.__name__}"
+        # A session of its own: the links of a running service keep theirs.
+        session = session_for(self.session, TABLES, spark__sql__shuffle__partitions=str(self.slots))
         reader = ChunkReader(self.planner.link, bundles(chunks, self.slots), rows_of)
-        session.dataSource.register(chunk_format(name, schema, reader))
+        register_format(session, name, schema, reader=lambda: reader)
         return session.read.format(name).load()
 
     def _watched(self, what: str, work: Callable[[], Any]) -> Any:
@@ -85,7 +85,11 @@ class Verification:
         answer: list[Any] = []
         failure: list[BaseException] = []
 
+        context: Any = self.session.sparkContext
+        tag = f"verify-{uuid.uuid4().hex}"
+
         def run() -> None:
+            context.addJobTag(tag)
             try:
                 answer.append(work())
             except BaseException as error:  # noqa: BLE001  raised below, in the caller's thread
@@ -93,13 +97,13 @@ class Verification:
 
         thread = threading.Thread(target=run, name="verify", daemon=True)
         thread.start()
-        tracker: Any = self.session.sparkContext.statusTracker()
+        tracker = context.statusTracker()
         try:
             while thread.is_alive():
                 thread.join(_LOOK_EVERY_S)
                 self.on_progress(what, *_tasks(tracker))
         except BaseException:
-            self.session.sparkContext.cancelAllJobs()
+            context.cancelJobsWithTag(tag)  # not all: links may run in the same JVM
             raise
         if failure:
             raise failure[0]
