@@ -13,11 +13,11 @@ from tests.kit.token_endpoint import token_endpoint
 
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import AccessDenied, LoginUnavailable, TokenUnavailable
+from twinlog.errors import AccessDenied, BrokerAway, LoginUnavailable, TokenUnavailable
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.local.cluster import LocalCluster
 from twinlog.machine.java import find_java
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 STORE_PASSWORD = "store-secret"
 
@@ -111,7 +111,7 @@ def test_tokens_are_got_renewed_and_waited_for(secure: LocalCluster) -> None:
                     assert await greet(cluster) == [1]
                 except TokenUnavailable as error:
                     return error
-                except ConnectionTrouble:
+                except BrokerAway:
                     continue
 
         async def story() -> None:

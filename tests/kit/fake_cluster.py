@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 from tests.kit.fetchbroker import FetchBroker, Told, decode
 from tests.kit.targetlog import TargetLog
 
+from twinlog.errors import BrokerAway
 from twinlog.wire.connection import Cluster, Leader, TopicMetadata
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
 
@@ -134,7 +135,7 @@ class FakeConnection:
         error, base = self._appended(topic, partition, batch)
         if self._broker.lost_answers:
             self._broker.lost_answers -= 1
-            raise TimeoutError
+            raise BrokerAway.at("fake", "fake:9092", "no answer in time")
         parts = struct.pack(">ihqqqih", partition, error, base, -1, 0, 0, -1)
         return struct.pack(">i", 1) + string(topic) + struct.pack(">i", 1) + parts + struct.pack(">i", 0)
 

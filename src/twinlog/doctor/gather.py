@@ -32,7 +32,7 @@ from twinlog.model.naming import HEARTBEATS
 from twinlog.model.selection import replicates
 from twinlog.wire.acls import fetch_acls_of
 from twinlog.wire.certificates import fetch_certificates, own_certificates
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.groups import GroupCoordinators
 from twinlog.wire.inspection import fetch_clock, fetch_disks, fetch_versions, find_transaction_coordinator
 from twinlog.wire.quotas import fetch_quotas
@@ -237,7 +237,7 @@ async def _attempt(question: Awaitable[T], asked: str = "") -> Known[T]:
             return await question
     except TimeoutError:
         return Unknown(f"no answer within {_PATIENCE_MS / 500:.0f} s")
-    except (TwinlogError, *ConnectionTrouble) as error:
+    except (TwinlogError, OSError) as error:
         prefix = f"{asked}: " if asked and not isinstance(error, TwinlogError) else ""
         return Unknown(prefix + (str(error) or type(error).__name__), isinstance(error, AccessDenied))
     except Exception as error:  # a doctor that falls over helps nobody

@@ -17,7 +17,7 @@ from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.ledger.records import LedgerOwners, ledger_topic
 from twinlog.model.routes.provenance import ClusterIds
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 _ANSWER_WITHIN_S: Final = 5.0
 
@@ -33,7 +33,7 @@ async def check_before_signing_in(
                 found = await identify()
         except LedgerOfOtherClusters:
             raise
-        except (TimeoutError, ClusterError, *ConnectionTrouble):
+        except (TimeoutError, ClusterError):
             return True  # nothing is copied before it answers, and then it is asked
         require_own(link, view, found)
     return True

@@ -52,7 +52,7 @@ from twinlog.model.naming import TOPIC
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.model.switch.log import StateEntry
 from twinlog.model.topics.target_topics import Roster
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.engine")
 
@@ -296,7 +296,7 @@ class LinkEngine:
                 try:
                     async with asyncio.timeout(_TELL_SECONDS):
                         await writer.write([self._record(phase, self.generation)])
-                except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
+                except (TimeoutError, ClusterError) as error:
                     log.warning("%s: not told why it waits: %s", self.link.name, error)
             await asyncio.sleep(_TICK_S)
 
@@ -310,7 +310,7 @@ class LinkEngine:
             async with asyncio.timeout(_TELL_SECONDS):
                 writer = roster_writer(target, self.link.source, self.link.name)
                 await writer.write([self._record("starting", self.generation)])
-        except (TimeoutError, ClusterError, *ConnectionTrouble) as trouble:
+        except (TimeoutError, ClusterError) as trouble:
             log.warning("%s: the ledger was not told: %s", self.link.name, trouble)
 
     def _enter(self, phase: Phase, trouble: str | None = None) -> None:
@@ -334,7 +334,7 @@ class LinkEngine:
         while not self._over and not (watch is not None and self._held(watch)):
             try:
                 done = await work()
-            except (ClusterError, *ConnectionTrouble) as error:
+            except (ClusterError, TimeoutError) as error:
                 self._enter("waiting", f"{what}: {error}")
                 log.warning("%s: waiting: %s: %s", self.link.name, what, error)
                 await self._pause(pause)
@@ -616,7 +616,7 @@ class LinkEngine:
     async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
         try:
             await self._refresh(writer, view)
-        except (ClusterError, *ConnectionTrouble) as error:
+        except (ClusterError, TimeoutError) as error:
             self._say(f"reading the topics: {error}")
             log.warning("%s: reading the topics: %s", self.link.name, error)
         else:
@@ -640,7 +640,7 @@ class LinkEngine:
             if not superseded and not self._out_of_time:
                 async with asyncio.timeout(STOP_SECONDS):
                     await self._finish_epoch(writer, query)
-        except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
+        except (TimeoutError, ClusterError) as error:
             log.warning("%s: stopping hard: %s", self.link.name, str(error) or "the epoch did not end in time")
         await asyncio.to_thread(_stop, query)
         self._query = None
@@ -650,7 +650,7 @@ class LinkEngine:
             try:
                 async with asyncio.timeout(1.0):
                     await writer.write([self._record(self.phase, self.generation)])
-            except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
+            except (TimeoutError, ClusterError) as error:
                 log.warning("%s: not signed out: %s", self.link.name, str(error) or "the target does not answer")
 
     async def _finish_epoch(self, writer: LedgerWriter, query: Any) -> None:

@@ -21,7 +21,7 @@ from typing import Final
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import ENGINE_DEAD_MS, ROSTER_PARTITION, Engine
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.engine")
 
@@ -93,7 +93,7 @@ class RivalListener:
         try:
             async with asyncio.timeout(_LISTEN_WITHIN_S):
                 await self._view.catch_up(self._target, self._source)
-        except (TimeoutError, ClusterError, *ConnectionTrouble) as error:
+        except (TimeoutError, ClusterError) as error:
             self._rival.unheard()
             log.warning("waiting for %s: %s", name_of(self._rival.engine), str(error) or "the ledger does not answer")
         if self._view.engine is not None:

@@ -17,6 +17,7 @@
     ├── DemoFailed                 the demo's story could not be told to its end
     ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
     │   ├── ClusterUnreachable     (retriable)
+    │   │   ├── BrokerAway         one broker, or the connection to it
     │   │   └── TokenUnavailable   the token endpoint gives us no token
     │   ├── KerberosTaken          the process logs in otherwise already
     │   ├── LoginUnavailable       a library that the login needs is not installed
@@ -83,6 +84,7 @@ from __future__ import annotations
 from twinlog.errors.clusters import (
     AccessDenied,
     AuthorizerMissing,
+    BrokerAway,
     BrokerRefused,
     BrokerTooOld,
     ClusterError,
@@ -189,6 +191,7 @@ __all__ = [
     "STAYING",
     "AccessDenied",
     "AuthorizerMissing",
+    "BrokerAway",
     "BrokerNotReady",
     "BrokerRefused",
     "BrokerTooOld",

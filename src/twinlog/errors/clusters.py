@@ -29,6 +29,21 @@ class ClusterUnreachable(ClusterError):
 
 
 @dataclass(eq=False)
+class BrokerAway(ClusterUnreachable):
+    """One broker cannot be reached, or its connection broke. Never a fault of a partition (R9)."""
+
+    code = "BROKER_AWAY"
+    says = "{cluster}: {problem}"
+
+    reason: str = ""  # the problem without the address
+
+    @classmethod
+    def at(cls, cluster: str, address: str, reason: str) -> BrokerAway:
+        """The broker at this address."""
+        return cls(cluster, f"{address}: {reason}", reason)
+
+
+@dataclass(eq=False)
 class TokenUnavailable(ClusterUnreachable):
     """The brokers may be well, but without a token there is no talking to them. We wait, as for a broker (R9)."""
 

@@ -13,6 +13,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import (
     AccessDenied,
     ClusterError,
+    ClusterUnreachable,
     CorruptBatch,
     OffsetGap,
     PartitionAccessDenied,
@@ -30,7 +31,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds, WriterNote
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.committed import select_batches
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchSession
 from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
 
@@ -140,7 +141,7 @@ class Delivery:
         try:
             async with asyncio.timeout(_LEARN_S):
                 await writers.learn(unknown)
-        except (ClusterError, *ConnectionTrouble) as trouble:
+        except (ClusterError, TimeoutError) as trouble:
             now = time.monotonic()
             self.unsure_until = now + PAUSE_S  # the other partitions of this answer need not wait as long again
             reading.since_unsure = reading.since_unsure or now
@@ -158,7 +159,7 @@ class Delivery:
         try:
             earliest = await fetch_offset(self.source, *partition, EARLIEST)
             latest = await fetch_offset(self.source, *partition, LATEST)
-        except (OffsetsRefused, *ConnectionTrouble):
+        except (OffsetsRefused, ClusterUnreachable):
             return  # the next fetch says the same again
         if wanted > latest or earliest <= wanted:
             # The second: the broker does not know the leader epoch that we read last: it is not the log that we read.

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from twinlog.errors import ClusterError, told
+from twinlog.errors import ClusterError, ClusterUnreachable, told
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.outgoing import Outgoing
 from twinlog.flow.window import FEW, Departure, Window
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster, ConnectionTrouble, why
+from twinlog.wire.broken import why
+from twinlog.wire.connection import Cluster
 from twinlog.wire.produce import Produced, begin_produce
 from twinlog.wire.writability import NO_LEADER
 
@@ -92,7 +93,7 @@ class Lanes:
             try:
                 await self.target.refresh({remote.topic for remote in self.homeless})
                 reached, self.heard_at = True, time.monotonic()
-            except (ClusterError, *ConnectionTrouble) as trouble:  # also a login that is refused just now
+            except ClusterError as trouble:  # also a login that is refused just now
                 log.warning("%s: nobody says who leads: %s", self.target.alias, told(trouble))
                 pause = min(pause * 2, 2.0)
             boxes, self.homeless = list(self.homeless.values()), {}
@@ -134,7 +135,7 @@ class Lanes:
                 batches = {box.remote: out.parts for box, out in chosen}
                 ids = {box.remote: box.target_id for box, _ in chosen}
                 answer = begin_produce(connection, batches, self.target.timeout_s, ids)
-            except ConnectionTrouble as trouble:
+            except ClusterUnreachable as trouble:
                 self._spread(lane, chosen, None, trouble)
                 continue
             departure = lane.window.depart(time.monotonic(), sum(out.size for _, out in chosen))
@@ -177,7 +178,7 @@ class Lanes:
             lane.window.fail(departure)
         if lane.boxes:
             lane.wake.set()
-        if trouble is not None and not isinstance(trouble, (*ConnectionTrouble, asyncio.CancelledError)):
+        if trouble is not None and not isinstance(trouble, ClusterUnreachable | asyncio.CancelledError):
             self.on_failure(trouble)
             return
         try:

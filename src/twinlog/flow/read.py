@@ -54,7 +54,7 @@ from twinlog.model.ledger.records import (
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchPosition
 
 log = logging.getLogger("twinlog.read")
@@ -268,7 +268,7 @@ class Reader:
         self.out.put(FLUSH)
         try:
             await self.source.refresh({p.topic for p in homeless})
-        except (ClusterUnreachable, *ConnectionTrouble) as trouble:
+        except ClusterUnreachable as trouble:
             log.warning("%s: the source is away: %s", self.link.name, trouble)
             return
         for partition in homeless:

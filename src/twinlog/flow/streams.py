@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import FetchSettings
-from twinlog.errors import told
+from twinlog.errors import ClusterUnreachable, told
 from twinlog.flow.window import Window
 from twinlog.model.names import TopicPartition
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
 
 log = logging.getLogger("twinlog.read")
@@ -154,7 +154,7 @@ class Streams:
                 except BaseException:
                     leader.window.fail(departure)
                     raise
-            except (FetchRefused, *ConnectionTrouble) as trouble:
+            except (FetchRefused, ClusterUnreachable) as trouble:
                 log.warning("%s: fetching from broker %d: %s", self.link, leader.node, told(trouble))
                 session.reset()
                 session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew

@@ -16,7 +16,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, OwnershipLost, told
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.records import Memo
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.task")
 
@@ -41,7 +41,7 @@ async def _tell(link: LinkSettings, memo: Memo) -> None:
     try:
         async with asyncio.timeout(_TELL_S):
             await roster_writer(target, link.source, link.name).write([memo])
-    except (TimeoutError, ClusterError, *ConnectionTrouble) as trouble:
+    except (TimeoutError, ClusterError) as trouble:
         log.warning("%s: task %s failed: %s; not told: %s", link.name, memo.name, memo.body["error"], trouble)
     finally:
         await target.close()

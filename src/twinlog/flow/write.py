@@ -48,7 +48,7 @@ from twinlog.model.ledger.records import PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.offsets import OffsetsRefused
 from twinlog.wire.written import Written, fetch_written
 
@@ -150,7 +150,7 @@ class Writer:
                         self._spawn(self._prune(self.owners[shard]))
                     opened = await self.owners[shard].open(begins)
                     break
-                except (ClusterUnreachable, *ConnectionTrouble) as trouble:
+                except ClusterUnreachable as trouble:
                     log.warning("%s: the target is away: shard %d: %s", self.link.name, shard, trouble)
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, 2.0)
@@ -203,7 +203,7 @@ class Writer:
         source = Cluster(self.link.source_consumer, f"twinlog|{self.link.name}|prune-{owner.shard}")
         try:
             await prune_shard(self.link, source, owner.ledger)
-        except (ClusterError, *ConnectionTrouble) as trouble:
+        except ClusterError as trouble:
             log.warning("%s: shard %d of the ledger is not pruned: %s", self.link.name, owner.shard, trouble)
         finally:
             await source.close()
@@ -267,7 +267,7 @@ class Writer:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 written = await fetch_written(self.target, box.remote, box.target_position, box.ownership.producer)
-        except (ClusterError, OffsetsRefused, *ConnectionTrouble) as trouble:
+        except (ClusterError, OffsetsRefused, TimeoutError) as trouble:
             log.warning("%s: %s: what it holds cannot be read: %s", self.link.name, box.remote, trouble)
             written = Written({}, -1, None)
         box.resume()

@@ -9,11 +9,11 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from twinlog.errors import ClusterUnreachable
+from twinlog.errors import BrokerAway, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import ROSTER_PARTITION, ledger_topic, shard_of
 from twinlog.model.names import TopicPartition
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.log import fetch_ends
 
 WITHIN_S: Final = 60.0
@@ -45,8 +45,8 @@ class FollowedLedger:
         try:
             async with asyncio.timeout(within_s), self._lock:
                 return await self._read()
-        except (TimeoutError, *ConnectionTrouble) as error:
-            problem = str(error) or f"no end of it came within {within_s:.0f} s"
+        except (TimeoutError, BrokerAway) as error:
+            problem = error.problem if isinstance(error, BrokerAway) else f"no end of it came within {within_s:.0f} s"
             if lost := self._view.leaderless(self.cluster, self.source):
                 problem += f": no leader for its partitions {', '.join(map(str, lost))}"
             raise ClusterUnreachable(self.cluster.alias, f"{ledger_topic(self.source)}: {problem}") from error

@@ -22,7 +22,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import Stamp, readdress
 from twinlog.wire.codec import OpenRecord, SealedBatch, encode_pairs, seal
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Producer
 from twinlog.wire.produce import begin_produce
 
@@ -110,7 +110,7 @@ class LogWriter:
                 return self.cluster.topics[self.topic].error or codes.LEADER_NOT_AVAILABLE, -1
             connection = await self.cluster.connection(leader.node, self.lane)
             answer = (await begin_produce(connection, {where: batch}, self.cluster.timeout_s))[where]
-        except (ClusterUnreachable, *ConnectionTrouble):
+        except ClusterUnreachable:
             return codes.REQUEST_TIMED_OUT, -1
         return answer.error, answer.base_offset
 

@@ -23,7 +23,7 @@ from twinlog.model.switch.facts import FenceFacts, FenceNote, StepFacts
 from twinlog.model.switch.log import F, Switch
 from twinlog.recovery.fencing import Fence
 from twinlog.recovery.journal import Journal
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 Copier = Callable[[LinkSettings], AbstractAsyncContextManager[None]]
 """Runs an engine of the switch's own for a link while the block lasts (given by the service)."""
@@ -243,6 +243,6 @@ class SwitchContext:
                 await cluster.refresh(None)
         except TimeoutError:
             return f"no answer within {within_s:.0f} s"
-        except (ClusterError, *ConnectionTrouble) as error:
+        except ClusterError as error:
             return str(error) or type(error).__name__
         return None

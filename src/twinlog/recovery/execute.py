@@ -25,7 +25,6 @@ from twinlog.recovery.steps.redirect import redirect
 from twinlog.recovery.steps.release import release
 from twinlog.recovery.steps.tail import tail
 from twinlog.recovery.steps.wipe import wipe
-from twinlog.wire.connection import ConnectionTrouble
 
 Step = Callable[[SwitchContext], Awaitable[StepResult]]
 
@@ -132,7 +131,7 @@ async def _attempt(ctx: SwitchContext, number: int, step: str, began: float) -> 
         return await STEPS[step](ctx)
     except SwitchTakenOver:
         raise
-    except (TwinlogError, *ConnectionTrouble) as error:
+    except (TwinlogError, OSError) as error:
         reason = error.reason if isinstance(error, SwitchStopped) else str(error) or type(error).__name__
         await ctx.journal.note(step, "failed", reason, took_ms=_ms(began))
         ctx.on_event(Stopped(number, step, reason))

@@ -22,13 +22,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
+from twinlog.errors import BrokerAway
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, PartitionState, ledger_topic, shard_of, transactional_id
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence, Producer
 from twinlog.wire.log import LogReader, up_to_marker
 from twinlog.wire.offset_lists import fetch_offsets
@@ -105,7 +106,7 @@ class _ForcedStop:
             try:
                 async with asyncio.timeout(_SHARD_WITHIN_S):
                     await self._stop_shard(shard, partitions)
-            except TimeoutError:
+            except (TimeoutError, BrokerAway):
                 continue
             return
         self.found.unproven[shard] = (
@@ -121,7 +122,7 @@ class _ForcedStop:
             async with asyncio.timeout(_ANSWER_WITHIN_S):
                 await self.target.refresh({copy.topic for copy in copies})
                 hindered = await why_unwritable(self.target, copies)
-        except ConnectionTrouble:
+        except (TimeoutError, BrokerAway):
             return ""
         named = [f"{copy}: {reason}" for copy, reason in sorted(hindered.items())[:_NAMED]]
         return f" ({'; '.join(named)})" if named else ""

@@ -23,7 +23,7 @@ from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.proof import Patience
 from twinlog.recovery.side_fences import note_and_read, source_fence
 from twinlog.recovery.topics import source_topics
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.recovery")
 
@@ -56,7 +56,7 @@ class ReturnGuard:
             await self._shut(ctx)
             self.shut[source] = state.generation
             self.trouble = None
-        except (ClusterError, SwitchStopped, *ConnectionTrouble) as error:
+        except (ClusterError, SwitchStopped, TimeoutError) as error:
             self.trouble = f"{source} is back and could not be shut yet: {error}"
             log.warning("%s: %s", self.pair.name, self.trouble)
         finally:
@@ -67,7 +67,7 @@ class ReturnGuard:
         try:
             async with asyncio.timeout(_ASK_WITHIN_S):
                 await cluster.refresh(None)
-        except (ClusterError, *ConnectionTrouble):
+        except (ClusterError, TimeoutError):
             return False
         finally:
             await cluster.close()

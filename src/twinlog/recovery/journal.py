@@ -39,7 +39,7 @@ from twinlog.model.switch.log import (
     newest,
     pair_of,
 )
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.recovery")
 
@@ -100,7 +100,7 @@ class Journal:
         try:
             async with asyncio.timeout(_COPY_WITHIN_S):
                 await self.other.catch_up()
-        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+        except (ClusterError, TimeoutError) as error:
             log.info("%s: its switch log is not read: %s", self.other.cluster.alias, error or type(error).__name__)
 
     async def claim(self, switch_id: str, command: Command, options: dict[str, Any]) -> None:
@@ -182,7 +182,7 @@ class Journal:
                 await asyncio.to_thread(ensure_switch_topic, self.other_admin, -1)
                 # Without a runner: nobody holds a claim there.
                 await self.other.append(state.model_copy(update={"runner": ""}), _COPY_WITHIN_S)
-        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+        except (ClusterError, TimeoutError) as error:
             log.info("%s: the decision is not copied: %s", self.other.cluster.alias, error or type(error).__name__)
             self._away_until = time.monotonic() + _AWAY_S
             return False
@@ -214,7 +214,7 @@ class Journal:
             async with asyncio.timeout(_COPY_WITHIN_S):
                 await asyncio.to_thread(ensure_switch_topic, self.other_admin, -1)
                 await self.other.append(entry, _COPY_WITHIN_S)
-        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+        except (ClusterError, TimeoutError) as error:
             log.warning("%s: its fence is not noted there: %s", entry.cluster, error or type(error).__name__)
 
     @staticmethod
@@ -224,7 +224,7 @@ class Journal:
             async with asyncio.timeout(_COPY_WITHIN_S):
                 if cluster.cluster_id is None:
                     await cluster.refresh(None)
-        except (ClusterError, TimeoutError, *ConnectionTrouble) as error:
+        except (ClusterError, TimeoutError) as error:
             log.info("%s: its id is not known: %s", cluster.alias, error or type(error).__name__)
         return cluster.cluster_id or ""
 
@@ -238,7 +238,7 @@ class Journal:
             await asyncio.sleep(BEAT_SECONDS)
             try:
                 await self._own(Beat(pair=self.pair, switch=self.switch_id, runner=self.runner))
-            except (ClusterError, *ConnectionTrouble) as error:
+            except ClusterError as error:
                 log.warning("%s: no sign of life could be written: %s", self.pair, error)
             await self.copy_state()
 

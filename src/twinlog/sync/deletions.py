@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from twinlog.errors import ClusterError, SourceTopicMissing, TopicUnknown
+from twinlog.errors import BrokerAway, ClusterError, SourceTopicMissing, TopicUnknown
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import Memo, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
@@ -22,7 +22,7 @@ from twinlog.model.topics.absence import Absence, AbsencePlan, SourceSight, judg
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.jobs import Outcome
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.log import LogReader, fetch_ends
 from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
 
@@ -126,7 +126,7 @@ class DeletionSync:
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 return await _find_foreign(cluster, entry.remote, ours)
-        except (TimeoutError, OffsetsRefused, *ConnectionTrouble) as error:
+        except (TimeoutError, OffsetsRefused, BrokerAway) as error:
             return f"its end could not be read: {error or 'no answer in time'}"
         finally:
             await cluster.close()

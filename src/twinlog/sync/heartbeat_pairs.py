@@ -14,7 +14,6 @@ from twinlog.config.settings import HeartbeatPair
 from twinlog.errors import TwinlogError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.sync.heartbeats import Pulse
-from twinlog.wire.connection import ConnectionTrouble
 
 log = logging.getLogger("twinlog.heartbeats")
 
@@ -47,7 +46,7 @@ async def _keep_beating(pair: HeartbeatPair) -> None:
         while True:
             try:
                 trouble = await pulse.beat() or ""
-            except (TwinlogError, *ConnectionTrouble) as error:
+            except (TwinlogError, TimeoutError) as error:
                 trouble = str(error) or type(error).__name__
             except Exception as error:  # a mistake of ours ends neither the heartbeats nor the links
                 log.exception("%s", pair.name)

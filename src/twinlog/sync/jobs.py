@@ -19,7 +19,6 @@ from twinlog.errors import TwinlogError, told
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.ledger.records import ChoreNote, Memo, memo_key
-from twinlog.wire.connection import ConnectionTrouble
 
 log = logging.getLogger("twinlog.sync")
 
@@ -115,14 +114,14 @@ class SyncJobs:
             )
             try:
                 await self._note(note, outcome, view, writer)
-            except (TwinlogError, *ConnectionTrouble) as error:
+            except (TwinlogError, TimeoutError) as error:
                 log.warning("%s: %s: not noted in the ledger: %s", self.link, chore.name, error)
             await asyncio.sleep(pause_after(failures, chore.seconds))
 
     async def _try(self, chore: SyncJob, view: LedgerView) -> tuple[Outcome, str | None]:
         try:
             outcome = await chore.step(view)
-        except (TwinlogError, *ConnectionTrouble) as error:
+        except (TwinlogError, TimeoutError) as error:
             return _NOTHING, told(error)
         except Exception as error:  # a mistake of ours must not end the other sync jobs, nor be kept quiet
             log.exception("%s: %s", self.link, chore.name)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable
+from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.access.scram_users import MissingUser, ScramUsers, missing_users
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.jobs import Outcome
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.scram import fetch_scram_users
 
 CHORE: Final = "logins"
@@ -31,8 +31,8 @@ async def _users(settings: ClientSettings, link: str) -> ScramUsers:
     cluster = Cluster(settings, f"twinlog|{link}|logins")
     try:
         return await fetch_scram_users(cluster)
-    except ConnectionTrouble as error:
-        raise ClusterUnreachable(settings.cluster, f"listing users: {error or type(error).__name__}") from error
+    except BrokerAway as error:
+        raise ClusterUnreachable(settings.cluster, f"listing users: {error.problem}") from error
     finally:
         await cluster.close()
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from twinlog.config.settings import ValuesMode
-from twinlog.errors import AccessDenied, BrokerRefused, ClusterUnreachable
+from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.access.client_quotas import entity_of, quota_values
 from twinlog.model.access.value_tables import ValueChange, Values, ValueVerdict, judge_values, next_given
 from twinlog.model.ledger.records import Memo
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.jobs import Outcome
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.group_configs import alter_group_configs, fetch_group_configs
 from twinlog.wire.quotas import alter_quotas, fetch_quotas
 
@@ -73,8 +73,8 @@ async def _fetched(kind: ValueKind, ends: LinkEnds, end: Literal["source", "targ
     cluster = Cluster(settings, f"twinlog|{ends.link.name}|{kind.name}")
     try:
         return await kind.fetch(cluster, ends)
-    except ConnectionTrouble as error:
-        raise ClusterUnreachable(settings.cluster, f"reading: {error or type(error).__name__}") from error
+    except BrokerAway as error:
+        raise ClusterUnreachable(settings.cluster, f"reading: {error.problem}") from error
     finally:
         await cluster.close()
 
@@ -144,8 +144,8 @@ class ValueSync:
         cluster = Cluster(self.ends.link.target_admin, f"twinlog|{self.ends.link.name}|{self.name}")
         try:
             return await self.kind.alter(cluster, orders)
-        except ConnectionTrouble as error:
-            raise ClusterUnreachable(cluster.alias, f"changing: {error or type(error).__name__}") from error
+        except BrokerAway as error:
+            raise ClusterUnreachable(cluster.alias, f"changing: {error.problem}") from error
         finally:
             await cluster.close()
 

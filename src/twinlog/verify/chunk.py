@@ -17,7 +17,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import TwinlogError, told
 from twinlog.model.verify.verification import Chunk, ChunkResult
 from twinlog.verify.comparison import Comparison, Side
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.ranges import RangeReader, RawBatch
 
 log = logging.getLogger("twinlog.verify")
@@ -54,7 +54,7 @@ async def compare_chunk(
     }
     try:
         await _feed(comparison, readers)
-    except (TwinlogError, *ConnectionTrouble) as error:
+    except TwinlogError as error:
         comparison.result.trouble = told(error)
     result = comparison.result
     if result.trouble is None:

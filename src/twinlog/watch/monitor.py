@@ -25,7 +25,6 @@ from twinlog.model.health.readiness import LOOKS, proves, seen_of
 from twinlog.model.health.states import LinkStatus, silent_seconds
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.log import StateEntry, Switch
-from twinlog.wire.connection import ConnectionTrouble
 
 log = logging.getLogger("twinlog.lookout")
 
@@ -38,7 +37,7 @@ _SHARE: Final = 5.0
 _SLOW_SHARE: Final = 20.0
 """Groups need the whole ledger with its maps, so they get less."""
 _RECALL_SECONDS: Final = 10.0
-_ODDITIES: Final = (TwinlogError, TimeoutError, *ConnectionTrouble)
+_ODDITIES: Final = (TwinlogError, TimeoutError)
 
 
 class LinkObserver(Protocol):

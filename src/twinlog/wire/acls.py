@@ -9,10 +9,10 @@ import struct
 from typing import Final
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import AuthorizerMissing, BrokerRefused, ClusterRightMissing, ClusterUnreachable
+from twinlog.errors import AuthorizerMissing, BrokerAway, BrokerRefused, ClusterRightMissing, ClusterUnreachable
 from twinlog.model.access.acls import UNKNOWN, AclBinding, Pattern, Resource
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, string
 
 _DESCRIBE_ACLS: Final = 29
@@ -65,8 +65,8 @@ async def fetch_acls_of(cluster: Cluster, node: int | None) -> frozenset[AclBind
         reader = await connection.exchange(
             _DESCRIBE_ACLS, _VERSION, anything, flexible=False, timeout_s=cluster.timeout_s
         )
-    except ConnectionTrouble as error:
-        raise ClusterUnreachable(cluster.alias, f"reading ACLs: {error or type(error).__name__}") from error
+    except BrokerAway as error:
+        raise ClusterUnreachable(cluster.alias, f"reading ACLs: {error.problem}") from error
     return _read(reader, cluster.alias)
 
 

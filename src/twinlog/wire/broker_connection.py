@@ -17,6 +17,8 @@ from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import KafkaConnectionError
 
 from twinlog.config.settings import Kerberos
+from twinlog.errors import BrokerAway
+from twinlog.wire.broken import BROKEN, why
 from twinlog.wire.frames import FrameReader, string
 from twinlog.wire.tickets import TicketAuthenticator
 
@@ -30,7 +32,7 @@ _MOST_PARTS: Final = 1000  # the kernel takes 1024 at once
 
 
 class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
-    """aiokafka's connection plus raw frames."""
+    """aiokafka's connection plus raw frames. Whoever waits on it gets a BrokerAway when it breaks."""
 
     throttle_ms = 0
     throttled_until = 0.0
@@ -45,9 +47,16 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         if throttle_ms > 0:
             self.throttle_ms, self.throttled_until = throttle_ms, time.monotonic() + throttle_ms / 1000
 
+
+    cluster: str = ""
+    """The alias of the cluster, for errors."""
     round_trip_s: float = float("inf")
     """The quickest answer so far. What a line cannot do faster, however little is sent."""
     _frames: Frames | None = None
+
+    def away(self, reason: str) -> BrokerAway:
+        """The error for everybody who waits on this connection."""
+        return BrokerAway.at(self.cluster, f"{self.host}:{self.port}", reason)
 
     async def connect(self) -> None:
         """Open, log in, and take the socket over from aiokafka's stream."""
@@ -102,7 +111,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         Read the moment it comes: each task between the socket and who asked would cost another turn of the loop.
         """
         if self._writer is None:
-            raise KafkaConnectionError(f"{self.host}:{self.port}: connection is closed")
+            raise self.away("connection is closed")
         correlation_id = self._next_correlation_id()
         head = _REQUEST.pack(api_key, version, correlation_id) + string(self._client_id)
         parts = [head, b"\x00" if flexible else b"", *body]
@@ -240,10 +249,9 @@ class _Awaited(Generic[T]):
         reader = FrameReader(data)
         try:
             if reader.i32() != self._correlation_id:
-                where = f"{self._connection.host}:{self._connection.port}"
                 # Not at once: aiokafka is about to take this answer out of the row.
                 asyncio.get_running_loop().call_soon(self._connection.close)
-                raise KafkaConnectionError(f"{where}: answers out of step")  # noqa: TRY301
+                raise connection.away("answers out of step")  # noqa: TRY301
             if self._flexible:
                 reader.tags()
             self.answer.set_result(self._read(reader))
@@ -253,7 +261,7 @@ class _Awaited(Generic[T]):
     def set_exception(self, error: BaseException) -> None:
         """It will never come."""
         self._on_time()
-        self.answer.set_exception(error)
+        self.answer.set_exception(self._connection.away(why(error)) if isinstance(error, BROKEN) else error)
         # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
         self.answer.exception()
 

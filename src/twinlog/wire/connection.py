@@ -7,8 +7,6 @@ are and keeps one connection per (broker, purpose): a long-polling fetch must no
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import ssl
 import tempfile
 from collections.abc import Iterable
@@ -16,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aiokafka.errors import KafkaConnectionError, KafkaError
-from aiokafka.errors import KafkaTimeoutError as BrokerTimeout
+from aiokafka.errors import KafkaError
 
 from twinlog.config.settings import ClientSettings, Security
-from twinlog.errors import AccessDenied, BrokerTooOld, ClusterUnreachable, TokenUnavailable
+from twinlog.errors import AccessDenied, BrokerAway, BrokerTooOld, ClusterUnreachable, TokenUnavailable
+from twinlog.wire.broken import BROKEN, why
 from twinlog.wire.broker_connection import BrokerConnection
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
 from twinlog.wire.tickets import kerberos_options, ticket_trouble
@@ -37,34 +35,6 @@ _THROTTLED_FOR_S = 3.0
 _CONNECT_SECONDS = 10.0
 """All that the addresses of the file have together, so that a cluster behind a dead line is told of soon."""
 _LEAST_CONNECT_SECONDS = 4.0
-
-ConnectionTrouble = (OSError, EOFError, TimeoutError, KafkaConnectionError, BrokerTimeout)
-"""What a broken, slow or closed connection raises. Never a fault of a partition: wait, reconnect, go on (R9)."""
-
-
-class BrokerAway(ConnectionError):
-    """A broker cannot be reached, in words that people read. One of ConnectionTrouble."""
-
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(f"{address}: {reason}")
-        self.reason = reason
-
-
-def why(trouble: BaseException) -> str:
-    """What a connection met, without the address and without Python's wrapping."""
-    match trouble:
-        case BrokerAway():
-            return trouble.reason
-        case ssl.SSLError():
-            return str(trouble)
-        case TimeoutError():
-            return "no answer in time"
-        case socket.gaierror():
-            return trouble.strerror or str(trouble)
-        case OSError(errno=int(number)):
-            return os.strerror(number).lower()
-        case _:
-            return str(trouble) or type(trouble).__name__
 
 
 def ssl_context(security: Security) -> ssl.SSLContext:
@@ -138,7 +108,7 @@ class Cluster:
             if known is not None and known.connected():
                 return known
             if node not in self.nodes:
-                raise KafkaConnectionError(f"{self.alias}: broker {node} is not known")
+                raise BrokerAway(self.alias, f"broker {node} is not known", "it is not known")
             fresh = await self._connect(*self.nodes[node], within_s=_CONNECT_SECONDS)
             self._connections[key] = fresh
             return fresh
@@ -163,22 +133,25 @@ class Cluster:
             **(kerberos_options(self.alias, security.kerberos) if security.kerberos else {}),
         )
         connection.kerberos = security.kerberos or connection.kerberos
+        connection.cluster = self.alias
         try:
             async with asyncio.timeout(min(within_s, self.timeout_s)):
                 await connection.connect()
-        except TokenTrouble:
+        except TokenTrouble as error:
             connection.close()
-            raise
+            raise TokenUnavailable(self.alias, str(error)) from error
         except ticket_trouble() as error:
             connection.close()
-            raise KafkaConnectionError(f"{host}:{port}: Kerberos: {error}") from error
-        except OSError as error:
-            raise BrokerAway(f"{host}:{port}", why(error)) from error
-        except KafkaError:
+            raise connection.away(f"Kerberos: {error}") from error
+        except KafkaError as error:
             # Refused, perhaps because of a token that was withdrawn: the next attempt gets another one.
             if self._tokens is not None:
                 self._tokens.forget()
-            raise
+            if isinstance(error, BROKEN):
+                raise connection.away(why(error)) from error
+            raise AccessDenied(self.alias, str(error)) from error
+        except BROKEN as error:
+            raise connection.away(why(error)) from error
         if connection.highest_version(_METADATA) < _METADATA_VERSIONS[0]:
             connection.close()
             raise BrokerTooOld(self.alias, f"{host}:{port}", _OLDEST_KAFKA)
@@ -198,22 +171,14 @@ class Cluster:
         for node in list(self.nodes):
             try:
                 return await self.connection(node)
-            except TokenTrouble as error:
-                raise TokenUnavailable(self.alias, str(error)) from error
-            except ConnectionTrouble as error:
-                problems.append(f"broker {node}: {why(error)}")
-            except KafkaError as error:
-                raise AccessDenied(self.alias, str(error)) from error
+            except BrokerAway as error:
+                problems.append(f"broker {node}: {error.reason}")
         for server in self.settings.bootstrap_servers:
             host, _, port = server.rpartition(":")
             try:
                 return await self._bootstrap(host.strip("[]"), int(port))
-            except TokenTrouble as error:
-                raise TokenUnavailable(self.alias, str(error)) from error
-            except ConnectionTrouble as error:
-                problems.append(f"{server}: {why(error)}")
-            except KafkaError as error:
-                raise AccessDenied(self.alias, str(error)) from error
+            except BrokerAway as error:
+                problems.append(f"{server}: {error.reason}")
         raise ClusterUnreachable(self.alias, "; ".join(problems))
 
     async def _bootstrap(self, host: str, port: int) -> BrokerConnection:

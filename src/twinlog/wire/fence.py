@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from twinlog.errors import AccessDenied, BrokerRefused, OwnershipLost
+from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, OwnershipLost
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, string
 
 _FIND_COORDINATOR: Final = (10, 1)
@@ -132,7 +132,7 @@ class Fence:
                 connection = await self.cluster.connection(node)
                 reader = await connection.exchange(*api, body, flexible=False, timeout_s=self.cluster.timeout_s)
                 error = error_of(reader)
-            except ConnectionTrouble:
+            except BrokerAway:
                 error = codes.COORDINATOR_NOT_AVAILABLE
             if error == codes.NONE:
                 return reader
@@ -159,7 +159,7 @@ class Fence:
         if error in _DENIED:
             raise self._denied(error, transactional_id)
         if error:
-            raise ConnectionError(codes.name_of(error))
+            raise BrokerAway(self.cluster.alias, codes.name_of(error))
         node, host, port = reader.i32(), reader.string() or "", reader.i32()
         self.cluster.nodes.setdefault(node, (host, port))
         return node

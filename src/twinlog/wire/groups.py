@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from twinlog.errors import AccessDenied, BrokerRefused, ClusterError, ClusterUnreachable
+from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, ClusterError, ClusterUnreachable
 from twinlog.model.groups.observed import GroupPosition, ListedGroup
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
+from twinlog.wire.broken import why
 from twinlog.wire.broker_connection import BrokerConnection
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
 
 _LIST_GROUPS: Final = 16
@@ -210,10 +211,10 @@ class GroupCoordinators:
         async with turns[where]:
             try:
                 return await ask(await self.cluster.connection(*where), groups), ""
-            except (_Moved, *ConnectionTrouble) as error:
+            except (_Moved, ClusterUnreachable) as error:
                 for group in groups:
                     self._nodes.pop(group, None)
-                return {}, str(error) or type(error).__name__
+                return {}, why(error)
 
     async def _find(self, groups: Sequence[str]) -> dict[str, ClusterError]:
         """Find the coordinators of groups; what is refused for good is the answer for that group."""
@@ -228,7 +229,7 @@ class GroupCoordinators:
                 reader = await connection.exchange(
                     *_FIND_COORDINATOR, body, flexible=True, timeout_s=self.cluster.timeout_s
                 )
-            except ConnectionTrouble:
+            except BrokerAway:
                 continue  # asked again at the next attempt
             reader.i32()  # throttle
             for _ in range(reader.uvarint() - 1):
@@ -248,9 +249,9 @@ class GroupCoordinators:
         for attempt in range(_ATTEMPTS):
             try:
                 return await ask()
-            except (_Moved, *ConnectionTrouble) as error:
+            except (_Moved, BrokerAway) as error:
                 if attempt == _ATTEMPTS - 1:
-                    raise ClusterUnreachable(self.cluster.alias, str(error) or type(error).__name__) from error
+                    raise ClusterUnreachable(self.cluster.alias, why(error)) from error
             await asyncio.sleep(pause)
             pause *= 2
         raise AssertionError("unreachable")

@@ -16,7 +16,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader, walk
 from twinlog.wire.committed import select_batches
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
 from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
 
@@ -71,7 +71,7 @@ class LogReader:
         if metadata is None or any(self.cluster.leader(self.topic, p) is None for p in self.positions):
             try:
                 metadata = (await self.cluster.refresh([self.topic])).get(self.topic)
-            except (ClusterUnreachable, *ConnectionTrouble):
+            except ClusterUnreachable:
                 metadata = None
         if metadata is None:
             return []
@@ -95,7 +95,7 @@ class LogReader:
         session = self._sessions[node]
         try:
             fetched = await session.poll(await self.cluster.connection(node, self.lane), self.cluster.timeout_s)
-        except (FetchRefused, *ConnectionTrouble):
+        except (FetchRefused, ClusterUnreachable):
             session.reset()
             self.cluster.topics.pop(self.topic, None)
             await self._wait()
@@ -108,7 +108,7 @@ class LogReader:
         if part.error == codes.OFFSET_OUT_OF_RANGE:
             try:
                 self.positions[number] = await fetch_offset(self.cluster, self.topic, number, EARLIEST)
-            except (OffsetsRefused, *ConnectionTrouble):
+            except (OffsetsRefused, ClusterUnreachable):
                 await self._wait()
             return []
         if part.error:
@@ -164,7 +164,7 @@ async def fetch_ends(
                     ends[partition] = await fetch_offset(
                         cluster, topic, partition, LATEST, read_committed=read_committed
                     )
-        except (OffsetsRefused, ClusterUnreachable, *ConnectionTrouble):
+        except (OffsetsRefused, ClusterUnreachable):
             cluster.topics.pop(topic, None)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_S)

@@ -12,9 +12,11 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from twinlog.errors import ClusterUnreachable
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
-from twinlog.wire.connection import Cluster, ConnectionTrouble, why
+from twinlog.wire.broken import why
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, string
 
 _LIST_OFFSETS: Final = (2, 4)
@@ -74,7 +76,7 @@ async def _ask(
         async with asyncio.timeout(within_s):
             connection = await cluster.connection(node)
             reader = await connection.exchange(*_LIST_OFFSETS, body, flexible=False, timeout_s=within_s)
-    except ConnectionTrouble as trouble:
+    except (ClusterUnreachable, TimeoutError) as trouble:
         return dict.fromkeys(partitions, f"broker {node} leads it and does not answer: {why(trouble)}")
     return _read(reader)
 

@@ -11,11 +11,12 @@ import asyncio
 from collections.abc import Collection
 from typing import Final
 
+from twinlog.errors import ClusterUnreachable
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import Stamp, readdress
 from twinlog.wire.codec import encode_pairs
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.produce import begin_produce
 
 REFUSED_BY_SIZE: Final = codes.MESSAGE_TOO_LARGE
@@ -48,7 +49,7 @@ async def _ask(
         async with asyncio.timeout(within_s):
             connection = await cluster.connection(node, "probe")
             produced = await begin_produce(connection, dict.fromkeys(partitions, batch), within_s)
-    except ConnectionTrouble:
+    except (ClusterUnreachable, TimeoutError):
         return dict.fromkeys(partitions, codes.REQUEST_TIMED_OUT)
     return {partition: answer.error for partition, answer in produced.items()}
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
+from twinlog.errors import ClusterUnreachable
 from twinlog.model.names import TopicPartition
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, compact_string
 
 _DESCRIBE_PRODUCERS: Final = (61, 0)
@@ -33,7 +34,7 @@ async def fetch_last_write(cluster: Cluster, partition: TopicPartition, producer
         if connection.highest_version(_DESCRIBE_PRODUCERS[0]) < _DESCRIBE_PRODUCERS[1]:
             return None
         reader = await connection.exchange(*_DESCRIBE_PRODUCERS, body, flexible=True, timeout_s=cluster.timeout_s)
-    except ConnectionTrouble:
+    except ClusterUnreachable:
         return None
     return _read(reader).get(producer_id)
 

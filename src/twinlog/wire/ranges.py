@@ -16,8 +16,9 @@ from twinlog.errors import ClusterUnreachable, CorruptBatch, TopicUnknown, told
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader, walk
+from twinlog.wire.broken import why
 from twinlog.wire.committed import select_batches
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
 from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
 
@@ -115,8 +116,8 @@ class RangeReader:
                             return part
                     elif part.error in _GONE:
                         raise TopicUnknown(self.cluster.alias, f"{self.partition}: {problem}")
-            except (FetchRefused, OffsetsRefused, ClusterUnreachable, *ConnectionTrouble) as error:
-                problem = told(error)
+            except (FetchRefused, OffsetsRefused, ClusterUnreachable) as error:
+                problem = why(error)
             if time.monotonic() > give_up:
                 raise ClusterUnreachable(self.cluster.alias, f"{self.partition}: {problem}")
             self.cluster.topics.pop(self.partition.topic, None)

@@ -10,8 +10,9 @@ import struct
 from collections.abc import Collection
 from typing import Final
 
+from twinlog.errors import BrokerAway
 from twinlog.model.names import TopicPartition
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, string
 
 _DESCRIBE_CONFIGS: Final = (32, 1)
@@ -45,7 +46,7 @@ async def _least_in_sync(cluster: Cluster, topics: Collection[str]) -> dict[str,
     try:
         connection = await cluster.any_connection()
         reader = await connection.exchange(*_DESCRIBE_CONFIGS, body, flexible=False, timeout_s=cluster.timeout_s)
-    except ConnectionTrouble:
+    except BrokerAway:
         return {}
     return _read(reader)
 

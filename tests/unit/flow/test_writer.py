@@ -13,7 +13,7 @@ import pytest
 from tests.kit.batches import at, make_batch, payload
 from tests.unit.flow.test_outbox_faults import make_box, one, parcel
 
-from twinlog.errors import AccessDenied
+from twinlog.errors import AccessDenied, BrokerAway
 from twinlog.flow.budget import Budget
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.outbox import Outbox
@@ -52,7 +52,7 @@ class Target:
         self.topics |= {name: TopicMetadata(name, "t", 0, {0: Leader(1, 1)}) for name in names}
 
     async def connection(self, node: int, lane: str) -> None:
-        raise ConnectionRefusedError(node, lane)
+        raise BrokerAway.at("T", f"broker {node}, {lane}", "connection refused")
 
 
 @pytest.mark.proves("R1", "R9")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from twinlog.errors import ClusterUnreachable
+from twinlog.errors import BrokerAway, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health.states import LinkStatus, judge
 from twinlog.model.ledger.records import ChoreNote, Engine, Entry, Memo
@@ -67,7 +67,9 @@ def run(chores: list[Told], until: Callable[[], bool]) -> tuple[Pen, LedgerView]
 
 
 @pytest.mark.proves("R8", "R14")
-@pytest.mark.parametrize("trouble", [ClusterUnreachable("b", "no answer"), OSError("reset"), KeyError("a mistake")])
+@pytest.mark.parametrize(
+    "trouble", [ClusterUnreachable("b", "no answer"), BrokerAway("b", "reset"), KeyError("a mistake")]
+)
 def test_trouble_of_one_chore_is_noted_and_stops_no_other(trouble: Exception) -> None:
     bad, good = Told("bad", [trouble]), Told("good", [Outcome({"groups": 1})])
     pen, _ = run([bad, good], lambda: good.steps >= 5 and bad.steps >= 1)

@@ -24,7 +24,6 @@ from twinlog.recovery.proof import Patience
 from twinlog.recovery.side_fences import note_and_read, source_fence, target_fence
 from twinlog.recovery.standstill import await_heeded, stop_and_prove
 from twinlog.recovery.topics import source_topics, target_topics
-from twinlog.wire.connection import ConnectionTrouble
 
 _LOOKS: Final = 5
 _OLD_WITHIN_S: Final = 10.0
@@ -106,7 +105,7 @@ async def fence_old(ctx: SwitchContext) -> StepResult:
                 return await _shut(ctx, OldFence, fence, topics, _OLD_WITHIN_S / 2)
         except TimeoutError:
             trouble = f"it did not stand still within {_OLD_WITHIN_S:.0f} s"
-        except (ClusterError, SwitchStopped, *ConnectionTrouble) as error:
+        except (ClusterError, SwitchStopped) as error:
             trouble = str(error) or type(error).__name__
     if ctx.link.switch.fence == "none":
         unshut = OldFence(pending=False, why=trouble)

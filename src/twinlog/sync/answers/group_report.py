@@ -21,7 +21,6 @@ from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.group_observation import GroupObserver
 from twinlog.sync.internal_topics import InternalLog
-from twinlog.wire.connection import ConnectionTrouble
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
         view = await read_ledger(link)
         try:
             await observer.refresh_groups()
-        except (ClusterUnreachable, *ConnectionTrouble) as error:
+        except ClusterUnreachable as error:
             return await _without_source(observer, view, wanted, str(error))
         known = tuple(sorted(observer.groups))
         observer.groups = {name: group for name, group in observer.groups.items() if wanted(name)}
