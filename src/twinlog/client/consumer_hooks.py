@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -21,6 +20,7 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.clients import NewRecord, RecordProducer
 from twinlog.logs.ensure import ensure_logs
 from twinlog.logs.topic import LogTopic
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.groups.consumer_timestamps import PARTITIONS, TIMESTAMPS_TOPIC, ConsumerTimestamp, ReadTimes
 from twinlog.model.names import TopicPartition
 
@@ -116,7 +116,7 @@ class ConsumerTimestamps:
             self._producer = RecordProducer(self._settings, compression="lz4", linger_ms=_LINGER_MS)
         key = stamp.key()
         place = TopicPartition(TIMESTAMPS_TOPIC, zlib.crc32(key) % self._partitions)
-        self._producer.send(place, NewRecord(key, stamp.value(), stamp.headers(), int(time.time() * 1000)), self._done)
+        self._producer.send(place, NewRecord(key, stamp.value(), stamp.headers(), SYSTEM_CLOCK.now_ms()), self._done)
         self._producer.serve(0)
 
     def _done(self, error: ClusterError | None) -> None:

@@ -10,7 +10,6 @@ import json
 import logging
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from twinlog.control.audit_file import Chain
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.selection import Patterns
 
 log = logging.getLogger("twinlog.audit")
@@ -187,7 +187,7 @@ class Audit:
 
 def _entry(who: Who, what: str, thing: str, outcome: str, *, before: Any = None, after: Any = None) -> dict[str, Any]:
     entry = {
-        "at_ms": int(time.time() * 1000),
+        "at_ms": SYSTEM_CLOCK.now_ms(),
         "name": who.name,
         "role": who.role,
         "address": who.address,

@@ -5,11 +5,11 @@ service's loop, its reading in a thread.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.event_log import dump_event, event_id, interrupted, read_event
 from twinlog.model.health.history import EVENTS, Event
 
@@ -53,7 +53,7 @@ class Chronicle:
             return []
         past = await self.past()
         self._led = True
-        return interrupted((event for event in past if event_id(event) not in self._own), int(time.time() * 1000))
+        return interrupted((event for event in past if event_id(event) not in self._own), SYSTEM_CLOCK.now_ms())
 
     def keep(self, events: Iterable[Event]) -> None:
         """Write down what happened now."""

@@ -11,13 +11,13 @@ import base64
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from twinlog.config.security.secrets import Secret
 from twinlog.control.audit import RANKS, Grant, Who
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.connectors import Leader
 from twinlog.model.selection import Patterns
 
@@ -35,7 +35,7 @@ class GroupTrust:
     group: str = ""
     secret: Secret | None = None
     urls: tuple[str, ...] = ()
-    now: Callable[[], float] = time.time
+    now: Callable[[], float] = SYSTEM_CLOCK.now_s
 
     def signed(self, leader: Leader) -> Leader:
         """The same leader, as the others of the group will believe it."""

@@ -30,6 +30,7 @@ from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.clients import NewRecord, RecordProducer
 from twinlog.kafka.shadow_group import delete_groups, read_as_group
 from twinlog.kafka.spans import read_topic
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.ledger.records import ledger_topic
 from twinlog.model.names import TopicPartition
@@ -283,7 +284,7 @@ def _send(settings: ClientSettings, place: TopicPartition, numbers: range) -> li
     for number in numbers:
         # Wide enough for a fence that refuses records by their size.
         value = str(number).encode().ljust(64)
-        producer.send(place, NewRecord(b"drill", value, (), int(time.time() * 1000)), done)
+        producer.send(place, NewRecord(b"drill", value, (), SYSTEM_CLOCK.now_ms()), done)
     producer.flush(_WITHIN_S)
     return refusals
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +17,7 @@ from twinlog.drill.shadow import ShadowResult, run_shadow
 from twinlog.errors import SelectionEmpty, SwitchRefused, TwinlogError
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.drills.evidence import CHORE, LAST
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.records import Memo
@@ -53,7 +53,7 @@ class Drills:
         Raises SelectionEmpty when there is nothing to try: a drill of nothing is no evidence, neither good nor bad.
         """
         link = self.pair.link
-        began_ms = int(time.time() * 1000)
+        began_ms = SYSTEM_CLOCK.now_ms()
         exposure = None
         try:
             status, _ = await self.look()

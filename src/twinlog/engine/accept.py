@@ -9,13 +9,13 @@ roster's partition of the ledger; the owner of the shard follows it, and the not
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SourceTruncated, UsageError
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import TRUNCATIONS, Memo, PartitionState, ledger_topic, truncation_name
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
@@ -60,7 +60,7 @@ async def accept_truncation(link: LinkSettings, topic: str, *, dry_run: bool = F
                 "next": state.source_next,
                 "target_next": state.target_next,
                 "incarnation": state.incarnation,
-                "at_ms": int(time.time() * 1000),
+                "at_ms": SYSTEM_CLOCK.now_ms(),
             }
             memos.append(Memo(chore=TRUNCATIONS, name=truncation_name(partition), body=body))
             truncations.append(Truncation(partition, first, state.source_next))

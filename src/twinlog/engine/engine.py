@@ -45,6 +45,8 @@ from twinlog.flow.task_failures import TaskFailures
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.ledger.writers import await_known_everywhere
+from twinlog.model.backoff import Backoff
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, Memo, PartitionState, RosterTopic
 from twinlog.model.ledger.roster import Origins, roster_changes, wanted_origins
 from twinlog.model.names import TopicPartition
@@ -330,15 +332,14 @@ class LinkEngine:
 
     async def _patiently(self, what: str, work: Callable[[], Any], watch: SwitchWatch | None = None) -> Any:
         """Try until it works; None when stopped or held meanwhile. Clusters that are away are waited for."""
-        pause = 0.5
+        backoff = Backoff(0.5, 10.0)
         while not self._over and not (watch is not None and self._held(watch)):
             try:
                 done = await work()
             except (ClusterError, TimeoutError) as error:
                 self._enter("waiting", f"{what}: {error}")
                 log.warning("%s: waiting: %s: %s", self.link.name, what, error)
-                await self._pause(pause)
-                pause = min(pause * 2, 10.0)
+                await self._pause(backoff.next_s())
             else:
                 self._say(None)
                 return done
@@ -380,7 +381,7 @@ class LinkEngine:
         if there is not None and not self.take_over:
             self._give_way(there)
             return
-        self._since_ms, self._took_from = int(time.time() * 1000), "" if there is None else name_of(there)
+        self._since_ms, self._took_from = SYSTEM_CLOCK.now_ms(), "" if there is None else name_of(there)
         await writer.write([self._record("starting", generation=None)])
         await view.catch_up(target, self.link.source)
         watch.shut_out = view.shut_out
@@ -429,7 +430,7 @@ class LinkEngine:
             service=self.service,
             since_ms=self._since_ms,
             took_from=self._took_from,
-            at_ms=int(time.time() * 1000),
+            at_ms=SYSTEM_CLOCK.now_ms(),
         )
 
     def _hear(self, watch: SwitchWatch, entry: Any) -> None:
@@ -554,7 +555,7 @@ class LinkEngine:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             if (so_far := time.monotonic() - began) > _SLOW_START_SECONDS:
                 self._say(f"Spark has been starting the query for {so_far:.0f} s; nothing is copied meanwhile")
-            with contextlib.suppress(TimeoutError, ClusterError, *ConnectionTrouble):
+            with contextlib.suppress(TimeoutError, ClusterError):
                 async with asyncio.timeout(_TELL_SECONDS):
                     await writer.write([self._record("starting", self.generation)])
 

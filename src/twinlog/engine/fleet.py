@@ -19,18 +19,19 @@ from typing import Any, Final, Protocol
 
 from twinlog.config.changes import Change, Spec, diff_specs
 from twinlog.errors import EngineDied, TwinlogError, told
+from twinlog.model.backoff import Backoff
+from twinlog.model.clock import SYSTEM_CLOCK
 
 log = logging.getLogger("twinlog.fleet")
 
-_FIRST_PAUSE_S: Final = 2.0
-_LONGEST_PAUSE_S: Final = 60.0
+_BACKOFF: Final = Backoff(2.0, 60.0)
 _WELL_S: Final = 120.0
 """A job that ran so long was well: its next failure is the first in a row again."""
 
 
 def growing_pause(failures: int) -> float:
     """How long to wait before a job is started again that failed so often in a row."""
-    return min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_S)
+    return _BACKOFF.after_s(failures)
 
 
 class Job(Protocol):
@@ -219,7 +220,7 @@ class Fleet:
     def _start_later(self, life: _Life) -> None:
         life.failures = 1 if time.monotonic() - life.began_s > _WELL_S else life.failures + 1
         pause = self._pause(life.failures)
-        life.again_ms = int((time.time() + pause) * 1000)
+        life.again_ms = SYSTEM_CLOCK.now_ms() + int(pause * 1000)
         life.again = asyncio.get_running_loop().call_later(pause, self._start_again, life)
         log.warning("%s: %s", life.job.spec.name, self.failure(life.job.spec.name))
 

@@ -6,8 +6,10 @@ reported for a moment only, however often it fails (R14): a full disk under the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
+
+from twinlog.model.backoff import Backoff
 
 _FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 4.0
@@ -23,12 +25,15 @@ class QueryFailures:
     _says: str = ""
     _at: float = float("-inf")
     _pause: float = 0.0
+    _backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST_PAUSE_S, LONGEST_PAUSE_S))
 
     def failed(self, says: str, now: float) -> float:
         """The query ended, or did not start; tells how long to wait before the next one."""
         in_a_row = now - self._at < SOUND_S + self._pause
         self._says, self._at = says, now
-        self._pause = min(self._pause * 2, LONGEST_PAUSE_S) if in_a_row else _FIRST_PAUSE_S
+        if not in_a_row:
+            self._backoff.reset()
+        self._pause = self._backoff.next_s()
         return self._pause
 
     def trouble(self, now: float) -> str | None:

@@ -20,6 +20,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import ENGINE_DEAD_MS, ROSTER_PARTITION, Engine
 from twinlog.wire.connection import Cluster
 
@@ -45,7 +46,7 @@ class Rival:
 
     def __post_init__(self) -> None:
         # A record that is old by its own clock may be of a machine whose clock is wrong: one heartbeat is waited for.
-        old = time.time() * 1000 - self.engine.at_ms > ENGINE_DEAD_MS
+        old = SYSTEM_CLOCK.now_ms() - self.engine.at_ms > ENGINE_DEAD_MS
         self._patience_s = _MISSED_S if old else ENGINE_DEAD_MS / 1000
 
     def hear(self, engine: Engine) -> bool:

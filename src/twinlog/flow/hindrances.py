@@ -20,7 +20,7 @@ from twinlog.flow.noting import Noting
 from twinlog.flow.outbox import Outbox
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.records import HINDRANCES, Memo
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.task")
 
@@ -66,7 +66,7 @@ class HindranceTeller:
         try:
             async with asyncio.timeout(_TELL_S):
                 await roster_writer(self._target, self.link.source, self.link.name).write([memo])
-        except (TimeoutError, ClusterError, *ConnectionTrouble) as trouble:
+        except (TimeoutError, ClusterError) as trouble:
             self._told = ("not told",)  # to be taken back even so
             log.warning("%s: %s; not told: %s", self.link.name, "; ".join(says), str(trouble) or "no answer")
 

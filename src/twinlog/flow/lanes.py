@@ -18,6 +18,7 @@ from twinlog.errors import ClusterError, ClusterUnreachable, told
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.outgoing import Outgoing
 from twinlog.flow.window import FEW, Departure, Window
+from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.broken import why
@@ -87,7 +88,7 @@ class Lanes:
         self.target.topics.pop(topic, None)
 
     async def _find(self) -> None:
-        pause = _PAUSE_S
+        pause, backoff = _PAUSE_S, Backoff(_PAUSE_S * 2)
         while self.homeless:
             reached = False
             try:
@@ -95,7 +96,7 @@ class Lanes:
                 reached, self.heard_at = True, time.monotonic()
             except ClusterError as trouble:  # also a login that is refused just now
                 log.warning("%s: nobody says who leads: %s", self.target.alias, told(trouble))
-                pause = min(pause * 2, 2.0)
+                pause = backoff.next_s()
             boxes, self.homeless = list(self.homeless.values()), {}
             for box in boxes:
                 metadata = self.target.topics.get(box.remote.topic)

@@ -8,10 +8,10 @@ left out; its offset becomes a hole in the map like an aborted one, and is count
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.routes.provenance import HEADER, ClusterIds, Hop, Provenance, read_hops
 from twinlog.wire.codec import OpenRecord, PlainRecord
 
@@ -27,7 +27,7 @@ class HopMarks:
 
     def mark(self, records: Iterable[OpenRecord]) -> tuple[list[OpenRecord], list[int]]:
         """The records to copy, each with one more hop, and the offsets of those that have been there."""
-        hop = (HEADER, Hop(self.clusters.source, self.topic, int(time.time() * 1000)).encode())
+        hop = (HEADER, Hop(self.clusters.source, self.topic, SYSTEM_CLOCK.now_ms()).encode())
         kept: list[OpenRecord] = []
         returned: list[int] = []
         for record in records:

@@ -23,10 +23,10 @@ machine, so one clock tells both.
 from __future__ import annotations
 
 import struct
-import time
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.names import TopicPartition
 
 Kind: TypeAlias = Literal["data", "returned", "begin", "fault", "gap", "flush"]
@@ -82,4 +82,4 @@ def unwrap(parcel: Parcel) -> tuple[Parcel, Ranges]:
 
 def now_us() -> int:
     """Microseconds since 1970, the clock of all stages."""
-    return time.time_ns() // 1000
+    return SYSTEM_CLOCK.now_us()

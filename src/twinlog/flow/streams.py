@@ -21,6 +21,7 @@ from typing import Final
 from twinlog.config.settings import FetchSettings
 from twinlog.errors import ClusterUnreachable, told
 from twinlog.flow.window import Window
+from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
@@ -137,7 +138,7 @@ class Streams:
             self.on_failure(error)
 
     async def _run(self, leader: SourceLeader, stream: Stream, purpose: str) -> None:
-        session, pause = stream.session, PAUSE_S
+        session, backoff = stream.session, Backoff(PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             if not session.positions:
                 session.reset()
@@ -158,11 +159,10 @@ class Streams:
                 log.warning("%s: fetching from broker %d: %s", self.link, leader.node, told(trouble))
                 session.reset()
                 session.positions.clear()  # the leaders may be elsewhere by now: they are placed anew
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE_S)
+                await asyncio.sleep(backoff.next_s())
                 await self.replace()
                 continue
-            pause = PAUSE_S
+            backoff.reset()
             busy = [part for part in fetched if len(part.records)]
             leader.window.answer(departure, time.monotonic(), sum(len(part.records) for part in busy))
             share = self._share(leader)

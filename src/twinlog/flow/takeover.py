@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -38,6 +37,7 @@ from twinlog.flow.unnoted import Unnoted, Writing
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.ledger.writers import note_writer
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import (
     ROSTER_PARTITION,
     FaultEntry,
@@ -363,7 +363,7 @@ async def _see_no_later_engine(roster: LedgerView, link: LinkSettings, target: C
 def fresh_state(begin: Begin, target: int) -> PartitionState:
     """The state of a partition that was never written."""
     origin = begin.roster.origins[begin.partition.partition]
-    now_ms = int(time.time() * 1000)
+    now_ms = SYSTEM_CLOCK.now_ms()
     return PartitionState(
         topic=begin.partition.topic,
         partition=begin.partition.partition,
@@ -387,5 +387,5 @@ def fault_entry(fault: PartitionFault, since_ms: int | None = None) -> FaultEntr
         says=str(fault),
         remedy=fault.remedy_text(),
         facts=fault.facts(),
-        since_ms=since_ms or int(time.time() * 1000),
+        since_ms=since_ms or SYSTEM_CLOCK.now_ms(),
     )

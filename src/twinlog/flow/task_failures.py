@@ -15,6 +15,7 @@ from typing import Final
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError, OwnershipLost, told
 from twinlog.ledger.writer import roster_writer
+from twinlog.model.backoff import Backoff
 from twinlog.model.ledger.records import Memo
 from twinlog.wire.connection import Cluster
 
@@ -22,8 +23,7 @@ log = logging.getLogger("twinlog.task")
 
 TASK_FAILURES: Final = "task-failures"
 _TELL_S: Final = 3.0
-_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 10.0
+_BACKOFF: Final = Backoff(0.5, 10.0)
 _FRESH_S: Final = 30.0
 """Longer than the longest pause and an attempt: a failure that is not renewed by then is over."""
 
@@ -33,7 +33,7 @@ def leave_failure(link: LinkSettings, generation: int, task: int, attempt: int, 
     if not isinstance(error, OwnershipLost):  # somebody else writes the shard, which is not what hinders the link
         body = {"error": told(error), "generation": generation, "attempt": attempt}
         asyncio.run(_tell(link, Memo(chore=TASK_FAILURES, name=str(task), body=body)))
-    time.sleep(min(_PAUSE_S * 2**attempt, _LONGEST_PAUSE_S))
+    time.sleep(_BACKOFF.after_s(attempt + 1))
 
 
 async def _tell(link: LinkSettings, memo: Memo) -> None:

@@ -44,6 +44,7 @@ from twinlog.flow.shape import Shaper
 from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, Pressure, why_given_up
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.ledger.pruning import prune_shard
+from twinlog.model.backoff import Backoff
 from twinlog.model.ledger.records import PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
@@ -142,7 +143,7 @@ class Writer:
                 return
             for begin in begins:
                 await self._retire(begin.partition)
-            pause = _PAUSE_S
+            backoff = Backoff(_PAUSE_S)
             while True:
                 try:
                     if shard not in self.owners:
@@ -152,8 +153,7 @@ class Writer:
                     break
                 except ClusterUnreachable as trouble:
                     log.warning("%s: the target is away: shard %d: %s", self.link.name, shard, trouble)
-                    await asyncio.sleep(pause)
-                    pause = min(pause * 2, 2.0)
+                    await asyncio.sleep(backoff.next_s())
             for o in opened:
                 if self._is_newest(o.begin):
                     self._install(self.owners[shard], o)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from twinlog.local.security import AUDIENCE, SecureFiles
 from twinlog.machine.folders import write_atomically
+from twinlog.model.clock import SYSTEM_CLOCK
 
 _KEY_ID = "twinlog-local"
 _NUMBER_BYTES = 32
@@ -53,7 +53,7 @@ def sign_token(files: SecureFiles, user: str, life_s: float = 300.0) -> str:
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         msg = f"{files.token_key} does not hold the key of a local cluster"
         raise TypeError(msg)
-    now = time.time()
+    now = SYSTEM_CLOCK.now_s()
     head = {"alg": "ES256", "typ": "JWT", "kid": _KEY_ID}
     claims = {"sub": user, "aud": AUDIENCE, "iat": int(now), "exp": int(now + life_s)}
     signed = ".".join(_encoded(json.dumps(part).encode()) for part in (head, claims))

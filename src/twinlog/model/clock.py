@@ -18,6 +18,12 @@ class Clock(Protocol):
     def now_us(self) -> int:
         """Microseconds since 1970: for durations between two processes."""
 
+    def now_ns(self) -> int:
+        """Nanoseconds since 1970: OpenTelemetry's unit."""
+
+    def now_s(self) -> float:
+        """Seconds since 1970: the unit of tokens and files."""
+
 
 class SystemClock:
     """The clock of this machine."""
@@ -29,6 +35,14 @@ class SystemClock:
     def now_us(self) -> int:
         """Microseconds since 1970."""
         return time.time_ns() // 1_000
+
+    def now_ns(self) -> int:
+        """Nanoseconds since 1970."""
+        return time.time_ns()
+
+    def now_s(self) -> float:
+        """Seconds since 1970."""
+        return time.time()
 
 
 SYSTEM_CLOCK: Final = SystemClock()

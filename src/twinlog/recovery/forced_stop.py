@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import time
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +24,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import BrokerAway
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, PartitionState, ledger_topic, shard_of, transactional_id
 from twinlog.model.names import TopicPartition
 from twinlog.recovery.context import SwitchContext
@@ -87,7 +87,7 @@ def _sign(ctx: SwitchContext, link: LinkSettings) -> Engine:
         trouble=f"a switch shut the writers of {link.name} out by force",
         heeded=decided,
         shut_out=decided,
-        at_ms=int(time.time() * 1000),
+        at_ms=SYSTEM_CLOCK.now_ms(),
     )
 
 
@@ -169,7 +169,7 @@ def _closed(state: PartitionState, unnoted: int) -> PartitionState:
     source can place.
     """
     phase = state.phase if unnoted else "closed" if state.fault is None else state.phase
-    return state.model_copy(update={"phase": phase, "at_ms": int(time.time() * 1000)})
+    return state.model_copy(update={"phase": phase, "at_ms": SYSTEM_CLOCK.now_ms()})
 
 
 async def _count(

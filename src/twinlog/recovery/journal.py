@@ -21,6 +21,7 @@ from twinlog.errors import ClusterError, SwitchRunning, SwitchTakenOver
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.switch_log import SwitchTopic, ensure_switch_topic
 from twinlog.machine.folders import open_private
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.switch.facts import FenceNote, StepFacts
 from twinlog.model.switch.log import (
     Beat,
@@ -160,7 +161,7 @@ class Journal:
             self.state,
             self.home.link,
             why=why,
-            at_ms=int(time.time() * 1000),
+            at_ms=SYSTEM_CLOCK.now_ms(),
             active=active,
             links=links or {},
             fence_on_return=fence_on_return,
@@ -258,7 +259,7 @@ class Journal:
             return await self.home.append(entry)
 
     def _write_file(self, entry: SwitchEntry) -> None:
-        line = {"at_ms": int(time.time() * 1000), **entry.model_dump(exclude_none=True)}
+        line = {"at_ms": SYSTEM_CLOCK.now_ms(), **entry.model_dump(exclude_none=True)}
         with open_private(self.file, "a") as out:
             out.write(json.dumps(line) + "\n")
 

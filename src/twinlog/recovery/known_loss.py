@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.loss_range import LossRange, last_copied, lived_until, loss_range
 from twinlog.model.ledger.source_ends import CHORE, known_ends, seen_at
 from twinlog.model.names import TopicPartition
@@ -58,4 +58,4 @@ def remembered_ends(view: LedgerView) -> tuple[dict[TopicPartition, int], int | 
 
 
 def _now_ms() -> int:
-    return int(time.time() * 1000)
+    return SYSTEM_CLOCK.now_ms()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.access.acls import unshelved
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.source_ends import CHORE as SOURCE_ENDS
 from twinlog.model.ledger.source_ends import known_ends
 from twinlog.model.names import TopicPartition
@@ -158,7 +158,7 @@ async def _read_again(ctx: SwitchContext, checkpoints: Checkpoints) -> dict[str,
 async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts:
     if not facts.command.startswith("failover"):
         return facts
-    now = int(time.time() * 1000)
+    now = SYSTEM_CLOCK.now_ms()
     ends, at_ms = remembered_ends(view)
     if facts.source_trouble is None:
         wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]

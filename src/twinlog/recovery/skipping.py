@@ -6,7 +6,6 @@ ledger, so the shard is taken over for it, as by an engine. What is really lost 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +14,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.passing import Passed, pass_own
 from twinlog.model.ledger.records import Gap, PartitionState, ledger_topic, shard_of, transactional_id
 from twinlog.model.names import TopicPartition
@@ -127,7 +127,7 @@ class _Mover:
 
 
 def _moved(state: PartitionState, passed: Passed, reached: int, why: str) -> list[Gap | PartitionState]:
-    now = int(time.time() * 1000)
+    now = SYSTEM_CLOCK.now_ms()
     skipped = sum(after - first for first, after in passed.gaps)
     gaps = [
         Gap(topic=state.topic, partition=state.partition, first=first, next=after, reason=why, at_ms=now)

@@ -8,6 +8,7 @@ from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.pulse import Pulse
 from twinlog.model.ledger.records import ENGINE_DEAD_MS, SWITCH_ENGINE, Engine
 from twinlog.recovery.context import SwitchContext
@@ -110,4 +111,4 @@ def _spoken(engine: Engine) -> tuple[object, ...]:
 
 
 def _now_ms() -> int:
-    return int(time.time() * 1000)
+    return SYSTEM_CLOCK.now_ms()

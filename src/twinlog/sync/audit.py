@@ -9,12 +9,12 @@ gone: an alarm does not go away because time passed. Runs in the service's loop.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import Memo, PartitionState
 from twinlog.model.names import TopicPartition
 from twinlog.model.verify.audit_windows import Window, next_windows
@@ -74,7 +74,7 @@ class Audit:
             what = str(result.differences[0]) if result.differences else f"{result.differing} records differ"
             findings.append(f"{window.partition}: {what}")
             if window not in looks.values() and len(looks) + len(memos) < _REMEMBERED:
-                memos.append(Memo(chore=self.name, name=window.name, body=window.body(what, int(time.time() * 1000))))
+                memos.append(Memo(chore=self.name, name=window.name, body=window.body(what, SYSTEM_CLOCK.now_ms())))
         unread = {window: result.trouble for window, result in results.items() if result.trouble is not None}
         findings += [f"{window.partition}: could not be compared: {trouble}" for window, trouble in unread.items()]
         mismatches = sum(result.differing for result in guilty.values())

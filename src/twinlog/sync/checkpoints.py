@@ -7,13 +7,13 @@ travels in a record header, where MirrorMaker 2's readers do not look.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from twinlog.errors import ClusterError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.groups.positions import GroupPartition, Told
 from twinlog.model.mirrormaker.records import Checkpoint, NotReadable
 from twinlog.model.names import TopicPartition
@@ -60,7 +60,7 @@ class Checkpoints:
 
     async def emit(self, fresh: Iterable[tuple[Checkpoint, str]]) -> int:
         """Tell positions, each with the incarnation that it is about; returns how many."""
-        count, now_ms = 0, int(time.time() * 1000)
+        count, now_ms = 0, SYSTEM_CLOCK.now_ms()
         news = iter(fresh)
         # Some at a time: the loop that this runs in has heartbeats and other links to serve as well.
         while part := list(islice(news, _AT_ONCE)):

@@ -8,13 +8,13 @@ Runs in the service's loop, only for links with `cut.sets`. The failover reads t
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.groups.cut_sets import CHORE, Cut, CutSet, CutTracker, Sample, cut_memos
 from twinlog.model.ledger.records import Memo
 from twinlog.model.names import TopicPartition
@@ -44,7 +44,7 @@ class CutSync:
             self._source = Cluster(link.source_admin, f"twinlog|{link.name}|cuts")
         groups = GroupCoordinators(self._source)
         names = [name for name in await groups.list_groups() if link.groups.matches(name)]
-        at_ms = int(time.time() * 1000)
+        at_ms = SYSTEM_CLOCK.now_ms()
         committed = await groups.fetch_positions(names)
         known = {
             group: {partition: position.offset for partition, position in found.items()}

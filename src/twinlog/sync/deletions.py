@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from twinlog.errors import BrokerAway, ClusterError, SourceTopicMissing, TopicUnknown
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import Memo, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics.absence import Absence, AbsencePlan, SourceSight, judge_absences
@@ -57,7 +57,7 @@ def planned_deletions(ends: LinkEnds, entries: Iterable[RosterTopic], memos: Map
     known = {name: Absence.of(memo.body) for name, memo in memos.items() if name != _SOURCE_MEMO}
     pinned = memos[_SOURCE_MEMO].body.get("cluster_id") if _SOURCE_MEMO in memos else None
     snapshot = look_at_source(ends, mirrored)
-    return judge_absences(snapshot, known, pinned, ends.link.topic_deletion, int(time.time() * 1000))
+    return judge_absences(snapshot, known, pinned, ends.link.topic_deletion, SYSTEM_CLOCK.now_ms())
 
 
 @dataclass

@@ -13,6 +13,7 @@ from typing import Final
 from twinlog.config.settings import HeartbeatPair
 from twinlog.errors import TwinlogError
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.model.backoff import Backoff
 from twinlog.sync.heartbeats import Pulse
 
 log = logging.getLogger("twinlog.heartbeats")
@@ -41,7 +42,7 @@ class HeartbeatPairs:
 
 async def _keep_beating(pair: HeartbeatPair) -> None:
     pulse = Pulse(pair, ClusterAdmin(pair.target_admin))
-    pause, told = float(pair.seconds), ""
+    backoff, told = Backoff(min(max(1.0, pair.seconds * 2), _LONGEST_PAUSE_S), _LONGEST_PAUSE_S), ""
     try:
         while True:
             try:
@@ -53,8 +54,9 @@ async def _keep_beating(pair: HeartbeatPair) -> None:
                 trouble = f"unexpected: {type(error).__name__}; the log says more"
             if trouble != told:
                 log.warning("%s: heartbeats: %s", pair.name, trouble or "they are written again")
-            pause = min(max(1.0, pause * 2), _LONGEST_PAUSE_S) if trouble else float(pair.seconds)
             told = trouble
-            await asyncio.sleep(pause)
+            if not trouble:
+                backoff.reset()
+            await asyncio.sleep(backoff.next_s() if trouble else pair.seconds)
     finally:
         await pulse.close()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import HeartbeatPair
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.mirrormaker.records import Heartbeat, NotReadable
 from twinlog.model.naming import HEARTBEATS
 from twinlog.sync.ends import LinkEnds
@@ -30,7 +30,7 @@ _SILENT_MS: Final = 30_000
 
 
 def _now_ms() -> int:
-    return int(time.time() * 1000)
+    return SYSTEM_CLOCK.now_ms()
 
 
 @dataclass

@@ -18,6 +18,8 @@ from typing import Final, Protocol, runtime_checkable
 from twinlog.errors import TwinlogError, told
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
+from twinlog.model.backoff import Backoff
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import ChoreNote, Memo, memo_key
 
 log = logging.getLogger("twinlog.sync")
@@ -25,8 +27,7 @@ log = logging.getLogger("twinlog.sync")
 LISTED: Final = 50
 """Findings that a note lists; more are counted."""
 _QUIET_MS: Final = 30_000
-_FIRST_PAUSE_S: Final = 1.0
-_LONGEST_PAUSE_S: Final = 5.0
+_BACKOFF: Final = Backoff(1.0, 5.0)
 """Before a failed step is tried again. What it failed with stays in status until then, also when it is over."""
 # One write is one batch, which the ledger's topic limits to a megabyte.
 _ENTRIES_PER_WRITE: Final = 200
@@ -49,7 +50,7 @@ _NOTHING: Final = Outcome()
 
 def pause_after(failures: int, seconds: float) -> float:
     """How long to wait before the next step, after so many failures in a row."""
-    return min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_S) if failures else seconds
+    return _BACKOFF.after_s(failures) if failures else seconds
 
 
 class SyncJob(Protocol):
@@ -105,7 +106,7 @@ class SyncJobs:
             failures = failures + 1 if outcome is _NOTHING else 0
             note = ChoreNote(
                 chore=chore.name,
-                at_ms=int(time.time() * 1000),
+                at_ms=SYSTEM_CLOCK.now_ms(),
                 took_ms=int((time.monotonic() - began) * 1000),
                 counts=outcome.counts,
                 findings=list(outcome.findings)[:LISTED],

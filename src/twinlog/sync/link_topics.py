@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Mapping
 from typing import Final, assert_never
 
@@ -14,6 +13,7 @@ from twinlog.kafka.group_members import fetch_committed
 from twinlog.logs.configs import fetch_configs
 from twinlog.logs.ensure import ensure_logs
 from twinlog.logs.topic import BROKER_TIME, LogTopic
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import RosterTopic, ledger_topic
 from twinlog.model.ledger.roster import Origins, may_create
 from twinlog.model.mirrormaker.takeover_decision import Fresh, Inherited, Refused, takeover_note
@@ -93,7 +93,7 @@ class LinkTopics:
         refused = {
             p.topic: TakeOverRefused(*p, d.last, d.problem) for p, d in decisions.items() if isinstance(d, Refused)
         }
-        return Origins(at, refused, takeover_note(decisions, int(time.time() * 1000)))
+        return Origins(at, refused, takeover_note(decisions, SYSTEM_CLOCK.now_ms()))
 
     def _beginnings(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
         """`start.from` is for what existed when the link was new; what appears later is read whole."""

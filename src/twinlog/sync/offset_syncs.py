@@ -7,12 +7,12 @@ from what we copied. A pair is the newest copied record of a partition, from the
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.mirrormaker.offset_pairs import Pair, newest_pair, pair_is_due
 from twinlog.model.mirrormaker.records import NotReadable, OffsetSync
 from twinlog.model.names import TopicPartition
@@ -60,7 +60,7 @@ class OffsetSyncs:
             pair = newest_pair(state, view.parts_of(partition))
             if pair is not None and self._due(partition, state.incarnation, pair):
                 fresh[partition] = (state.incarnation, pair)
-        now_ms = int(time.time() * 1000)
+        now_ms = SYSTEM_CLOCK.now_ms()
         syncs = [OffsetSync(*partition, *pair) for partition, (_, pair) in fresh.items()]
         await self.log.write([PlainRecord(0, now_ms, sync.key(), sync.value(), []) for sync in syncs])
         self.told |= fresh

@@ -16,6 +16,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import Memo, RosterTopic
 from twinlog.model.ledger.source_ends import CHORE, FOR_EVER, SEEN, EndsTracker
 from twinlog.model.names import TopicPartition
@@ -59,7 +60,7 @@ class SourceEnds:
         """In a thread: with ten thousand partitions the arithmetic alone would hold the loop up."""
         began = time.monotonic()
         ends = self._ask(roster)
-        now = int(time.time() * 1000)
+        now = SYSTEM_CLOCK.now_ms()
         tracker.take(
             now, ends, positions, {name: (topic.source_id, topic.partitions) for name, topic in roster.items()}
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.names import TopicPartition
 from twinlog.model.verify.plan import bundles
 from twinlog.model.verify.report import VerifyReport
@@ -37,7 +38,7 @@ class Verification:
     def run(self, wish: VerifyWish, plan: VerifyPlan) -> VerifyReport:
         """Compare what is planned; returns when every chunk has answered."""
         began = time.monotonic()
-        report = VerifyReport(self.planner.link.name, str(wish), int(time.time() * 1000), sample=wish.sample)
+        report = VerifyReport(self.planner.link.name, str(wish), SYSTEM_CLOCK.now_ms(), sample=wish.sample)
         report.excluded = plan.excluded
         report.partitions = len({chunk.partition for chunk in plan.chunks})
         report.topics = len({chunk.partition.topic for chunk in plan.chunks})

@@ -17,6 +17,8 @@ from typing import Any, Final, Protocol
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import TwinlogError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.backoff import Backoff
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.groups.positions import Standing
 from twinlog.model.health.event_log import news
 from twinlog.model.health.history import EVENTS, SAMPLES, Event, Latencies, Sample, events_between, sample_of
@@ -242,7 +244,7 @@ class Monitor:
 
     async def _recall(self) -> None:
         """Read what happened before, as soon as it can be read."""
-        pause = 1.0
+        backoff = Backoff(1.0, 60.0)
         while self._memory is not None:
             try:
                 past = await self._memory.past()
@@ -253,8 +255,7 @@ class Monitor:
             else:
                 self.events = deque([*past, *self.events], maxlen=EVENTS)
                 return
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 60.0)
+            await asyncio.sleep(backoff.next_s())
 
     async def _settle(self, recalling: asyncio.Task[None]) -> None:
         """Whenever this service begins to lead, tell what the one before it left unfinished."""
@@ -402,4 +403,4 @@ def _switch_events(link: str, before: Switches | None, after: Switches, known_ms
 
 
 def _now_ms() -> int:
-    return int(time.time() * 1000)
+    return SYSTEM_CLOCK.now_ms()

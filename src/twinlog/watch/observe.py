@@ -16,6 +16,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable, LeaderMissing, SourceTopicMissing
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.pulse import Pulse
 from twinlog.model.health.states import LinkStatus, PartitionStatus
@@ -59,7 +60,7 @@ class Observer:
         try:
             view = await self._read(target)
             engine_age_s = await self._feel_pulse(target, view)
-            read_ms = int(time.time() * 1000)  # a source that is away takes long to say nothing: ages count from here
+            read_ms = SYSTEM_CLOCK.now_ms()  # a source that is away takes long to say nothing: ages count from here
             held = await self._held(target, view)
         finally:
             await target.close()
@@ -73,7 +74,7 @@ class Observer:
         deadline = time.monotonic() + _WATCH_S
         while view.engine is not None:
             spoken = (view.engine.generation, view.engine.at_ms, view.engine.phase)
-            self._pulse.hear(spoken, view.engine.at_ms, int(time.time() * 1000), time.monotonic())
+            self._pulse.hear(spoken, view.engine.at_ms, SYSTEM_CLOCK.now_ms(), time.monotonic())
             age = self._pulse.age_s(time.monotonic())
             if age is not None or view.engine.phase in {"stopped", "switched"}:
                 return age

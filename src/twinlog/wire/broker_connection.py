@@ -47,7 +47,6 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         if throttle_ms > 0:
             self.throttle_ms, self.throttled_until = throttle_ms, time.monotonic() + throttle_ms / 1000
 
-
     cluster: str = ""
     """The alias of the cluster, for errors."""
     round_trip_s: float = float("inf")

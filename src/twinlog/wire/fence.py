@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, OwnershipLost
+from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
@@ -125,7 +126,7 @@ class Fence:
         error_of: Callable[[FrameReader], int],
     ) -> FrameReader:
         """Ask the coordinator until it answers: it may be loading, moving, or finishing an older transaction."""
-        delay = _PAUSE_S
+        backoff = Backoff(_PAUSE_S, 1.0, factor=1.5)
         while True:
             try:
                 node = await self._coordinator(transactional_id)
@@ -142,8 +143,7 @@ class Fence:
                 raise self._denied(error, transactional_id)
             if error not in codes.PASSING:
                 raise BrokerRefused(self.cluster.alias, f"{transactional_id}: {codes.name_of(error)}")
-            await asyncio.sleep(delay)
-            delay = min(delay * 1.5, 1.0)
+            await asyncio.sleep(backoff.next_s())
 
     def _denied(self, error: int, transactional_id: str) -> AccessDenied:
         needed = f"{codes.name_of(error)} for transactional id {transactional_id}: Write and Describe are needed"

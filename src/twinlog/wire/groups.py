@@ -17,6 +17,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, ClusterError, ClusterUnreachable
+from twinlog.model.backoff import Backoff
 from twinlog.model.groups.observed import GroupPosition, ListedGroup
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
@@ -41,6 +42,7 @@ _UNDER_WAY: Final = 4
 _LANES_OF_COMMITS: Final = 4
 _ATTEMPTS: Final = 6
 _PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 10.0
 _LANES: Final = tuple(f"groups-{number}" for number in range(_LANES_OF_COMMITS))
 
 Positions = dict[TopicPartition, GroupPosition]
@@ -176,11 +178,10 @@ class GroupCoordinators:
         """Ask each group's coordinator, some groups per request; whoever moved is looked up and asked again."""
         answers: dict[str, T | ClusterError] = {}
         left = list(dict.fromkeys(groups))
-        pause, trouble = _PAUSE_S, ""
+        backoff, trouble = Backoff(_PAUSE_S, _LONGEST_PAUSE_S), ""
         for attempt in range(_ATTEMPTS):
             if attempt:
-                await asyncio.sleep(pause)
-                pause *= 2
+                await asyncio.sleep(backoff.next_s())
             answers |= await self._find([group for group in left if group not in self._nodes])
             by_node: dict[int, list[str]] = {}
             for group in left:
@@ -245,15 +246,14 @@ class GroupCoordinators:
         return refused
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        pause = _PAUSE_S
+        backoff = Backoff(_PAUSE_S, _LONGEST_PAUSE_S)
         for attempt in range(_ATTEMPTS):
             try:
                 return await ask()
             except (_Moved, BrokerAway) as error:
                 if attempt == _ATTEMPTS - 1:
                     raise ClusterUnreachable(self.cluster.alias, why(error)) from error
-            await asyncio.sleep(pause)
-            pause *= 2
+            await asyncio.sleep(backoff.next_s())
         raise AssertionError("unreachable")
 
     def _refusal(self, error: int, needed: str) -> ClusterError:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, ClockLook, DiskLook
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
@@ -42,9 +43,9 @@ async def _look_at_clock(cluster: Cluster) -> ClockLook:
     if connection.highest_version(_DESCRIBE_QUORUM[0]) < _DESCRIBE_QUORUM[1]:
         raise BrokerRefused(cluster.alias, "it does not tell its time; Kafka 3.3 in KRaft mode is needed")
     body = [b"\x02", compact_string("__cluster_metadata"), b"\x02", struct.pack(">i", 0), b"\x00\x00\x00"]
-    sent = time.time()
+    sent = SYSTEM_CLOCK.now_s()
     reader = await connection.exchange(*_DESCRIBE_QUORUM, body, flexible=True, timeout_s=cluster.timeout_s)
-    received = time.time()
+    received = SYSTEM_CLOCK.now_s()
     _check(cluster, reader.i16(), "asking for the quorum", "Describe on the cluster")
     reader.uvarint()  # one topic
     reader.compact_string()

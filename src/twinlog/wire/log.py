@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
 from twinlog.errors import ClusterUnreachable
+from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader, walk
@@ -19,9 +19,6 @@ from twinlog.wire.committed import select_batches
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
 from twinlog.wire.offsets import EARLIEST, LATEST, OffsetsRefused, fetch_offset
-
-_PAUSE_S: Final = 0.05
-_LONGEST_PAUSE_S: Final = 2.0
 
 
 @dataclass
@@ -36,7 +33,7 @@ class LogReader:
     lasting: bool = True  # False for a short look: costs the broker no fetch session
     read_committed: bool = False  # True leaves out aborted and open transactions
     _sessions: dict[int, FetchSession] = field(default_factory=dict)
-    _pause: float = _PAUSE_S
+    _backoff: Backoff = field(default_factory=Backoff)
 
     async def batches(self) -> AsyncGenerator[tuple[int, list[tuple[BatchHeader, bytes]]], None]:
         """(partition, batches) as they come. A broker that is away is waited for."""
@@ -100,7 +97,7 @@ class LogReader:
             self.cluster.topics.pop(self.topic, None)
             await self._wait()
             return []
-        self._pause = _PAUSE_S
+        self._backoff.reset()
         return fetched
 
     async def _take(self, part: FetchedPartition) -> list[tuple[BatchHeader, bytes]]:
@@ -128,8 +125,7 @@ class LogReader:
         return batches
 
     async def _wait(self) -> None:
-        await asyncio.sleep(self._pause)
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE_S)
+        await asyncio.sleep(self._backoff.next_s())
 
 
 async def up_to_marker(
@@ -154,7 +150,7 @@ async def fetch_ends(
 ) -> dict[int, int]:
     """Where these partitions end now; with `read_committed`, before the first open transaction. Waits for leaders."""
     ends: dict[int, int] = {}
-    pause = _PAUSE_S
+    backoff = Backoff()
     while True:
         try:
             if topic not in cluster.topics:
@@ -166,7 +162,6 @@ async def fetch_ends(
                     )
         except (OffsetsRefused, ClusterUnreachable):
             cluster.topics.pop(topic, None)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(backoff.next_s())
         else:
             return ends

@@ -13,8 +13,9 @@ import struct
 from collections.abc import Collection
 from typing import Final
 
+from twinlog.errors import ClusterUnreachable
 from twinlog.model.names import TopicPartition
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, string
 
 _OFFSET_FOR_LEADER_EPOCH: Final = (23, 3)  # Kafka 2.3
@@ -50,7 +51,7 @@ async def _ask(
         async with asyncio.timeout(within_s):
             connection = await cluster.connection(node)
             reader = await connection.exchange(*_OFFSET_FOR_LEADER_EPOCH, body, flexible=False, timeout_s=within_s)
-    except ConnectionTrouble:
+    except (ClusterUnreachable, TimeoutError):
         return {}
     return _read(reader)
 

@@ -12,7 +12,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from twinlog.errors import ClusterUnreachable, CorruptBatch, TopicUnknown, told
+from twinlog.errors import ClusterUnreachable, CorruptBatch, TopicUnknown
+from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.batch import BatchHeader, walk
@@ -25,8 +26,6 @@ from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
 FETCH_BYTES: Final = 4 << 20
 _MAX_WAIT_MS: Final = 500
 _PATIENCE_S: Final = 60.0
-_PAUSE_S: Final = 0.05
-_LONGEST_PAUSE_S: Final = 2.0
 _GONE: Final = frozenset({codes.UNKNOWN_TOPIC_OR_PARTITION, codes.UNKNOWN_TOPIC_ID, codes.INCONSISTENT_TOPIC_ID})
 
 
@@ -102,7 +101,7 @@ class RangeReader:
 
     async def _fetch(self, position: int) -> FetchedPartition:
         """One answer without an error. What may pass is waited for, within reason."""
-        give_up, pause, problem = time.monotonic() + _PATIENCE_S, _PAUSE_S, "no leader"
+        give_up, backoff, problem = time.monotonic() + _PATIENCE_S, Backoff(), "no leader"
         while True:
             try:
                 part = await self._try(position)
@@ -121,8 +120,7 @@ class RangeReader:
             if time.monotonic() > give_up:
                 raise ClusterUnreachable(self.cluster.alias, f"{self.partition}: {problem}")
             self.cluster.topics.pop(self.partition.topic, None)
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(backoff.next_s())
 
     async def _try(self, position: int) -> FetchedPartition | None:
         topic, number = self.partition

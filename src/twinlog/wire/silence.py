@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from aiokafka.errors import KafkaError
-
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.errors import ClusterError, ClusterUnreachable
+from twinlog.wire.connection import Cluster
 
 _WITHIN_S: Final = 2.0
 
@@ -28,8 +27,8 @@ async def _answers(cluster: Cluster, node: int) -> bool:
     try:
         async with asyncio.timeout(_WITHIN_S):
             await cluster.refresh(None, node)
-    except (TimeoutError, *ConnectionTrouble):
+    except (TimeoutError, ClusterUnreachable):
         return False
-    except KafkaError:
+    except ClusterError:
         return True  # it refuses us: that is an answer
     return True

@@ -21,6 +21,7 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaConnectionError
 
 from twinlog.config.settings import ClientCredentials
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.wire.web import opened
 
 _PATIENCE_S: Final = 10.0
@@ -129,7 +130,7 @@ def _life_by_claims(token: str) -> float:
     try:
         _, payload, _ = token.split(".")
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        return max(1.0, float(claims["exp"]) - time.time())
+        return max(1.0, float(claims["exp"]) - SYSTEM_CLOCK.now_s())
     except (ValueError, KeyError, TypeError):
         return _UNKNOWN_LIFE_S
 

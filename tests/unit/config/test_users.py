@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from twinlog.config.security.users import Users, load_users, remove_user, save_user, with_password, with_token
 from twinlog.config.service_settings import HttpSettings
 from twinlog.errors import UsageError
+from twinlog.model.clock import SystemClock
 from twinlog.surface.cli.main import app
 
 LONG = "a password of some length"
@@ -61,7 +62,7 @@ def test_a_token_ends_when_it_should(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert users.by_token(first) is not None
     assert users.by_token(second) is not None
     now = time.time()
-    monkeypatch.setattr("twinlog.config.security.users.time.time", lambda: now + 86_401)
+    monkeypatch.setattr(SystemClock, "now_s", lambda _: now + 86_401)
     assert users.by_token(first) is not None
     assert users.by_token(second) is None
     assert [one.expires is None for one in load_users(path)] == [True, False]

@@ -22,6 +22,7 @@ from twinlog.config.resolve import resolve
 from twinlog.config.security.secrets import Secret
 from twinlog.config.security.users import save_user, with_token
 from twinlog.config.service_settings import HttpSettings, OidcSettings
+from twinlog.model.clock import SystemClock
 from twinlog.surface.http.app_state import AppState
 
 
@@ -172,7 +173,7 @@ def test_a_session_ends_and_a_changed_one_is_none(issuer: Issuer, monkeypatch: p
         assert visitor.ask("/v1/links").status == 401
         visitor.cookies["twinlog-session"] = good
         now = time.time()
-        monkeypatch.setattr("twinlog.surface.http.sessions.time.time", lambda: now + 3601)
+        monkeypatch.setattr(SystemClock, "now_s", lambda _: now + 3601)
         assert visitor.ask("/v1/links").status == 401
 
 

@@ -25,6 +25,7 @@ from typing import Final
 from cryptography.x509 import load_pem_x509_certificate
 
 from twinlog.errors import UsageError
+from twinlog.model.clock import SYSTEM_CLOCK
 
 log = logging.getLogger("twinlog.rest")
 
@@ -64,7 +65,7 @@ class User:
         """Whether a token with this digest is theirs, and has not ended."""
         if self.scheme != "token" or not hmac.compare_digest(self.secret.partition(":")[0], digest):
             return False
-        return self.expires is None or time.time() < self.expires
+        return self.expires is None or SYSTEM_CLOCK.now_s() < self.expires
 
 
 def parse_users(text: str, file: str, roles: Collection[str] | None = None) -> list[User]:
@@ -130,7 +131,7 @@ def with_token(name: str, role: str, days: int | None = None) -> tuple[User, str
     """Make a user who shows a token; the token is returned once and kept nowhere."""
     _check(name, role)
     token = secrets.token_urlsafe(32)
-    end = "" if days is None else f":{int(time.time()) + days * 86_400}"
+    end = "" if days is None else f":{int(SYSTEM_CLOCK.now_s()) + days * 86_400}"
     return User(name, role, "token", _digest(token) + end), token
 
 

@@ -8,6 +8,7 @@ import time
 from twinlog.errors import ClusterError
 from twinlog.kafka.clients import RecordProducer
 from twinlog.local.demo.records import make_record
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.names import TopicPartition
 
 _FLUSH_WITHIN_S = 30.0
@@ -66,5 +67,5 @@ class PacedLoad:
             else:
                 self.trouble = error
 
-        record = make_record(partition, sequence, time.time_ns())
+        record = make_record(partition, sequence, SYSTEM_CLOCK.now_ns())
         self._producer.send(TopicPartition(self._topic, partition), record, done)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from twinlog.kafka.clients import LogReader
 from twinlog.local.demo.records import read_stamp
+from twinlog.model.clock import SYSTEM_CLOCK
 
 _LOOK_AGAIN_S = 0.1
 _SAMPLE = 20_000
@@ -72,7 +73,7 @@ class TargetTail:
                 record = reader.poll(_LOOK_AGAIN_S)
                 if record is None:
                     continue
-                now_ns = time.time_ns()
+                now_ns = SYSTEM_CLOCK.now_ns()
                 self.arrived += 1
                 stamp = read_stamp(record)
                 if stamp is None:

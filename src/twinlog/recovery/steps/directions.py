@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import BackStopped, Resumed, Reversed
 from twinlog.model.switch.log import Copying
@@ -35,7 +35,7 @@ async def _let_clients_move(ctx: SwitchContext) -> None:
     by_config = noted is not None and noted.means == "topic-config"
     if not by_config or ctx.pair.back_enabled or told is None:
         return
-    left = told.ended_ms / 1000 + ctx.link.switch.grace_seconds - time.time()
+    left = told.ended_ms / 1000 + ctx.link.switch.grace_seconds - SYSTEM_CLOCK.now_s()
     if left > 0:
         ctx.say(f"giving clients {left:.0f} s to move before {ctx.link.target} is opened for the link")
         await asyncio.sleep(min(left, ctx.link.switch.grace_seconds))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.loss_range import LossRange
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import LinkStopped, Loss
@@ -58,5 +58,5 @@ async def _ends(ctx: SwitchContext, view: LedgerView) -> tuple[dict[TopicPartiti
             answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
         except ClusterError:
             return remembered_ends(view)  # it went away again
-        return merged_ends(wanted, answers, remembered_ends(view), int(time.time() * 1000))
+        return merged_ends(wanted, answers, remembered_ends(view), SYSTEM_CLOCK.now_ms())
     return remembered_ends(view)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from twinlog.errors import TwinlogError
 from twinlog.machine.folders import cache_folder, write_atomically
+from twinlog.model.clock import SYSTEM_CLOCK
 
 if TYPE_CHECKING:
     from twinlog.config.settings import ClientSettings, LinkSettings
@@ -126,11 +126,11 @@ def _remembered(about: str, stamp: str, seconds: float, ask: Callable[[], Any]) 
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(path.read_bytes())
         fresh = seconds if kept["found"] else min(seconds, _NOTHING_FRESH_S)
-        if kept["stamp"] == stamp and 0 <= time.time() - kept["at"] < fresh:
+        if kept["stamp"] == stamp and 0 <= SYSTEM_CLOCK.now_s() - kept["at"] < fresh:
             return kept["found"]
     found: Any = []
     with suppress(TwinlogError, OSError):
         found = ask()
     with suppress(OSError):
-        write_atomically(path, json.dumps({"at": time.time(), "stamp": stamp, "found": found}), 0o600)
+        write_atomically(path, json.dumps({"at": SYSTEM_CLOCK.now_s(), "stamp": stamp, "found": found}), 0o600)
     return found

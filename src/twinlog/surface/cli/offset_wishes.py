@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import typer
 from rich.table import Table
 
 from twinlog.errors import UsageError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.groups.offset_reset import (
     Destination,
     Reset,
@@ -73,7 +73,7 @@ def at_time(text: str) -> ToTime:
 def so_long_ago(text: str) -> ToTime:
     """A time of --by-duration. Raises UsageError."""
     try:
-        return ToTime(int(time.time() * 1000) - parse_duration(text))
+        return ToTime(SYSTEM_CLOCK.now_ms() - parse_duration(text))
     except ValueError as error:
         raise UsageError(f"--by-duration: {error}") from error
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.surface.cli.output import Output, print_facts, screen
 from twinlog.surface.cli.words import number
 
@@ -146,7 +147,7 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
             soft_wrap=True,
         )
         if report.outcome == "open" and standing.open is not None:
-            for line in _running(link, standing.open, int(time.time() * 1000)):
+            for line in _running(link, standing.open, SYSTEM_CLOCK.now_ms()):
                 console.print(Text(f"    {line}", "yellow"), soft_wrap=True)
 
 

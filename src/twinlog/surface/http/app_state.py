@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +17,7 @@ from twinlog.control.audit import Audit, Who
 from twinlog.control.notifier import Notifier
 from twinlog.control.states import ConnectorStatus
 from twinlog.errors import LinkUnknown
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.history import Event, Level
 from twinlog.surface.http.backend import Backend
 from twinlog.surface.http.operations import Keeper, Kind, Operation, Operations
@@ -149,7 +149,7 @@ class AppState:
             case "failed":
                 level, says = "bad", f"{operation.kind} failed: {(operation.error or {}).get('message', '')}"
         remedy = (operation.error or {}).get("remedy", "")
-        now_ms = int(time.time() * 1000)
+        now_ms = SYSTEM_CLOCK.now_ms()
         event = Event(
             now_ms,
             operation.link,

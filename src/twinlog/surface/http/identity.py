@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
 from dataclasses import dataclass, replace
 from typing import Final
 
 from twinlog.config.security.users import User, Users
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import Who
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.surface.http.login_limits import LoginLimits
 from twinlog.surface.http.oidc_issuer import OidcIssuer
 from twinlog.surface.http.roles import Roles
@@ -92,7 +92,7 @@ class Authenticator:
 
     def still_in(self, who: Who) -> bool:
         """Whether somebody would still be let in by what they showed: streams last longer than rights."""
-        if who.until is not None and time.time() > who.until:
+        if who.until is not None and SYSTEM_CLOCK.now_s() > who.until:
             return False
         if who.by == "session":
             return self.sign_in is not None and not self.sign_in.is_out(who)
@@ -101,7 +101,7 @@ class Authenticator:
         user = self._users.by_name(who.name) if self._users is not None else None
         if user is None or _proof(user) != who.proof:
             return False
-        return user.expires is None or time.time() < user.expires
+        return user.expires is None or SYSTEM_CLOCK.now_s() < user.expires
 
     def by_certificate(self, subject: str, address: str) -> Who | Refused | None:
         """Return whose certificate it is; None when it is nobody's, and they may log in otherwise."""

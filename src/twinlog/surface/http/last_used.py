@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from twinlog.machine.folders import state_folder, write_atomically
+from twinlog.model.clock import SYSTEM_CLOCK
 
 log = logging.getLogger("twinlog.rest")
 
@@ -45,7 +46,7 @@ class LastUsed:
     def see(self, name: str) -> bool:
         """Note a login; True when it is time to `write`."""
         is_new = name not in self._seen
-        self._seen[name] = int(time.time())
+        self._seen[name] = int(SYSTEM_CLOCK.now_s())
         if not is_new and time.monotonic() - self._written < _EVERY_S:
             return False
         self._written = time.monotonic()

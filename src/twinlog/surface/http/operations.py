@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
 import uuid
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from twinlog.errors import TwinlogError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.event_log import INTERRUPTED, way_out_of
 from twinlog.model.switch.events import SwitchEvent, SwitchProgress, line_of
 
@@ -52,7 +52,7 @@ class Operation:
     what: str = "begun"
     done: int = 0
     total: int = 0
-    began_ms: int = field(default_factory=lambda: int(time.time() * 1000))
+    began_ms: int = field(default_factory=SYSTEM_CLOCK.now_ms)
     ended_ms: int | None = None
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
     switch: SwitchProgress = field(default_factory=SwitchProgress)  # lines are forgotten, steps of a switch are not
@@ -182,7 +182,7 @@ class Operations:
         self._end(operation)
 
     def _end(self, operation: Operation) -> None:
-        operation.ended_ms = int(time.time() * 1000)
+        operation.ended_ms = SYSTEM_CLOCK.now_ms()
         if self._keeper is not None:
             # Before anybody hears of the end: whoever asks then may ask another process already.
             self._keeper.keep(operation.id, operation.kept())

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import json
 import os
-import time
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from fastapi.responses import Response
 
 from twinlog.config.security.secrets import Secret
+from twinlog.model.clock import SYSTEM_CLOCK
 
 _NONCE: Final = 12
 _LONGEST: Final = 4096
@@ -42,7 +42,7 @@ class Sealed:
     def write(self, answer: Response, content: dict[str, Any], seconds: int, *, secure: bool) -> None:
         """Give it to a browser."""
         nonce = os.urandom(_NONCE)
-        text = json.dumps({**content, "until": time.time() + seconds}).encode()
+        text = json.dumps({**content, "until": SYSTEM_CLOCK.now_s() + seconds}).encode()
         value = base64.urlsafe_b64encode(nonce + self._key.encrypt(nonce, text, None)).decode()
         answer.set_cookie(
             self.name(secure=secure), value, max_age=seconds, httponly=True, samesite="lax", secure=secure
@@ -65,14 +65,14 @@ class Sealed:
             found: dict[str, Any] = json.loads(self._key.decrypt(sealed[:_NONCE], sealed[_NONCE:], None))
         except (ValueError, InvalidTag):
             return None
-        good = time.time() < found["until"] and not self.is_ended(token_of(str(found.get("id"))))
+        good = SYSTEM_CLOCK.now_s() < found["until"] and not self.is_ended(token_of(str(found.get("id"))))
         return found if good else None
 
     def end(self, content: dict[str, Any]) -> None:
         """Believe it no longer, whoever has a copy."""
         self._ended[token_of(str(content.get("id")))] = float(content["until"])
         for one, until in list(self._ended.items()):
-            if until < time.time() or len(self._ended) > _MOST_ENDED:
+            if until < SYSTEM_CLOCK.now_s() or len(self._ended) > _MOST_ENDED:
                 del self._ended[one]
 
     def is_ended(self, token: str) -> bool:

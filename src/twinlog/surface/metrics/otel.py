@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -43,6 +42,7 @@ from opentelemetry.trace import Status, StatusCode, set_span_in_context
 from prometheus_client.core import Metric as Family
 
 from twinlog.config.service_settings import OtelSettings
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.switch.log import Switch
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.metrics.prometheus import MetricsWish, families
@@ -60,7 +60,7 @@ class Teller:
 
     app_state: AppState
     settings: OtelSettings
-    began_ns: int = field(default_factory=time.time_ns)
+    began_ns: int = field(default_factory=SYSTEM_CLOCK.now_ns)
     _told: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -150,7 +150,7 @@ def _number(text: str, size: int) -> int:
 
 def data_of(found: Iterable[Family], resource: Resource, began_ns: int) -> MetricsData:
     """The families as OpenTelemetry has them: same names, same labels, same numbers."""
-    now_ns = time.time_ns()
+    now_ns = SYSTEM_CLOCK.now_ns()
     metrics = [metric for family in found if (metric := _metric(family, began_ns, now_ns)) is not None]
     scope = ScopeMetrics(InstrumentationScope("twinlog", version("twinlog")), metrics, "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])

@@ -6,7 +6,6 @@ What a page does (begin a switch, a verification) it does through /v1, as any ot
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,6 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.staticfiles import StaticFiles
 
 from twinlog.doctor.answers import WORST_FIRST
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.recovery.switching import reports
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.operations import MOVES
@@ -199,7 +199,7 @@ async def standing_part(link: str, visit: TheVisit) -> HTMLResponse:
     here, state = visit.app_state.link(link), standing.state
     back = f"{here.target}->{here.source}"
     values: dict[str, Any] = {
-        "runs": standing.open is not None and standing.open.runner_lives(int(time.time() * 1000)),
+        "runs": standing.open is not None and standing.open.runner_lives(SYSTEM_CLOCK.now_ms()),
         # Nothing is green that has no copy: after a failover only a way back that copies protects the active side.
         "protected": state is None or state.active != here.target or state.links.get(back) == "copying",
     }

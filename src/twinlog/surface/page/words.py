@@ -8,6 +8,7 @@ import time
 from typing import Final
 from urllib.parse import quote
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.surface.cli.words import duration, number, size
 
 UNKNOWN: Final = "unknown"
@@ -84,7 +85,7 @@ def prose(sentence: str) -> Html:
 
 def ago(at_ms: int | None) -> str:
     """How long ago a moment was."""
-    return "never" if not at_ms else f"{duration(max(0.0, round(time.time() - at_ms / 1000)))} ago"
+    return "never" if not at_ms else f"{duration(max(0.0, round(SYSTEM_CLOCK.now_s() - at_ms / 1000)))} ago"
 
 
 def rate(value: float | None) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from twinlog.errors import TwinlogError, UsageError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.surface.cli.commands.status import look_at, status_json
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.options import ConfigFile
@@ -160,5 +161,5 @@ def write(path: Path, contents: dict[str, str]) -> None:
         for name, text in contents.items():
             data = text.encode()
             member = tarfile.TarInfo(f"twinlog-bundle/{name}")
-            member.size, member.mtime, member.mode = len(data), int(time.time()), 0o600
+            member.size, member.mtime, member.mode = len(data), int(SYSTEM_CLOCK.now_s()), 0o600
             archive.addfile(member, io.BytesIO(data))

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from twinlog.errors import EngineDied, Finding, LinkTaken, SettingsInvalid, TwinlogError, UsageError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.notify import Supervisor, known_phases
 from twinlog.surface.cli.options import Clusters, ConfigFile
@@ -250,7 +251,7 @@ async def _follow_file(
 
 def _announce(output: Output, what: str, link: str | None, phase: str, detail: str) -> None:
     if output.for_programs:
-        print_event({"at": time.time(), "link": link, "phase": phase, "detail": detail}, output)
+        print_event({"at": SYSTEM_CLOCK.now_s(), "link": link, "phase": phase, "detail": detail}, output)
     else:
         told = f"{time.strftime('%H:%M:%S')} [bold]{what}[/] {phase}: {escape(detail)}"
         Console(stderr=True, highlight=False).print(told, soft_wrap=True)
@@ -276,7 +277,7 @@ def _voice(output: Output) -> Say:
 
     def say(phase: str, job: str, detail: str | None) -> None:
         if output.for_programs:
-            print_event({"at": time.time(), "link": job, "phase": phase, "detail": detail}, output)
+            print_event({"at": SYSTEM_CLOCK.now_s(), "link": job, "phase": phase, "detail": detail}, output)
         else:
             more = f": {detail}" if detail else ""
             console.print(f"{time.strftime('%H:%M:%S')} [bold]{job}[/] {phase}{more}", soft_wrap=True)

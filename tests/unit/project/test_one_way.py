@@ -1,0 +1,55 @@
+"""What is done in one way only: the time of day, pauses between attempts, errors of a connection, Spark sessions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import twinlog
+
+SOURCE = Path(twinlog.__file__).parent
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        yield str(path.relative_to(SOURCE)), ast.parse(path.read_text())
+
+
+def test_the_time_of_day_comes_from_the_clock() -> None:
+    found = {
+        name
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"time.time", "time.time_ns"}
+    }
+    assert found == {"model/clock.py"}
+
+
+def test_no_clause_unpacks_errors_of_others() -> None:
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        and isinstance(node.type, ast.Tuple)
+        and any(isinstance(kind, ast.Starred) for kind in node.type.elts)
+    ]
+    assert found == []
+
+
+def test_pauses_grow_by_the_rule_of_the_model() -> None:
+    """`pause = min(pause * 2, 10.0)` and `pause *= 2` are what `Backoff` is for."""
+
+    def doubles(node: ast.AST) -> bool:
+        if isinstance(node, ast.AugAssign):
+            return isinstance(node.op, ast.Mult) and "pause" in ast.unparse(node.target)
+        if not isinstance(node, ast.Assign):
+            return False
+        name = ast.unparse(node.targets[0])
+        return "pause" in name and any(
+            isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and ast.unparse(part.left) == name
+            for part in ast.walk(node.value)
+        )
+
+    assert [f"{name}:{node}" for name, tree in trees() for node in ast.walk(tree) if doubles(node)] == []
