@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.errors import ClusterError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry import identity as sr
 from twinlog.registry.identity import Assignment, Identity, assignment_of, elect
-from twinlog.wire.connection import Cluster, ConnectionTrouble, why
+from twinlog.wire.broken import why
+from twinlog.wire.connection import Cluster
 from twinlog.wire.membership import Membership, MembershipLost
 
 log = logging.getLogger("twinlog.registry.election")
@@ -26,7 +28,7 @@ REBALANCE_MS: Final = 10_000
 HEARTBEAT_S: Final = 1.0
 _PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 3.0
-_TROUBLE: Final = (MembershipLost, ClusterError, ValueError, *ConnectionTrouble)
+_TROUBLE: Final = (MembershipLost, ClusterError, ValueError, TimeoutError)
 
 Elected = Callable[[Assignment, bool], None]
 
@@ -105,7 +107,7 @@ class Elector:
         self.last_contact = time.monotonic()
         assignment = assignment_of(data)
         self.status.member_id, self.status.generation = joined.member_id, joined.generation
-        self.status.joined_at, self.status.failures, self.status.last_error = time.time(), 0, None
+        self.status.joined_at, self.status.failures, self.status.last_error = SYSTEM_CLOCK.now_s(), 0, None
         log.info("Finished rebalance with leader election result: %s", json.dumps(json.loads(data)))
         if assignment.error == sr.DUPLICATE_URLS:
             self.status.last_error = f"two instances of the group advertise one address; see host.name ({self.me.url})"

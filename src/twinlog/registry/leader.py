@@ -17,6 +17,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError, LogFenced, OwnershipLost
 from twinlog.logs.append import BATCH_BYTES, LogWriter
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.names import TopicPartition
 from twinlog.registry.checking import checked
 from twinlog.registry.records import Record
@@ -128,7 +129,7 @@ class Leader:
         if not records:
             self._answer(planned, self.reader.position)
             return
-        ts = int(time.time() * 1000)
+        ts = SYSTEM_CLOCK.now_ms()
         try:
             base = await writer.append([(record.key, record.value) for record in records])
         except (LogFenced, OwnershipLost):

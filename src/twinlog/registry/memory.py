@@ -1,10 +1,10 @@
 """A registry without Kafka: the log is a list. For tests of the rules and of the REST interface."""
 
 import itertools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry.checking import checked
 from twinlog.registry.records import NOOP_RECORD, Record
 from twinlog.registry.state import State
@@ -17,7 +17,7 @@ class MemoryStore:
 
     state: State = field(default_factory=State)
     log: list[Record] = field(default_factory=list)
-    now_ms: Callable[[], int] = lambda: int(time.time() * 1000)
+    now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms
 
     def __post_init__(self) -> None:
         self.append(NOOP_RECORD)

@@ -20,7 +20,8 @@ from twinlog.registry.state import State
 from twinlog.registry.store import TopicReader
 from twinlog.registry.topic import TopicWish, count_brokers, ensure_topic
 from twinlog.registry.writes.round import Order, Plan
-from twinlog.wire.connection import Cluster, ConnectionTrouble, why
+from twinlog.wire.broken import why
+from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.registry")
 
@@ -135,7 +136,7 @@ class RegistryNode:
             try:
                 brokers = await count_brokers(self.cluster)
                 await asyncio.to_thread(ensure_topic, self.settings.kafka, self.settings.topic, brokers=brokers)
-            except (ClusterError, *ConnectionTrouble) as error:
+            except (ClusterError, TimeoutError) as error:
                 if isinstance(error, TwinlogError) and not error.retriable:
                     raise
                 self.start_error = why(error)

@@ -8,7 +8,6 @@ import asyncio
 import heapq
 import itertools
 import logging
-import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,10 +15,11 @@ from typing import Final
 from twinlog.errors import ClusterUnreachable
 from twinlog.logs.follow import follow
 from twinlog.logs.read import Batches
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry.records import Record
 from twinlog.registry.state import RecordFault, State
 from twinlog.wire.codec import open_batch
-from twinlog.wire.connection import Cluster, ConnectionTrouble
+from twinlog.wire.connection import Cluster
 from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
 
 log = logging.getLogger("twinlog.registry.store")
@@ -70,7 +70,7 @@ class TopicReader:
                 first = await fetch_end(self.cluster, self.topic, EARLIEST)
                 end = await fetch_end(self.cluster, self.topic, _END)
                 break
-            except (OffsetsRefused, ClusterUnreachable, *ConnectionTrouble) as trouble:
+            except (OffsetsRefused, ClusterUnreachable) as trouble:
                 self.status.last_error = str(trouble)
                 await asyncio.sleep(_PAUSE_S)
         self.position, self.status.end_at_start, self.status.last_error = first, end, None
@@ -89,7 +89,7 @@ class TopicReader:
                     last = header.base_sequence + header.record_count - 1
                     self.sequences[header.producer_id, header.producer_epoch] = last
             self.position = max(self.position, header.next_offset)
-        self.status.last_read_at = time.time()
+        self.status.last_read_at = SYSTEM_CLOCK.now_s()
         self._look_whether_loaded()
         self._tell()
 
@@ -133,7 +133,7 @@ class TopicReader:
                     await asyncio.wait([after])
                     self._barrier, self._next_barrier = asyncio.current_task(), None
                 end = await fetch_end(self.cluster, self.topic, _END)
-        except (OffsetsRefused, ClusterUnreachable, TimeoutError, *ConnectionTrouble):
+        except (OffsetsRefused, ClusterUnreachable, TimeoutError):
             return False
         return await self.reached(end, timeout_s)
 
@@ -175,6 +175,6 @@ async def fetch_end(cluster: Cluster, topic: str, when: int) -> int:
         await cluster.refresh([topic])
     try:
         return await fetch_offset(cluster, topic, PARTITION, when)
-    except (OffsetsRefused, *ConnectionTrouble):
+    except (OffsetsRefused, ClusterUnreachable):
         cluster.topics.pop(topic, None)  # the leader moved: ask again the next time
         raise
