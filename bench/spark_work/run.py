@@ -71,6 +71,8 @@ _TIMES = ("expressions_us", "arrow_us")
 
 def _tables(kind: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "bench.spark_work.tables", kind]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"work on tables in the JVM for {kind}: {done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
