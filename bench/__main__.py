@@ -14,6 +14,7 @@ import bench.ledger.run
 import bench.partitions.run
 import bench.registry.run
 import bench.spark_doors.run
+import bench.spark_work.run
 import bench.throughput.run
 import bench.translation.run
 import bench.verify.run
@@ -33,6 +34,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "spark_doors": bench.spark_doors.run.answer,
     "wan": bench.wan.run.answer,
     "registry": bench.registry.run.answer,
+    "spark_work": bench.spark_work.run.answer,
 }
 
 

@@ -94,9 +94,6 @@ class FakeConnection:
         self._broker = broker
         self._fetches = FetchBroker(_FETCH_BY_NAME)
 
-    def note_throttle(self, throttle_ms: int) -> None:
-        assert throttle_ms == 0
-
     def highest_version(self, api_key: int) -> int:
         return {_PRODUCE: 8, _FETCH: _FETCH_BY_NAME}.get(api_key, 4)
 

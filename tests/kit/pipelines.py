@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
 from twinlog.pipelines.engine import Engine
 from twinlog.pipelines.worker import Pipelines
 from twinlog.pipelines.worker_settings import read_worker
+from twinlog.spark.session import Session
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
@@ -22,7 +22,7 @@ PATIENCE_S = 180.0
 
 
 @contextmanager
-def pipelines(spark: SparkSession, cluster: LocalCluster, folder: Path, **worker: str) -> Iterator[Pipelines]:
+def pipelines(spark: Session, cluster: LocalCluster, folder: Path, **worker: str) -> Iterator[Pipelines]:
     """A worker of one test's own group and topics."""
     group = f"workers-{uuid.uuid4().hex[:8]}"
     config = {

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.sql import SparkSession
 from tests.kit.java_oracle import Oracle
 
 from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.converters.json_documents import JsonConverter
 from twinlog.pipelines.plan import Branch, started
 from twinlog.pipelines.read_kafka import ROWS_SQL
+from twinlog.spark.session import Session
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 TIME_MS = 1_700_000_000_123
@@ -119,7 +119,7 @@ def _text(found: Any) -> str | None:
 
 
 def our_outcomes(
-    spark: SparkSession, config: Mapping[str, str], samples: Sequence[Sample], *, schemas: bool
+    spark: Session, config: Mapping[str, str], samples: Sequence[Sample], *, schemas: bool
 ) -> list[Outcome]:
     """The same by our expressions."""
     converter = JsonConverter({"schemas.enable": str(schemas).lower()})

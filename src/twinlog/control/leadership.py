@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from twinlog.control.audit import Audit
 from twinlog.control.group_trust import GroupTrust
 from twinlog.errors import NotActive, TwinlogError
+from twinlog.model.backoff import Backoff
 from twinlog.model.connectors import Leader, Shelf
 
 log = logging.getLogger("twinlog.connectors")
@@ -138,7 +139,7 @@ class Leadership:
             self.shelf = shelf
 
     async def _patiently(self, work: Callable[[], Awaitable[Any]]) -> Any:
-        pause = _FIRST_PAUSE_S
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
                 done = await work()
@@ -151,8 +152,7 @@ class Leadership:
             else:
                 self.trouble = None
                 return done
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            await asyncio.sleep(backoff.next_s())
 
     def _hear(self, shelf: Shelf) -> None:
         self._accept(shelf)

@@ -7,10 +7,10 @@ before, as with Connect.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.connectors import LevelOrder, Shelf
 
 OURS: Final = "twinlog"
@@ -53,7 +53,7 @@ def set_level(logger: str, level: str) -> list[str]:
     changed = sorted(name for name in below if level_of(name).level != level)
     for name in below:
         _logger(name).setLevel(LEVELS[level])
-    _CHANGED.update(dict.fromkeys(changed, int(time.time() * 1000)))
+    _CHANGED.update(dict.fromkeys(changed, SYSTEM_CLOCK.now_ms()))
     return changed
 
 

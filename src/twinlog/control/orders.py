@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +31,7 @@ from twinlog.errors import (
     NotActive,
     TwinlogError,
 )
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.connectors import LINKS_TOPIC, Connector, LevelOrder, TargetState
 
 log = logging.getLogger("twinlog.connectors")
@@ -115,7 +115,7 @@ class Orders:
         """Set a level of logging in every service of the group."""
         before = level_of(logger).level
         async with self._order(who, "set level everywhere", logger, before=before, after=level):
-            order = LevelOrder(level, int(time.time() * 1000))
+            order = LevelOrder(level, SYSTEM_CLOCK.now_ms())
             self.levels.take(await self.leadership.write(self.leadership.shelf.level_record(logger, order)))
 
     # --- how orders are carried out -----------------------------------------------------------------------------------

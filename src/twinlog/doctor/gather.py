@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
@@ -22,6 +21,7 @@ from twinlog.kafka.inspection import fetch_broker_configs, look_at_cluster, look
 from twinlog.ledger.view import LedgerView
 from twinlog.machine.sockets import read_socket_buffers
 from twinlog.model.access.acls import AclBinding
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.drills.evidence import CHORE as DRILLS
 from twinlog.model.drills.evidence import LAST as LAST_DRILL
 from twinlog.model.groups.observed import ListedGroup
@@ -88,7 +88,7 @@ async def gather(link: LinkSettings, look: Look, *, back_enabled: bool | None = 
         link=link,
         source=source,
         target=target,
-        now_ms=int(time.time() * 1000),
+        now_ms=SYSTEM_CLOCK.now_ms(),
         status=status,
         roster=roster,
         notes=dict(view.notes) if view else {},

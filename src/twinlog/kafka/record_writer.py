@@ -15,6 +15,7 @@ from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterError
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import translated
+from twinlog.model.backoff import Backoff
 
 _WITHIN_S: Final = 60.0
 _FENCED: Final = frozenset(
@@ -114,7 +115,7 @@ class RecordWriter:
 
     def _calling(self, call: Any) -> None:
         """Repeat what may be repeated; everything else is the caller's."""
-        pause = 0.1
+        backoff = Backoff(0.1, _LONGEST_PAUSE_S)
         while True:
             try:
                 call()
@@ -124,7 +125,6 @@ class RecordWriter:
                     raise WriterFenced from error
                 if not found.retriable():
                     raise translated(self._cluster, found) from error
-                time.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE_S)
+                time.sleep(backoff.next_s())
             else:
                 return

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.preview import RawRecord, preview_sink
 from twinlog.pipelines.settings import Finding, SettingsRefused
 from twinlog.pipelines.worker_settings import Worker
+from twinlog.spark.session import Session
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def _bytes(found: Any) -> bytes | None:
     return found.encode() if isinstance(found, str) else json.dumps(found).encode()
 
 
-def differences(spark: SparkSession, connector: Connector, worker: Worker, case: Case) -> list[str]:
+def differences(spark: Session, connector: Connector, worker: Worker, case: Case) -> list[str]:
     """What is not as expected; empty: all is well."""
     made = preview_sink(spark, connector, worker, case.given, ask_sink=False).steps[-1].rows
     if len(made) != len(case.wanted):

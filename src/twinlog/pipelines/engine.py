@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from twinlog.errors import TwinlogError
+from twinlog.model.backoff import Backoff
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.records import PlanRefused
 from twinlog.pipelines.run import SinkRun, SourceRun
@@ -29,6 +31,7 @@ from twinlog.pipelines.session import own_session
 from twinlog.pipelines.settings import SettingsRefused
 from twinlog.pipelines.stream import pipeline_format
 from twinlog.pipelines.task_line import LineAddress, LineServer
+from twinlog.spark.session import Session
 
 log = logging.getLogger("twinlog.pipelines")
 
@@ -52,7 +55,7 @@ class Epoch:
 class Planner(Protocol):
     """Plans the epochs of one kind of pipeline."""
 
-    def plan(self, session: SparkSession, line: LineAddress) -> Epoch | None:
+    def plan(self, session: Session, line: LineAddress) -> Epoch | None:
         """The next epoch; None: there is nothing to do now."""
         ...
 
@@ -89,7 +92,7 @@ class Progress:
 class Engine:
     """Runs one pipeline in a thread of its own."""
 
-    def __init__(self, connector: Connector, planner: Planner, spark: SparkSession, scratch: Path) -> None:
+    def __init__(self, connector: Connector, planner: Planner, spark: Session, scratch: Path) -> None:
         self.connector = connector
         self.progress = Progress()
         self.planner = planner
@@ -126,7 +129,7 @@ class Engine:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        pause = _FIRST_PAUSE_S
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._stopping.is_set():
             try:
                 worked = self._epoch()
@@ -138,15 +141,14 @@ class Engine:
             else:
                 self.progress.state = "RUNNING"
                 self.progress.failures_in_a_row = 0
-                pause = _FIRST_PAUSE_S
+                backoff.reset()
                 if not worked:
                     if self.connector.common.run == "available":
                         self.progress.caught_up = True
                         return
                     self._stopping.wait(_NOTHING_S)
                 continue
-            self._stopping.wait(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_S)
+            self._stopping.wait(backoff.next_s())
 
     def _failed(self, reason: str) -> None:
         if self._stopping.is_set():
@@ -181,12 +183,12 @@ class Engine:
             self.progress.by_task.clear()
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _started(self, session: SparkSession, epoch: Epoch, folder: Path) -> Any:
+    def _started(self, session: Session, epoch: Epoch, folder: Path) -> Any:
         name = "twinlog_" + "".join(c if c.isalnum() else "_" for c in f"{self.connector.name}_{time.monotonic_ns()}")
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(epoch.batch_rows))
         jvm: Any = session._jvm  # noqa: SLF001
         # Spark looks Python data sources up in the active session of the calling thread.
-        jvm.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
+        jvm.Session.setActiveSession(session._jsparkSession)  # noqa: SLF001
         session.sparkContext.setLocalProperty("spark.scheduler.pool", self.connector.name)
         session.dataSource.register(pipeline_format(epoch.run, name, epoch.columns))
         rows: DataFrame = epoch.plan(session.readStream.format(name).load())
@@ -205,7 +207,7 @@ class Engine:
             progress.by_task[int(report["task"])] = dict(report["counts"])
             progress.positions.update(report.get("positions", {}))
             progress.waiting = ""
-            progress.moved_at = time.time()
+            progress.moved_at = SYSTEM_CLOCK.now_s()
         if "waiting" in report:
             progress.waiting = str(report["waiting"])
         if "broke" in report:

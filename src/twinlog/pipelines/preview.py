@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from twinlog.kafka.record_reader import RecordReader
 from twinlog.model.names import TopicPartition
@@ -26,6 +26,7 @@ from twinlog.pipelines.records import ConversionFailed
 from twinlog.pipelines.sink_planner import SinkPlanner
 from twinlog.pipelines.sink_text import document
 from twinlog.pipelines.worker_settings import Worker
+from twinlog.spark.session import Session
 
 _WAIT_S: Final = 5.0
 
@@ -87,7 +88,7 @@ def sample_records(worker: Worker, planner: SinkPlanner, count: int) -> list[Raw
 
 
 def preview_sink(
-    spark: SparkSession, connector: Connector, worker: Worker, records: Sequence[RawRecord], *, ask_sink: bool = True
+    spark: Session, connector: Connector, worker: Worker, records: Sequence[RawRecord], *, ask_sink: bool = True
 ) -> Preview:
     """The records after the converter and after each transform. Raises PlanRefused, SettingsRefused."""
     planner = SinkPlanner(connector, worker, generation=0)

@@ -1,44 +1,43 @@
-"""Spark sessions for pipelines: one JVM with the full compiler, one session per pipeline. Runs in the service."""
+"""Spark sessions for pipelines: a JVM for tables, one session per pipeline. Runs in the service."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pyspark.sql import SparkSession
-
-from twinlog.engine.query import FLOWING, SparkRuntime, start_session
 from twinlog.machine.java import spark_java_home
+from twinlog.spark.session import Session, SparkRuntime, session_for, start_session
+from twinlog.spark.work import MIRROR, TABLES
 
-RECORDS: Final[dict[str, str]] = {
-    # Expressions over records are what this JVM does all day: C2 makes them 2 to 3 times cheaper than C1 alone.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xss1m",
-    "spark.driver.memory": "1g",
-    "spark.python.daemon.module": "twinlog.pipelines.worker_daemon",
-    "spark.sql.codegen.wholeStage": "true",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
-    # As Java does it: numbers wrap, texts that are no number become null. Our expressions tell errors themselves.
-    "spark.sql.ansi.enabled": "false",
-    # TimestampConverter takes the letters of SimpleDateFormat.
-    "spark.sql.legacy.timeParserPolicy": "LEGACY",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
-    "spark.scheduler.mode": "FAIR",
-    "spark.sql.caseSensitive": "true",
-}
+_BUFFERS: Final = ("spark.sql.execution.pandas.udf.buffer.size", "spark.sql.execution.python.udf.buffer.size")
+PIPELINES: Final = replace(
+    TABLES,
+    session={
+        **TABLES.session,
+        # A record goes on when its batch is complete, as in the mirror: nothing waits for a buffer to fill.
+        **{name: MIRROR.session[name] for name in _BUFFERS},
+        # As Java does it: numbers wrap, texts that are no number become null. Our expressions tell errors themselves.
+        "spark.sql.ansi.enabled": "false",
+        # TimestampConverter takes the letters of SimpleDateFormat.
+        "spark.sql.legacy.timeParserPolicy": "LEGACY",
+        "spark.sql.caseSensitive": "true",
+    },
+    process={
+        **TABLES.process,
+        "spark.buffer.size": MIRROR.process["spark.buffer.size"],
+        "spark.scheduler.mode": "FAIR",
+    },
+    daemon="twinlog.pipelines.worker_daemon",
+)
 
 
-def start_pipeline_spark(scratch: Path, slots: int, **options: str) -> SparkSession:
+def start_pipeline_spark(scratch: Path, slots: int, **options: str) -> Session:
     """The Spark of a process that runs pipelines. Raises what Spark raises."""
     scratch.mkdir(parents=True, exist_ok=True)
-    java = f"{RECORDS['spark.driver.extraJavaOptions']} -Djava.io.tmpdir={scratch}"
-    settings = FLOWING | RECORDS | {"spark.driver.extraJavaOptions": java} | options
-    return start_session(SparkRuntime(None, slots, str(spark_java_home()), settings, scratch / "spark.log"))
+    return start_session(SparkRuntime(PIPELINES, None, slots, str(spark_java_home()), options, scratch / "spark.log"))
 
 
-def own_session(spark: SparkSession, **options: str) -> SparkSession:
+def own_session(spark: Session, **options: str) -> Session:
     """A session of one pipeline: its settings are nobody else's."""
-    session: Any = spark.newSession()
-    for name, value in options.items():
-        session.conf.set(name.replace("__", "."), value)
-    return session  # type: ignore[no-any-return]
+    return session_for(spark, PIPELINES, **options)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.group_offsets import GroupOffsets
@@ -30,6 +30,7 @@ from twinlog.pipelines.sink_text import document
 from twinlog.pipelines.task_line import LineAddress
 from twinlog.pipelines.text_form import text_form
 from twinlog.pipelines.worker_settings import Worker
+from twinlog.spark.session import Session
 
 log = logging.getLogger("twinlog.pipelines.plan")
 
@@ -118,7 +119,7 @@ class SinkPlanner:
             )  # fmt: skip
         self.lost[partition] = (start, low)
 
-    def plan(self, session: SparkSession, line: LineAddress) -> Epoch | None:
+    def plan(self, session: Session, line: LineAddress) -> Epoch | None:
         starts, _, ends = self.places()
         starts = {p: at for p, at in starts.items() if p not in self.faulted}
         self.lag = sum(max(0, ends[p] - at) for p, at in starts.items())
@@ -246,7 +247,7 @@ class Planned:
     def frame(self, rows: DataFrame) -> Frame:
         return list(self.frames(rows))[-1][1]
 
-    def outputs(self, session: SparkSession) -> tuple[tuple[Schema | None, Schema | None], ...]:
+    def outputs(self, session: Session) -> tuple[tuple[Schema | None, Schema | None], ...]:
         """Key and value schema of each branch behind the transforms. Raises PlanRefused."""
         frame = self.frame(session.createDataFrame([], ROWS_SQL))
         return tuple((one.key_shape.schema, one.value_shape.schema) for one in frame.branches)

@@ -21,6 +21,7 @@ import pyarrow.compute
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.group_offsets import GroupOffsets
+from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Retriable, Sink, SinkBatch
 from twinlog.pipelines.dead_letters import DeadLetters, Failure
@@ -101,7 +102,7 @@ class SinkTask:
         """Put rows; without any: flush. When the target fails, open anew and put again what was not flushed."""
         if rows is not None:
             self.pending.append(rows)
-        again, pause = False, _FIRST_PAUSE_S
+        again, backoff = False, Backoff(_FIRST_PAUSE_S, self.run.errors.retry_delay_max_ms / 1000)
         while True:
             try:
                 for some in self.pending if again else [] if rows is None else [rows]:
@@ -109,8 +110,7 @@ class SinkTask:
                 if rows is None:
                     self._flush()
             except Retriable as error:
-                self._wait(error, pause)
-                pause = min(pause * 2, self.run.errors.retry_delay_max_ms / 1000)
+                self._wait(error, backoff.next_s())
                 self._open_anew()
                 again = True
             else:

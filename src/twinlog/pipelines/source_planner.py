@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from twinlog.pipelines.api import Owner, Source, SourcePartition
@@ -22,6 +22,7 @@ from twinlog.pipelines.source_task import SHARED_SQL
 from twinlog.pipelines.task_line import LineAddress
 from twinlog.pipelines.worker_settings import Worker
 from twinlog.pipelines.write_kafka import OUT
+from twinlog.spark.session import Session
 
 Stream = tuple[str, Schema | None, Schema]
 
@@ -50,7 +51,7 @@ class SourcePlanner:
                 self.streams.append(stream)
             self._available_done = False
 
-    def plan(self, session: SparkSession, line: LineAddress) -> Epoch | None:  # noqa: ARG002
+    def plan(self, session: Session, line: LineAddress) -> Epoch | None:  # noqa: ARG002
         available = self.connector.common.run == "available"
         partitions = self.source.partitions()
         if not partitions or (available and self._available_done):

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from twinlog.kafka.appending import append_record
 from twinlog.pipelines.connector import Connector, read_connector
 from twinlog.pipelines.dead_letters import ensure_topic
@@ -18,6 +16,7 @@ from twinlog.pipelines.offsets_topic import OffsetsTopic
 from twinlog.pipelines.sink_planner import SinkPlanner
 from twinlog.pipelines.source_planner import SourcePlanner
 from twinlog.pipelines.worker_settings import Worker
+from twinlog.spark.session import Session
 
 _COMPACTED = {"cleanup.policy": "compact"}
 
@@ -25,7 +24,7 @@ _COMPACTED = {"cleanup.policy": "compact"}
 class Pipelines:
     """Running pipelines by name."""
 
-    def __init__(self, worker: Worker, spark: SparkSession, scratch: Path, worker_id: str) -> None:
+    def __init__(self, worker: Worker, spark: Session, scratch: Path, worker_id: str) -> None:
         self.worker = worker
         self.worker_id = worker_id
         self._spark = spark

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.errors import ClusterError
+from twinlog.model.backoff import Backoff
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry import identity as sr
 from twinlog.registry.identity import Assignment, Identity, assignment_of, elect
@@ -69,18 +70,17 @@ class Elector:
         """Join, hear who leads, stay; again and again."""
         member = Membership(self.cluster, self.group, sr.PROTOCOL_TYPE, sr.PROTOCOL, self.session_ms, REBALANCE_MS)
         self._member = member
-        pause = _PAUSE_S
+        backoff = Backoff(_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
                 await self._join(member)
-                pause = _PAUSE_S
+                backoff.reset()
                 await self._stay(member)
             except _TROUBLE as trouble:
                 self._note(member, trouble)
                 if not isinstance(trouble, MembershipLost):
                     member.forget_coordinator()
-                    await asyncio.sleep(pause)
-                    pause = min(pause * 2, _LONGEST_PAUSE_S)
+                    await asyncio.sleep(backoff.next_s())
                 elif trouble.code != 27:  # a rebalance is joined at once
                     await asyncio.sleep(_PAUSE_S)
 

@@ -6,13 +6,13 @@ Runs in the service's loop. Reads need nothing but the state; they go on without
 import asyncio
 import contextlib
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterError, TwinlogError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry.election import SESSION_MS, Elector
 from twinlog.registry.identity import Assignment, Identity
 from twinlog.registry.leader import Leader, LeadershipLost
@@ -53,7 +53,7 @@ class Role:
     leader: Identity | None = None
     mine: bool = False
     certain: bool = False
-    since: float = field(default_factory=time.time)
+    since: float = field(default_factory=SYSTEM_CLOCK.now_s)
     last_error: str | None = None
 
 

@@ -71,7 +71,8 @@ def session_for(session: Session, work: Work, **options: str) -> Session:
     """
     other = session.newSession()
     for name, value in {**work.session, **{k.replace("__", "."): v for k, v in options.items()}}.items():
-        other.conf.set(name, value)
+        if other.conf.get(name, None) != value:
+            other.conf.set(name, value)
     return other
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from tests.kit.java_oracle import java_running
 from tests.kit.transform_oracle import JavaTransforms, Outcome, Sample, our_outcomes
 
 from twinlog.pipelines.session import start_pipeline_spark
+from twinlog.spark.session import Session
 
 KAFKA = "org.apache.kafka.connect.transforms"
 
@@ -148,7 +148,7 @@ def java() -> Iterator[JavaTransforms]:
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     session = start_pipeline_spark(tmp_path_factory.mktemp("spark"), slots=2)
     yield session
     session.stop()
@@ -167,9 +167,7 @@ def differing(samples: list[Sample], ours: list[Outcome], theirs: list[Outcome])
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=named)
-def test_documents_come_out_as_from_kafkas_class(
-    java: JavaTransforms, spark: SparkSession, config: dict[str, str]
-) -> None:
+def test_documents_come_out_as_from_kafkas_class(java: JavaTransforms, spark: Session, config: dict[str, str]) -> None:
     samples = [Sample(None if one is None else json.dumps(one).encode()) for one in DOCUMENTS]
     theirs = java.outcomes(config, samples, schemas=False)
     ours = our_outcomes(spark, config, samples, schemas=False)
@@ -177,9 +175,7 @@ def test_documents_come_out_as_from_kafkas_class(
 
 
 @pytest.mark.parametrize("config", [*CONFIGS, *STRUCTS_ONLY], ids=named)
-def test_structs_come_out_as_from_kafkas_class(
-    java: JavaTransforms, spark: SparkSession, config: dict[str, str]
-) -> None:
+def test_structs_come_out_as_from_kafkas_class(java: JavaTransforms, spark: Session, config: dict[str, str]) -> None:
     key = json.dumps({"schema": {"type": "string", "optional": False}, "payload": "k"}).encode()
     samples = [Sample(json.dumps({"schema": SCHEMA, "payload": one}).encode(), key) for one in STRUCTS]
     theirs = java.outcomes(config, samples, schemas=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from pyspark.sql import SparkSession
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, until_file_holds
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
+from twinlog.spark.session import Session
 
 pytestmark = pytest.mark.timeout(420)  # several pipelines start one after the other
 
@@ -44,9 +44,7 @@ def records_of(cluster: LocalCluster, topic: str, count: int) -> list[tuple[byte
 
 
 @pytest.mark.proves("R30")
-def test_lines_of_a_file_reach_another_file_once(
-    spark: SparkSession, source_cluster: LocalCluster, tmp_path: Path
-) -> None:
+def test_lines_of_a_file_reach_another_file_once(spark: Session, source_cluster: LocalCluster, tmp_path: Path) -> None:
     told, heard = tmp_path / "in.txt", tmp_path / "out.txt"
     told.write_text("hello\nwörld\nhalf a li")
     with pipelines(spark, source_cluster, tmp_path) as worker:
@@ -73,7 +71,7 @@ def test_lines_of_a_file_reach_another_file_once(
 @pytest.mark.proves("R31")
 @pytest.mark.parametrize("tolerance", ["none", "all"])
 def test_a_bad_record_is_parked_or_stops_its_partition(
-    spark: SparkSession, source_cluster: LocalCluster, tmp_path: Path, tolerance: str
+    spark: Session, source_cluster: LocalCluster, tmp_path: Path, tolerance: str
 ) -> None:
     topic, dead, heard = f"mixed-{tolerance}", f"dead-{tolerance}", tmp_path / "out.txt"
     producer = Producer({"bootstrap.servers": source_cluster.bootstrap_servers})

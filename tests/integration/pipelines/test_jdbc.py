@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import SparkSession
 from tests.integration.pipelines.test_files import records_of
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines
 from tests.kit.postgres import Postgres, postgres
@@ -22,6 +21,7 @@ from twinlog.pipelines.api import Owner, Rejected, Sink, SinkBatch, Source, Sour
 from twinlog.pipelines.arrow_schemas import arrow_type
 from twinlog.pipelines.plugins import connector
 from twinlog.pipelines.schemas import STRING, TIMESTAMP, Schema, struct
+from twinlog.spark.session import Session
 
 pytestmark = pytest.mark.timeout(420)
 PLACE = TopicPartition("t", 0)
@@ -203,7 +203,7 @@ def test_every_chunk_can_be_started_from(db: Postgres) -> None:
 
 @pytest.mark.proves("R30")
 def test_a_table_reaches_another_table_through_kafka(
-    spark: SparkSession, source_cluster: LocalCluster, db: Postgres, tmp_path: Path
+    spark: Session, source_cluster: LocalCluster, db: Postgres, tmp_path: Path
 ) -> None:
     db.run(
         "CREATE TABLE shop (id BIGINT PRIMARY KEY, price NUMERIC(10,2) NOT NULL, name TEXT, at TIMESTAMP)",
@@ -239,7 +239,7 @@ def test_a_table_reaches_another_table_through_kafka(
 
 
 def test_a_refused_row_is_parked_with_the_reason(
-    spark: SparkSession, source_cluster: LocalCluster, db: Postgres, tmp_path: Path
+    spark: Session, source_cluster: LocalCluster, db: Postgres, tmp_path: Path
 ) -> None:
     db.run("CREATE TABLE narrow (id BIGINT PRIMARY KEY, name VARCHAR(3))")
     producer = Producer({"bootstrap.servers": source_cluster.bootstrap_servers})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
 import pyarrow as pa
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Finding, Offset, Schema, Setting, SourcePartition, setting
 from twinlog.pipelines.schemas import STRING
 
@@ -84,7 +84,7 @@ def _whole_lines(block: bytes, file: object) -> bytes:
 
 def _rows(lines: list[bytes]) -> pa.RecordBatch:
     texts = [line.rstrip(b"\r\n").decode(errors="replace") for line in lines]
-    now = int(time.time() * 1000)
+    now = SYSTEM_CLOCK.now_ms()
     return pa.RecordBatch.from_arrays(
         [pa.array(texts, pa.string()), pa.array([now] * len(texts), pa.int64())], names=["", "time"]
     )

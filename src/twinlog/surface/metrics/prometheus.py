@@ -11,7 +11,6 @@ A name that is not known is left out, never shown as 0: `absent()` and `unless` 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
@@ -26,6 +25,7 @@ from prometheus_client.registry import Collector
 from pydantic import BaseModel, Field
 
 from twinlog.control.notifier import Notifier
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.movement import WORST_FIRST
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.stage_times import STAGES
@@ -160,7 +160,7 @@ def link_families(snapshots: list[LinkSnapshot]) -> Iterator[Metric]:
             state.add_metric([snapshot.link.name, name], float(name == now))
     yield info
     yield state
-    now_ms = time.time() * 1000
+    now_ms = SYSTEM_CLOCK.now_ms()
     yield gauge(
         "twinlog_look_age_seconds",
         "Since the link was last looked at.",
@@ -277,7 +277,7 @@ def chore_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
         "twinlog_verify_mismatches", "Copied records that differ from their originals.", labels=["link"]
     )
     audited = CounterMetricFamily("twinlog_verified_records", "Records compared by the audit.", labels=["link"])
-    now_ms = time.time() * 1000
+    now_ms = SYSTEM_CLOCK.now_ms()
     for snapshot in snapshots:
         for note in snapshot.status.chores if snapshot.status else ():
             where = [snapshot.link.name, note.chore]
@@ -300,7 +300,7 @@ def group_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
         "twinlog_translation_reread_records", "Records that groups would read again after a switch.", labels=["link"]
     )
     age = GaugeMetricFamily("twinlog_group_sync_age_seconds", "Since positions were last synced.", labels=["link"])
-    now_ms = time.time() * 1000
+    now_ms = SYSTEM_CLOCK.now_ms()
     for snapshot in snapshots:
         link = snapshot.link.name
         note = next((one for one in (snapshot.status.chores if snapshot.status else ()) if one.chore == "groups"), None)

@@ -6,13 +6,13 @@ A table is a source partition. Positions are Confluent's: `{"protocol":"1","tabl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Finding, Offset, Retriable, Schema, SettingsRefused, SourcePartition
 from twinlog.pipelines.databases.addresses import read_address
 from twinlog.pipelines.sources.jdbc.gaps import Gaps
@@ -105,12 +105,12 @@ class JdbcSource:
         )
         if self.s.mode == "bulk":
             rows = self.db.rows(queries.rows(position, None, 0), schema)
-            yield Chunk(topic, rows, at, {"bulk": int(time.time() * 1000)}, schema=schema)
+            yield Chunk(topic, rows, at, {"bulk": SYSTEM_CLOCK.now_ms()}, schema=schema)
             return
         if gaps.numbers:
             found = self.db.rows(queries.gaps(gaps.numbers), schema)
             numbers = _numbers(found, self.s.incrementing)
-            now = int(time.time() * 1000)
+            now = SYSTEM_CLOCK.now_ms()
             left = gaps.after(position.incrementing, numbers, now)
             left = left.without_old(now, self.s.gap_ms, self.db.oldest_transaction_ms())
             if found.num_rows or left != gaps:
@@ -170,7 +170,7 @@ class JdbcSource:
             numbers = _numbers(rows, self.s.incrementing)
             at = Position(numbers[-1], at.timestamp_us)
             if self.s.mode == "incrementing" and self.s.gap_ms:
-                gaps = gaps.after(before.incrementing, numbers, int(time.time() * 1000))
+                gaps = gaps.after(before.incrementing, numbers, SYSTEM_CLOCK.now_ms())
         return at, gaps
 
     @staticmethod

@@ -15,10 +15,9 @@ from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_facts
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from twinlog.pipelines.connector import Connector
     from twinlog.pipelines.worker_settings import Worker
+    from twinlog.spark.session import Session
 
 app = Commands("Data pipelines: sources and sinks of Kafka Connect on Spark.")
 
@@ -157,7 +156,7 @@ def validate(
         raise typer.Exit(1)
 
 
-def _spark() -> SparkSession:
+def _spark() -> Session:
     from twinlog.pipelines.session import start_pipeline_spark
 
     return start_pipeline_spark(Path(tempfile.mkdtemp(prefix="twinlog-preview-")), 2)
