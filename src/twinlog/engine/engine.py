@@ -49,10 +49,10 @@ from twinlog.model.backoff import Backoff
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, Memo, PartitionState, RosterTopic
 from twinlog.model.ledger.roster import Origins, roster_changes, wanted_origins
-from twinlog.model.names import TopicPartition
+from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.naming import TOPIC
 from twinlog.model.routes.provenance import ClusterIds
-from twinlog.model.switch.log import StateEntry
+from twinlog.model.switch.log import StateEntry, pair_of
 from twinlog.model.topics.target_topics import Roster
 from twinlog.wire.connection import Cluster
 
@@ -239,6 +239,10 @@ class LinkEngine:
                 self._chores = None
 
     @property
+    def _pair(self) -> str:
+        return pair_of(LinkName(self.link.source, self.link.target))
+
+    @property
     def _over(self) -> bool:
         """Whether nothing more is to be copied, for now or for good."""
         return self._stopping.is_set() or self._rival is not None or self._signed_out
@@ -374,7 +378,7 @@ class LinkEngine:
         decision; and behind our own, because it may have signed in just before us.
         """
         await view.catch_up(target, self.link.source)
-        watch.shut_out = view.shut_out
+        watch.shut_out = view.shut_out(self._pair)
         if self._held(watch):
             return
         there = await self._living(target, view)
@@ -384,7 +388,7 @@ class LinkEngine:
         self._since_ms, self._took_from = SYSTEM_CLOCK.now_ms(), "" if there is None else name_of(there)
         await writer.write([self._record("starting", generation=None)])
         await view.catch_up(target, self.link.source)
-        watch.shut_out = view.shut_out
+        watch.shut_out = view.shut_out(self._pair)
         if view.engine is not None and view.engine.engine_id == SWITCH_ENGINE:
             self._signed_out = True
             return
@@ -424,7 +428,8 @@ class LinkEngine:
             replan=self._replan,
             trouble=self.trouble,
             heeded=self._heeded,
-            shut_out=self.view.shut_out if self.view is not None else 0,
+            shut_out=self.view.shut_out(self._pair) if self.view is not None else 0,
+            shut_out_pair=self._pair,
             epochs=self.epochs,
             epochs_failed=self.epochs_failed,
             service=self.service,

@@ -51,7 +51,7 @@ class LedgerView:
     times: LinkTimes = field(default_factory=LinkTimes)
     owners: LedgerOwners | None = None
     keep_maps: bool = False  # only translation wants sealed parts
-    shut_out: int = 0  # the newest generation of a switch that shut the link's writers out by force
+    shut_outs: dict[str, int] = field(default_factory=dict)  # by pair: its newest decision that shut writers out
     spool: Spool = field(default_factory=PartSpool)
 
     def map_of(self, partition: TopicPartition) -> PartitionMap | None:
@@ -65,6 +65,10 @@ class LedgerView:
         """The sealed parts of a partition's map as they are now."""
         index = self.sealed.get(partition)
         return index.parts() if index is not None else None
+
+    def shut_out(self, pair: str) -> int:
+        """The newest decision of a pair's switch that shut the link's writers out by force."""
+        return max(self.shut_outs.get(pair, 0), self.shut_outs.get("", 0))
 
     def take(self, header: BatchHeader, data: bytes) -> list[Entry]:
         """Apply one batch; returns the entries in it that say something new."""
@@ -83,7 +87,8 @@ class LedgerView:
             case None:
                 return None
             case Engine():
-                self.shut_out = max(self.shut_out, entry.shut_out)
+                newest = max(self.shut_outs.get(entry.shut_out_pair, 0), entry.shut_out)
+                self.shut_outs[entry.shut_out_pair] = newest
                 generation = offset if entry.generation is None else entry.generation
                 if self.engine is not None and (self.engine.generation or 0) > generation:
                     return None  # a word of an engine that was superseded

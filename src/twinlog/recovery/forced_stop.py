@@ -26,7 +26,8 @@ from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, PartitionState, ledger_topic, shard_of, transactional_id
-from twinlog.model.names import TopicPartition
+from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.switch.log import pair_of
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.copies import copy_of, dead_copies
 from twinlog.wire.connection import Cluster
@@ -87,6 +88,7 @@ def _sign(ctx: SwitchContext, link: LinkSettings) -> Engine:
         trouble=f"a switch shut the writers of {link.name} out by force",
         heeded=decided,
         shut_out=decided,
+        shut_out_pair=pair_of(LinkName(link.source, link.target)),
         at_ms=SYSTEM_CLOCK.now_ms(),
     )
 

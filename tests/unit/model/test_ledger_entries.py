@@ -159,3 +159,18 @@ def test_the_partitions_of_a_topic_are_spread_evenly(topic: str, shards: int) ->
     counted = Counter(shard_of(TopicPartition(topic, number), shards) for number in range(3 * shards))
     assert set(counted) == set(range(shards))
     assert set(counted.values()) == {3}
+
+
+@pytest.mark.proves("R10")
+def test_writers_that_another_pairs_switch_shut_out_are_not_held() -> None:
+    """A cluster that gets another alias makes another pair: the numbers of its decisions begin anew."""
+    view = LedgerView({0: 0})
+    for offset, (pair, number) in enumerate((("east<->west", 21), ("north<->west", 4))):
+        entry = Engine(engine_id="switch", shut_out=number, shut_out_pair=pair)
+        view._apply(offset, key_of(entry), entry.value())
+    assert view.shut_out("east<->west") == 21
+    assert view.shut_out("north<->west") == 4
+    assert view.shut_out("south<->west") == 0
+    old = Engine(engine_id="switch", shut_out=7)  # before pairs were noted
+    view._apply(2, key_of(old), old.value())
+    assert view.shut_out("south<->west") == 7

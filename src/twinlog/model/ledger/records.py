@@ -94,6 +94,7 @@ class Engine(_Entry):
     trouble: str | None = None  # why nothing moves, when nothing moves
     heeded: int = 0  # the generation of the switch that this engine obeys by now
     shut_out: int = 0  # the newest generation of a switch that shut the link's writers out; later engines carry it on
+    shut_out_pair: str = ""  # whose switch: a cluster with another alias makes another pair, whose decisions count anew
     epochs: int = 0  # that came to their end since this engine signed in
     epochs_failed: int = 0
     service: str = ""  # services of one group stand by for each other: none of them takes anything from a stranger
