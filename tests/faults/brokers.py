@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 from tests.faults.scenario import TOPICS, Topic, scenario
 
 from twinlog.local.broker import Broker
+from twinlog.local.cluster import LocalCluster
 from twinlog.local.jars import KAFKA_VERSION
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def target_unclean_election(scene: Scene) -> None:
         scene.await_named(30)
 
 
-def controller(site: Site) -> Broker:
+def controller(site: LocalCluster) -> Broker:
     """The node that leads the metadata quorum: the one that was elected in the highest epoch."""
 
     def epoch(broker: Broker) -> int:

@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from tests.faults.brokers import controller
 from tests.kit.ends import Ends
 from tests.kit.waiting import wait_until
 
 from twinlog.config.switch_settings import SwitchSettings
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.local.cluster import LocalCluster
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import FenceNote
 from twinlog.recovery.fencing import Fence
@@ -89,3 +92,39 @@ def test_a_slow_producer_behind_a_broker_that_hears_late_loses_nothing(make_ends
         stop.set()
         writer.join()
     assert found == {TopicPartition(topic, 0): len(taken)}
+
+
+@pytest.mark.chaos
+@pytest.mark.proves("R1")
+def test_records_that_a_leader_took_and_readers_do_not_see_yet_are_before_the_cut(
+    make_cluster: Callable[..., LocalCluster], target_cluster: LocalCluster
+) -> None:
+    """A follower in sync stands still: what the leader acknowledged alone is behind the end that readers are told."""
+    # The cluster must not give up on the follower by itself, which makes the records visible as well.
+    patient = {"broker.session.timeout.ms": "90000", "replica.lag.time.max.ms": "90000"}
+    source = make_cluster("replicated", brokers=3, settings=patient)
+    ends = Ends(source, target_cluster)
+    leads = controller(source)
+    follower = next(broker for broker in source.brokers if broker is not leads)
+    topic = ends.name("orders")
+    order = NewTopic(topic, 1, replica_assignment=[[leads.node_id, follower.node_id]])
+    admin = AdminClient({"bootstrap.servers": leads.address})
+    admin.create_topics([order])[topic].result(30)
+    ends.await_topic(ends.source, topic)
+    producer = Producer({"bootstrap.servers": leads.address, "acks": "1"})
+    producer.produce(topic, b"seen")
+    assert producer.flush(10) == 0
+    back = ends.link.model_copy(update={"target_admin": ends.link.source_admin})
+    fence = Fence.around(ClusterAdmin(ends.link.source_admin), back, SwitchSettings(), "topic-config")
+    thaw = threading.Timer(20.0, follower.thaw)
+    follower.freeze()
+    try:
+        for number in range(9):
+            producer.produce(topic, f"hidden {number}".encode())
+        assert producer.flush(10) == 0  # acknowledged, and visible to nobody
+        thaw.start()
+        found = asyncio.run(fence.shut([topic], Patience("A->B", "fence-source", 60), FenceNote()))
+    finally:
+        thaw.cancel()
+        follower.thaw()
+    assert found == {TopicPartition(topic, 0): 10}

@@ -36,7 +36,7 @@ from twinlog.model.switch.fence_choice import EVERYBODY, why_not_by_name, writer
 from twinlog.model.topics.configs import FENCE_CONFIG, ConfigOrigin
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.keeping import keep, kept_configs, let_go
-from twinlog.recovery.proof import Patience, await_refusals, await_rules
+from twinlog.recovery.proof import Patience, await_refusals, await_replicas, await_rules
 from twinlog.recovery.refusals import offsets_of, require
 from twinlog.wire.acls import fetch_acls
 
@@ -119,6 +119,7 @@ class Fence:
             await _change(ask, self._create, rules)
             await self._await_no_transaction(partitions, wait)
             await await_rules(self.client, rules, wait)
+        await await_replicas(self.client, partitions, wait)
         return await self._await_still(partitions, wait)
 
     def _set(self, topics: Collection[str], value: str) -> None:

@@ -2,7 +2,8 @@
 
 A log that stands still proves little: a slow producer may only be between two records, behind a broker that has not
 heard of the fence yet. A fence by topic config is proven by a probe that each partition's leader must refuse
-(wire/probe). A fence by ACL is proven by the rules that each broker says it has.
+(wire/probe). A fence by ACL is proven by the rules that each broker says it has. What a leader took before that may be
+on its way to the replicas, and readers do not see it yet (wire/log_ends).
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.acls import fetch_acls_of
 from twinlog.wire.connection import Cluster
+from twinlog.wire.log_ends import fetch_log_ends
+from twinlog.wire.offset_lists import fetch_offsets
+from twinlog.wire.offsets import LATEST
 from twinlog.wire.probe import WOULD_BE_TAKEN, probe_writes
 
 _LOOK_S: Final = 0.25
@@ -61,6 +65,27 @@ async def await_refusals(client: ClientSettings, partitions: Collection[TopicPar
                 first = min(left)
                 what = "has no leader that answers" if answers[first] in _MOVING else "still takes records"
                 await wait.more(f"{first} {what} ({len(left)} partitions)", _WAY)
+    finally:
+        await cluster.close()
+
+
+async def await_replicas(client: ClientSettings, partitions: Collection[TopicPartition], wait: Patience) -> None:
+    """Until readers see everything that the leaders took before the fence.
+
+    A record that not all replicas in sync have yet is behind the end that readers are told. It becomes visible later,
+    and its producer counts it as written: a cut in front of it would leave it behind.
+    """
+    cluster = Cluster(client, f"twinlog|{wait.link}|proof")
+    try:
+        while True:
+            taken = await fetch_log_ends(cluster, partitions, _ASK_WITHIN_S)
+            seen = await fetch_offsets(cluster, list(taken), LATEST, within_s=_ASK_WITHIN_S)
+            hidden = {p: end - at for p, end in taken.items() if isinstance(at := seen[p], int) and at < end}
+            if not hidden:
+                return
+            first = min(hidden)
+            says = f"{first}: not all replicas in sync have its newest {hidden[first]} records"
+            await wait.more(f"{says} ({len(hidden)} partitions)", "Look at the brokers that hold its replicas.")
     finally:
         await cluster.close()
 
