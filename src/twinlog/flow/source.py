@@ -24,6 +24,7 @@ from pyspark.sql.datasource import (
 )
 
 from twinlog.config.settings import LinkSettings
+from twinlog.flow.pieces import in_pieces, joined
 from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
 from twinlog.flow.row import Row, from_arrow, to_arrow
 from twinlog.model.ledger.records import TRUNCATIONS, shard_of
@@ -114,7 +115,7 @@ class EpochReader(DataSourceStreamReader):
         from twinlog.flow.read import read_task  # noqa: PLC0415  the planning processes need not load it
 
         try:
-            for row in read_task(self.run.link, self.run.clusters, partition):
+            for row in in_pieces(read_task(self.run.link, self.run.clusters, partition)):
                 yield to_arrow(row)
         except Exception as error:
             _leave_failure(self.run, partition.task, error)
@@ -159,7 +160,7 @@ class ParcelWriter(DataSourceStreamArrowWriter):
 
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
-        rows = _Rows(row for batch in iterator for row in from_arrow(batch))
+        rows = _Rows(joined(row for batch in iterator for row in from_arrow(batch)))
         try:
             return Positions(write_task(self.run.link, self.run.clusters, rows, task))
         except Exception as error:
