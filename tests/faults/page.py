@@ -49,7 +49,9 @@ class Page:
     def write(self, order: Sequence[str]) -> None:
         places = {key: number for number, key in enumerate(order)}
         rows = sorted(self.rows(), key=lambda row: places.get(row.key, len(places)))
-        self.file.write_text(page(self.day, rows), encoding="utf-8")
+        run = {row.key for row in rows}
+        left = [key for key in order if key not in run]
+        self.file.write_text(page(self.day, rows, left), encoding="utf-8")
 
 
 def commit() -> str:
@@ -58,8 +60,8 @@ def commit() -> str:
     return head + ("*" if _git("status", "--porcelain", "--", "src", "tests/faults") else "") if head else "unknown"
 
 
-def page(day: str, rows: Sequence[Row]) -> str:
-    """The whole page."""
+def page(day: str, rows: Sequence[Row], left: Sequence[str] = ()) -> str:
+    """The whole page. Faults that are `left` have no row of this day."""
     red = [row for row in rows if not row.green]
     beside = [row for row in rows if row.peer is not None]
     parts = [
@@ -69,6 +71,8 @@ def page(day: str, rows: Sequence[Row]) -> str:
         _summary(rows, red, beside),
         _main_table(rows),
     ]
+    if left:
+        parts += [f"**{len(left)} faults of the matrix were not run on this day**: {', '.join(left)}."]
     if red:
         parts += ["## Goals that were missed", "\n".join(_truth(row) for row in red)]
     if beside:
@@ -189,6 +193,7 @@ def _named(row: Row) -> str:
 def _numbers(row: Row) -> str:
     few = "" if row.brokers == 3 else f" (clusters of {row.brokers})"
     few += f" (beside other load: {row.others} cores)" if row.beside_load else ""
+    few += " (other load was not measured)" if row.others is None else ""
     return few + (f" ({', '.join(f'#{number}' for number in row.matrix)})" if row.matrix else "")
 
 

@@ -69,6 +69,13 @@ def test_the_newest_row_of_a_fault_counts_and_survives_the_process(tmp_path: Pat
     assert text.index("| ok |") < text.index("| **MISSED** |")
 
 
+def test_faults_that_were_not_run_are_listed() -> None:
+    assert "2 faults of the matrix were not run on this day**: zombie, loops." in page(
+        "2026-01-01", [ROW], ["zombie", "loops"]
+    )
+    assert "were not run" not in page("2026-01-01", [ROW])
+
+
 def test_words_cannot_break_the_table() -> None:
     text = page("2026-01-01", [replace(ROW, said="a|b\nc", peer=WELL)])
     assert "a/b c" in text
