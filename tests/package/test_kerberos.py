@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import shutil
 import socket
@@ -20,6 +21,7 @@ from twinlog.local.blueprint import broker_properties
 from twinlog.local.cluster import LocalCluster
 from twinlog.wire.acls import fetch_acls_of
 from twinlog.wire.connection import Cluster
+from twinlog.wire.tickets import TicketAuthenticator
 
 pytestmark = [
     pytest.mark.skipif("KERBEROS" not in os.environ, reason="`make kerberos` brings the Python package gssapi"),
@@ -134,3 +136,25 @@ def test_the_default_credentials_of_a_process_are_those_of_its_principal(princip
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert said.stdout.strip() == f"{principal}@{REALM}"
+
+
+@pytest.mark.parametrize("principal", ["alice", "bob"])
+def test_the_handshake_is_the_principals_whose_name_the_settings_have(principal: str, realm: Path):
+    """Against the Kerberos library's own acceptor, which says whom it met."""
+    gssapi = importlib.import_module("gssapi")
+    kerberos = Kerberos(service="kafka", principal=principal, keytab=f"{realm}/people.keytab")
+    client = TicketAuthenticator(loop=None, principal="kafka@127.0.0.1", kerberos=kerberos).authenticator_gssapi()
+    broker = gssapi.SecurityContext(
+        creds=gssapi.Credentials(usage="accept", store={"keytab": f"{realm}/broker.keytab"}), usage="accept"
+    )
+    token, more = next(client)
+    while not broker.complete:
+        answer = broker.step(token)
+        if not broker.complete:
+            token, more = client.send(answer or b"")
+    token, more = client.send(answer or b"")
+    assert more, "the broker offers its layers next"
+    chosen, more = client.send(broker.wrap(b"\x01\x00\x00\x00", False).message)
+    assert not more
+    assert broker.unwrap(chosen).message[:1] == b"\x01"
+    assert str(broker.initiator_name) == f"{principal}@{REALM}"
