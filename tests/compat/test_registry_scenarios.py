@@ -16,7 +16,7 @@ import pytest
 from tests.kit.memory_registry import registry_running
 from tests.unit.registry.recorded import FOLDER
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 _OVERWRITES: Final = "Confluent replaces the text of a version in mode IMPORT; here it is refused"
 DIFFERENT: Final = {

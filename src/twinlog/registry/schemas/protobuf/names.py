@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from twinlog.registry.schemas.protobuf.model import Enum, Extend, Field, Message, ProtoFile, map_types
+from twinlog.registry.schemas.protobuf.model import Enum, Extend, Field, Message, ProtoFile
 from twinlog.registry.schemas.protobuf.well_known import well_known_files
 
 Found = TypeVar("Found")
@@ -95,11 +95,6 @@ def is_map_entry(message: Message) -> bool:
     """Whether a compiler made the message for a map."""
     values = [option.value for option in message.options if option.name.removeprefix(".") == "map_entry"]
     return bool(values) and str(values[-1]).lower() == "true"
-
-
-def is_scalar_or_map(name: str, scalars: frozenset[str]) -> bool:
-    """Whether a type is no name of a message or an enum."""
-    return name in scalars or map_types(name) is not None
 
 
 def _resolve(known: Mapping[str, Found], name: str, scope: Scope) -> str | None:

@@ -1,6 +1,6 @@
 """From the text of a .proto file to its parts. As tolerant as Confluent's parser: numbers of fields may repeat."""
 
-from typing import Literal, cast
+from typing import cast
 
 from twinlog.registry.schemas.protobuf.model import (
     MAX_TAG,
@@ -25,7 +25,6 @@ from twinlog.registry.schemas.protobuf.syntax import Reader, int_of
 from twinlog.registry.schemas.schema import InvalidSchema
 
 _LABELS = frozenset({"required", "optional", "repeated"})
-Around = Literal["FILE", "MESSAGE", "ENUM", "RPC", "EXTEND", "SERVICE"]
 
 
 def read_proto(text: str) -> ProtoFile:

@@ -4,7 +4,7 @@ Normalized: names of types are complete and begin with a dot, fields are in the 
 sorted, a list of reserved numbers becomes one line for each. Messages keep their order, because records count them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from twinlog.registry.schemas.protobuf.model import (
@@ -241,13 +241,12 @@ def _java_text(value: int | str | Range) -> str:
 
 
 def _values(values: Values, names: Names | None) -> str:
-    shown: Callable[[int], str] = lambda last: str(last) if last < MAX_TAG else "max"  # noqa: E731
     parts = []
     for value in values:
         if isinstance(value, str):
             parts.append(f'"{value}"')
         elif isinstance(value, Range) and not (names is not None and value.first == value.last):
-            parts.append(f"{value.first} to {shown(value.last)}")
+            parts.append(f"{value.first} to {value.last if value.last < MAX_TAG else 'max'}")
         else:
             parts.append(str(_first(value)))
     return ", ".join(parts)
