@@ -18,8 +18,8 @@ from twinlog.model.switch.events import (
     as_lines,
     line_of,
 )
+from twinlog.surface.answers.operations import operation_of
 from twinlog.surface.http.operations import Operation, operation_from
-from twinlog.surface.rest.v1.answers import operation_of
 
 PLAN = Planned({"freeze": "Let it rest", "drain": "Copy: the rest", "redirect": "Send clients"})
 AGAIN = Planned(PLAN.titles, frozenset({"freeze", "drain"}))

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from httpx2 import Response
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
@@ -24,6 +25,7 @@ from twinlog.config.security.users import (
 from twinlog.config.service_settings import HttpSettings
 from twinlog.errors import UsageError
 from twinlog.machine.local_token import is_loopback
+from twinlog.surface.answers.errors import refused
 from twinlog.surface.http.rights import right_of
 from twinlog.surface.http.serve import bind
 
@@ -131,3 +133,34 @@ def test_a_wrong_file_of_users_names_the_line(tmp_path: Path):
     assert [user.name for user in load_users(tmp_path / "v")] == ["a"]
     with pytest.raises(UsageError, match="name has"):
         with_password("a:b", "admin", LONG)
+
+
+def told(answer: Response) -> tuple[int, list[str]]:
+    """The status of an error, and the names in its body. Every sentence in it says something."""
+    body = answer.json()
+    assert all(body[name] for name in body), body
+    return answer.status_code, sorted(body)
+
+
+def test_the_gate_answers_in_the_dialect_of_the_api_that_was_called(users: Path):
+    """Also where it refuses a request that no router has seen."""
+    v1, connect = ["code", "message", "remedy"], ["error_code", "message"]
+    link, order = "/v1/links/A->B", "/v1/links/A->B/switches"
+    with asked(PaperService(PaperTopic(), http=HttpSettings(users_file=users, max_request_bytes=2000))) as client:
+        vera = basic("vera", LONG + "v")
+        assert told(client.get(link)) == (401, v1)
+        assert told(client.get("/connectors")) == (401, connect)
+        assert client.get(link).json()["code"] == "LOGIN_NEEDED"
+        assert client.get(link).headers["www-authenticate"].startswith("Basic")
+        assert told(client.post(order, headers=vera)) == (403, v1)
+        assert client.post(order, headers=vera).json()["remedy"] == "Ask for the role operator at A->B."
+        assert told(client.post("/connectors", headers=vera)) == (403, connect)
+        foreign = {"origin": "https://evil.example", **vera}
+        assert told(client.post(order, headers=foreign)) == (403, v1)
+        assert told(client.post("/connectors", headers=foreign)) == (403, connect)
+        assert told(client.post(order, headers=vera, content=b" " * 3000)) == (413, v1)
+        assert told(client.post("/connectors", headers=vera, content=b" " * 3000)) == (413, connect)
+        anna = basic("anna", LONG + "a")
+        assert told(client.post(order, headers=anna, content=iter([b" " * 500] * 6)))[1] == v1
+    # Not every path that begins so is ours.
+    assert json.loads(bytes(refused("/v1x", 404, "X", "no").body)) == {"error_code": 404, "message": "no"}

@@ -15,10 +15,10 @@ from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.switching import Standing
+from twinlog.surface.answers.links import summary_of
 from twinlog.surface.page.needs import needs_of
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.words import moment, prose, tone, zone
-from twinlog.surface.rest.v1.answers import summary_of
 from twinlog.watch.monitor import LinkSnapshot
 
 NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{1,30}", fullmatch=True), min_size=2, max_size=14, unique=True)

@@ -15,8 +15,8 @@ from tests.kit.paper_backend import PaperBackend, everything
 from tests.kit.waiting import wait_until
 
 from twinlog.errors import UsageError
+from twinlog.surface.answers.tables import Wish, part_of
 from twinlog.surface.rest.v1.stream import _messages
-from twinlog.surface.rest.v1.tables import Wish, part_of
 
 LINK = "/v1/links/east-%3Ewest"
 

@@ -13,9 +13,9 @@ from twinlog.model.health.readiness import reasons_against
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.switching import Standing
+from twinlog.surface.answers.links import state_of
 from twinlog.surface.http.backend import Backend
 from twinlog.surface.page.needs import without_copy
-from twinlog.surface.rest.v1.answers import state_of
 from twinlog.watch.monitor import LinkSnapshot, Monitor, Observers
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -45,6 +44,8 @@ def _source(exposure: LinkExposure) -> str:
 
 def exposure_json(exposure: LinkExposure, topics: list[TopicExposure], objectives: Objectives) -> dict[str, Any]:
     """What programs get. Numbers that nobody knows are null."""
+    from twinlog.surface.answers.status import topic_json
+
     return {
         "link": exposure.link,
         "source_answers": exposure.live,
@@ -58,11 +59,3 @@ def exposure_json(exposure: LinkExposure, topics: list[TopicExposure], objective
         ],
         "topics": [{"topic": topic.topic, **topic_json(topic)} for topic in topics],
     }
-
-
-def topic_json(topic: TopicExposure) -> dict[str, Any]:
-    """One topic, or the sum of a link."""
-    facts = asdict(topic)
-    del facts["topic"]
-    facts["time_to_loss_seconds"] = facts.pop("time_to_loss_s")
-    return facts

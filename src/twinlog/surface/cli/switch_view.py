@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -25,24 +24,12 @@ if TYPE_CHECKING:
 _STATUS = {"done": "green", "failed": "red", "begun": "yellow"}
 
 
-def plan_as_json(facts: Facts, plan: Plan) -> dict[str, Any]:
-    """The plan for programs."""
-    return {
-        "link": str(plan.link),
-        "command": plan.command,
-        "active": facts.active,
-        "will_be_active": facts.new_active,
-        "at_risk": asdict(plan.at_risk),
-        "warnings": list(plan.warnings),
-        "wiped": list(plan.wiped),
-        "steps": [asdict(step) for step in plan.steps],
-    }
-
-
 def print_plan(facts: Facts, plan: Plan, output: Output) -> None:
     """What will be done, and what is at stake."""
     if output.for_programs:
-        print_facts(plan_as_json(facts, plan), output)
+        from twinlog.surface.answers.switches import plan_answer
+
+        print_facts(plan_answer(facts, plan).model_dump(), output)
         return
     console = screen(output)
     console.print(Text(f"{plan.command} of {plan.link}: {facts.active} is active, {facts.new_active} will be", "bold"))
@@ -120,12 +107,9 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
 
     state = standing.state
     if output.for_programs:
-        facts = {
-            "link": link,
-            "state": state.model_dump(exclude={"runner"}) if state else None,
-            "switches": [report.as_json() for report in reports(standing)],
-        }
-        print_facts(facts, output)
+        from twinlog.surface.answers.switches import standing_answer
+
+        print_facts({"link": link, **standing_answer(standing).model_dump()}, output)
         return
     console = screen(output)
     if state is None:

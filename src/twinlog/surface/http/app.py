@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.connector_service import ConnectorService
 from twinlog.service.links import Service
+from twinlog.surface.answers.errors import refused
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.forward import Forward
 from twinlog.surface.http.gate import Gate
@@ -29,9 +30,7 @@ from twinlog.surface.http.response_cache import ResponseCache
 from twinlog.surface.http.routers import add_faces
 from twinlog.surface.http.safe_headers import SafeHeaders, add_safe_headers
 from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
-from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.surface.rest.connect.paths import Paths
-from twinlog.surface.rest.v1.route import problem
 
 log = logging.getLogger("twinlog.rest")
 
@@ -82,16 +81,12 @@ def build_app(
     return app
 
 
-def _answer(request: Request, status: int, code: str, message: str, remedy: str = "") -> Response:
-    if request.url.path.startswith("/v1"):
-        return problem(status, code, message, remedy)
-    return refusal(status, message)
-
-
 async def _unknown(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     said = error.detail if isinstance(error, HTTPException) else ""
-    answer = _answer(request, status, "HTTP", f"HTTP {status} {said}", _DESCRIBED if status in {404, 405} else "")
+    answer = refused(
+        request.url.path, status, "HTTP", f"HTTP {status} {said}", _DESCRIBED if status in {404, 405} else ""
+    )
     answer.headers.update(getattr(error, "headers", None) or {})
     return answer
 
@@ -100,12 +95,12 @@ async def _unreadable(request: Request, error: Exception) -> Response:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     # Names and reasons only: what was sent may be a secret (R12).
     told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
-    return _answer(request, 422, "UNREADABLE", told or "The request cannot be read", _DESCRIBED)
+    return refused(request.url.path, 422, "UNREADABLE", told or "The request cannot be read", _DESCRIBED)
 
 
 async def _mistake(request: Request, error: Exception) -> Response:
     # A path may hold the end of a line, and with it a line of its own.
     log.error("%s %s", request.method, ascii(request.scope["path"]), exc_info=error)
-    answer = _answer(request, 500, "MISTAKE", "Something went wrong in Twinlog itself; its log says what.")
+    answer = refused(request.url.path, 500, "MISTAKE", "Something went wrong in Twinlog itself; its log says what.")
     add_safe_headers(answer.headers, request.scope["path"], request.scope.get("scheme", "http"))
     return answer

@@ -21,8 +21,8 @@ from twinlog.config.service_settings import HttpSettings
 from twinlog.control.group_trust import BODY, digest
 from twinlog.control.leadership import Leadership
 from twinlog.machine.local_token import is_loopback
+from twinlog.surface.answers.errors import refused
 from twinlog.surface.http.gate import App, Message, Receive, Scope, Send
-from twinlog.surface.rest.connect.exchange import refusal
 from twinlog.wire.web import opened
 
 log = logging.getLogger("twinlog.rest")
@@ -32,6 +32,7 @@ _PASSED_ON: Final = ("content-type", "accept", "idempotency-key")
 _BACK: Final = ("content-type", "location", "www-authenticate")
 _WITHIN_S: Final = 30.0
 _READING: Final = frozenset({"GET", "HEAD"})
+_ASK_THERE: Final = "Ask it directly, or give all services of the group the same http.group.secret."
 
 
 class Forward:
@@ -59,7 +60,8 @@ class Forward:
             await self._app(scope, receive, send)
             return
         if url is None:
-            await refusal(409, f"{self._leadership.leader_url} runs the links, and {why}")(scope, receive, send)
+            told = f"{self._leadership.leader_url} runs the links, and {why}"
+            await refused(scope["path"], 409, "NOT_ACTIVE", told, _ASK_THERE)(scope, receive, send)
             return
         body = await _body(receive)
         try:
@@ -69,7 +71,8 @@ class Forward:
             if scope["method"] in _READING:
                 await self._app(scope, _again(body), send)
                 return
-            answer = refusal(409, f"The active service at {url} does not answer; ask again in a few seconds.")
+            told = f"The active service at {url} does not answer; ask again in a few seconds."
+            answer = refused(scope["path"], 409, "NOT_ACTIVE", told, "Ask again in a few seconds.")
         await answer(scope, receive, send)
 
     def _whom_to_ask(self) -> tuple[str | None, str]:
@@ -92,7 +95,8 @@ class Forward:
             return
         body = await _body(receive)
         if digest(body) != headers[BODY]:
-            await refusal(400, "The body is not the one that was signed")(scope, receive, send)
+            told = "The body is not the one that was signed"
+            await refused(scope["path"], 400, "NOT_SIGNED", told)(scope, receive, send)
             return
         await self._app(scope, _again(body), send)
 

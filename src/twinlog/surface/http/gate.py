@@ -24,6 +24,7 @@ from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import NOBODY, Audit, AuditUnavailableError, Who, order_under_way
 from twinlog.control.group_trust import SIGNATURE, GroupTrust
 from twinlog.machine.local_token import is_loopback
+from twinlog.surface.answers.errors import refused
 from twinlog.surface.http.identity import Authenticator
 from twinlog.surface.http.last_used import LastUsed, last_used_file
 from twinlog.surface.http.local_login import WAY_IN, TokenLogin, at_socket
@@ -34,7 +35,6 @@ from twinlog.surface.http.request_limits import CERTIFICATE
 from twinlog.surface.http.rights import READING, right_of
 from twinlog.surface.http.sign_in import WrongSignIn, sign_in_link
 from twinlog.surface.http.thread_pool import ThreadPool, TooBusyError
-from twinlog.surface.rest.connect.exchange import refusal
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -46,6 +46,7 @@ OPEN_PATHS: Final = frozenset({"/livez", "/readyz"})
 """Asked by machines that cannot log in; they tell nothing but yes or no."""
 _REFUSED: Final = 400
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="twinlog", charset="UTF-8"'}
+_AGAIN: Final = "Ask again; Retry-After says when."
 _LOGIN: Final = """<!doctype html>
 <html lang="en"><meta name="color-scheme" content="light dark"><title>Login · Twinlog</title>
 <h1>This page asks for a login</h1>
@@ -141,19 +142,22 @@ class Gate:
         host, is_here = _called(headers.get(b"host", b""))
         allowed = self._settings.allowed_hosts
         if (allowed and host not in allowed) or (self._only_here and host and not is_here):
-            return refusal(403, f"{host}: this service is not called so; see http.allowed.hosts")
+            told = f"{host}: this service is not called so; see http.allowed.hosts"
+            return refused(path, 403, "HOST_UNKNOWN", told, "Add the name to http.allowed.hosts.")
         length = headers.get(b"content-length", b"0").decode("latin-1")
         if length.isdecimal() and int(length) > self._settings.max_request_bytes:
-            return refusal(413, f"The request is longer than {self._settings.max_request_bytes} bytes")
+            return self._too_long(path)
         origin = headers.get(b"origin", b"").decode("latin-1")
         if method not in READING and origin and _place(origin) != headers.get(b"host", b""):
-            return refusal(403, f"{origin}: orders are not taken from foreign pages")
+            told = f"{origin}: orders are not taken from foreign pages"
+            return refused(path, 403, "FOREIGN_PAGE", told, "Open the page of this service itself.")
         who = await self._who(scope, headers)
         if not isinstance(who, Who):
             return who
         sign_in = self._door.sign_in if self._door is not None else None
         if method not in READING and sign_in is not None and not sign_in.is_ours(who, headers):
-            return refusal(403, "This order did not come from a page of this service; reload the page and try again")
+            told = "This order did not come from a page of this service; reload the page and try again"
+            return refused(path, 403, "FOREIGN_PAGE", told, "Reload the page and try again.")
         if (denied := self._denied(who, method, path)) is not None:
             return denied
         scope["twinlog.who"] = who
@@ -169,7 +173,7 @@ class Gate:
         link = right.link
         if right.connector is not None and (link := self._link_of(right.connector)) is not None and not who.sees(link):
             # As if it did not exist. Links of our own interface are left out by the desk (`Desk.seen_by`).
-            return refusal(404, f"Connector {right.connector} not found")
+            return refused(path, 404, "CONNECTOR_UNKNOWN", f"Connector {right.connector} not found")
         if link is not None:
             # Of a link that they do not see the router says that there is none.
             may = who.may(right.role, link) or (not who.sees(link) and who.may_somewhere(right.role))
@@ -179,7 +183,9 @@ class Gate:
             return None
         self._audit.note(who, method, path, outcome=f"denied: needs {right.role}")
         where, way = f" at {link}" if link else "", f". {WAY_IN}" if self._door is None else ""
-        return refusal(403, f"{who.name} is {who.role}; this needs {right.role}{where}{way}")
+        told = f"{who.name} is {who.role}; this needs {right.role}{where}{way}"
+        remedy = WAY_IN if self._door is None else f"Ask for the role {right.role}{where}."
+        return refused(path, 403, "FORBIDDEN", told, remedy)
 
     async def _who(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Who | Response:
         """Who asks, or what they are answered."""
@@ -203,13 +209,16 @@ class Gate:
             if who is None:
                 who = self._door.by_certificate(scope.get(CERTIFICATE, ""), address)
         except IssuerAwayError as error:
-            return refusal(503, f"{error}: the issuer of tokens does not answer; ask again", {"Retry-After": "5"})
+            told = f"{error}: the issuer of tokens does not answer; ask again"
+            return refused(scope["path"], 503, "ISSUER_SILENT", told, _AGAIN, {"Retry-After": "5"})
         except TooBusyError:
-            return refusal(503, "Too many logins are being checked; ask again", {"Retry-After": "2"})
+            told = "Too many logins are being checked; ask again"
+            return refused(scope["path"], 503, "BUSY", told, _AGAIN, {"Retry-After": "2"})
         except TooManyLoginsError as error:
             self._logins.wrong("", address, "too many wrong logins")
             wait = str(error.seconds)
-            return refusal(429, f"Too many wrong logins; ask again in {wait} s", {"Retry-After": wait})
+            told = f"Too many wrong logins; ask again in {wait} s"
+            return refused(scope["path"], 429, "TOO_MANY_LOGINS", told, _AGAIN, {"Retry-After": wait})
         if isinstance(who, Who):
             self._logins.right(who)
             if who.by in {"password", "token", "certificate"} and self._used.see(who.name):
@@ -219,7 +228,12 @@ class Gate:
             self._logins.wrong(who.name, address, who.why)
         if scope["path"].startswith("/ui"):
             return self._ask_for_login(scope, headers)
-        return refusal(401, "User cannot access the resource.", _CHALLENGE)
+        remedy = "Send a name and a password, a token, or a certificate."
+        return refused(scope["path"], 401, "LOGIN_NEEDED", "User cannot access the resource.", remedy, _CHALLENGE)
+
+    def _too_long(self, path: str) -> Response:
+        told = f"The request is longer than {self._settings.max_request_bytes} bytes"
+        return refused(path, 413, "TOO_LONG", told, "Send less, or raise http.max.request.bytes.")
 
     async def _signing_in(self, scope: Scope, headers: Mapping[bytes, bytes], address: str) -> Response | None:
         """Answer what belongs to signing in with the issuer."""
@@ -246,7 +260,9 @@ class Gate:
         target = scope.get("raw_path", scope["path"].encode()) + (b"?" if query else b"") + query
         known = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers.items()}
         who = self._trust.read(scope["method"], target.decode("latin-1"), known) if self._trust is not None else None
-        return who or refusal(401, "No service of this group signed this request, or its clock is wrong.")
+        told = "No service of this group signed this request, or its clock is wrong."
+        remedy = "Give all services of the group the same http.group.secret, and the right time."
+        return who or refused(scope["path"], 401, "NOT_SIGNED", told, remedy)
 
     async def _ask_first(self, who: Who, method: str, path: str) -> Response | None:
         """Write an order down before it is carried out, or refuse it."""
@@ -254,7 +270,8 @@ class Gate:
             await self._writing.run(self._audit.ask, who, method, path)
         except (AuditUnavailableError, TooBusyError) as error:
             told = f"The audit takes no entry ({error}); no order is carried out while http.audit.required is true"
-            return refusal(503, told, {"Retry-After": "5"})
+            remedy = "Make room for the audit, or set http.audit.required = false."
+            return refused(path, 503, "AUDIT_UNAVAILABLE", told, remedy, {"Retry-After": "5"})
         return None
 
     async def _let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -281,11 +298,8 @@ class Gate:
                 await self._app(scope, counted, watched)
         except _TooLong:
             if not begun:
-                await refusal(413, f"The request is longer than {self._settings.max_request_bytes} bytes")(
-                    scope, receive, send
-                )
+                await self._too_long(scope["path"])(scope, receive, send)
         except TimeoutError:
             if not begun:
-                await refusal(500, "Request timed out. The order may still be carried out; look before repeating it.")(
-                    scope, receive, send
-                )
+                told = "Request timed out. The order may still be carried out; look before repeating it."
+                await refused(scope["path"], 500, "TIMED_OUT", told, "Look before repeating it.")(scope, receive, send)

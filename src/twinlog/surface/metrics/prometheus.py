@@ -30,11 +30,12 @@ from twinlog.model.health.movement import WORST_FIRST
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.stage_times import STAGES
 from twinlog.model.ledger.translation import AtOrBefore, Exact
+from twinlog.surface.answers.links import state_of
+from twinlog.surface.answers.rows import topics_of
 from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.metrics.mirrormaker import OTHERS, mirrormaker_families
 from twinlog.surface.metrics.processes import process_families
-from twinlog.surface.rest.v1.answers import state_of, topics_of
 from twinlog.watch.monitor import LinkSnapshot
 
 router = APIRouter(tags=["metrics"])

@@ -10,9 +10,9 @@ from typing import Final
 
 from twinlog.model.health.states import LinkStatus, silent_seconds, source_down_since
 from twinlog.model.moments import clock
+from twinlog.surface.answers.links import faults_of, state_of
 from twinlog.surface.cli.words import duration
 from twinlog.surface.page.words import tone
-from twinlog.surface.rest.v1.answers import faults_of, state_of
 from twinlog.watch.monitor import LinkSnapshot
 
 _FAULTS_TOLD: Final = 2

@@ -16,16 +16,17 @@ from fastapi.staticfiles import StaticFiles
 from twinlog.doctor.answers import WORST_FIRST
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.recovery.switching import reports
+from twinlog.surface.answers.links import LinkSummary, detail_of, summary_of
+from twinlog.surface.answers.lists import EventWish, events_of, group_part, partition_part, topic_part
+from twinlog.surface.answers.operations import operation_of
+from twinlog.surface.answers.switches import SwitchCommand, plan_answer
+from twinlog.surface.answers.tables import TheWish, Wish
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.operations import MOVES
 from twinlog.surface.http.response_cache import FOR_VISITOR
 from twinlog.surface.page.needs import needs_of, without_copy
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
-from twinlog.surface.rest.v1 import answers
-from twinlog.surface.rest.v1.actions import SwitchCommand, plan_answer
-from twinlog.surface.rest.v1.links import EventWish, group_part, list_events, partition_part, topic_part
-from twinlog.surface.rest.v1.tables import TheWish, Wish
 
 _FOLDER: Final = Path(__file__).parent
 _SHOWN: Final = 100
@@ -61,7 +62,7 @@ def overview_part(visit: TheVisit) -> HTMLResponse:
 
 def _overview(app_state: AppState) -> dict[str, Any]:
     snapshots = app_state.snapshots()
-    links = [answers.summary_of(snapshot) for snapshot in snapshots]
+    links = [summary_of(snapshot) for snapshot in snapshots]
     # A link that was switched away copies nothing on purpose; it has no data to lose.
     copying = [link for link in links if link.state != "SWITCHED"]
     known = [link.rpo.seconds for link in copying if link.rpo is not None and link.rpo.seconds is not None]
@@ -101,7 +102,7 @@ def _sum(values: list[float | None]) -> float | None:
 def _link(app_state: AppState, name: str, tab: str) -> dict[str, Any]:
     snapshot = app_state.snapshot(name)
     return {
-        "link": answers.detail_of(snapshot),
+        "link": detail_of(snapshot),
         "tab": tab,
         "here": "link",
         "known_ms": snapshot.samples[-1].at_ms if snapshot.samples else None,
@@ -120,8 +121,8 @@ def topics_part(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     return visit.page("topics_part.html", link=_summary(visit, link), **_topics(visit.app_state, link, wish))
 
 
-def _summary(visit: Visit, link: str) -> answers.LinkSummary:
-    return answers.summary_of(visit.app_state.snapshot(link))
+def _summary(visit: Visit, link: str) -> LinkSummary:
+    return summary_of(visit.app_state.snapshot(link))
 
 
 def _topics(app_state: AppState, link: str, wish: Wish) -> dict[str, Any]:
@@ -232,9 +233,9 @@ def checks_part(link: str, visit: TheVisit) -> HTMLResponse:
 
 def _checks(app_state: AppState, link: str) -> dict[str, Any]:
     found = [one for one in app_state.operations_of(link=link) if one.kind not in MOVES]
-    told = list_events(app_state, EventWish(link=link, limit=1000))
+    told = events_of(app_state, EventWish(link=link, limit=1000))
     checks = [event for event in told if event.kind == "operation" and event.ended and event.thing not in MOVES]
-    return {"operations": [answers.operation_of(one) for one in found], "events": checks[:_SHOWN]}
+    return {"operations": [operation_of(one) for one in found], "events": checks[:_SHOWN]}
 
 
 @router.get("/operations/{operation_id}")
@@ -254,7 +255,7 @@ def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
     if found is None:
         return visit.page("gone.html", 404, here="operation")
     values: dict[str, Any] = {
-        "operation": answers.operation_of(found),
+        "operation": operation_of(found),
         "moves": found.kind in MOVES,
         "switch": found.switch,
         "order": {verdict: place for place, verdict in enumerate(WORST_FIRST)},
@@ -293,4 +294,4 @@ def events_part(visit: TheVisit, wish: Annotated[EventWish, Query()]) -> HTMLRes
 
 def _events(app_state: AppState, wish: EventWish) -> dict[str, Any]:
     names = [snapshot.link.name for snapshot in app_state.snapshots()]
-    return {"events": list_events(app_state, wish), "wish": wish, "names": names}
+    return {"events": events_of(app_state, wish), "wish": wish, "names": names}

@@ -19,7 +19,7 @@ import typer
 
 from twinlog.errors import TwinlogError, UsageError
 from twinlog.model.clock import SYSTEM_CLOCK
-from twinlog.surface.cli.commands.status import look_at, status_json
+from twinlog.surface.cli.commands.status import look_at
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.options import ConfigFile
 
@@ -103,6 +103,8 @@ async def _asked(links: tuple[LinkSettings, ...]) -> dict[str, str]:
     from twinlog.service import examine_link
 
     found = await look_at(links)
+    from twinlog.surface.answers.status import status_json
+
     answers = {"status.json": _json([status_json(link, status) for link, status in found])}
     for link in links:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -15,7 +15,7 @@ from rich.text import Text
 from twinlog.errors import ClusterError
 from twinlog.model.ledger.stage_times import figures
 from twinlog.model.moments import clock
-from twinlog.surface.cli.exposure_view import headline, topic_json
+from twinlog.surface.cli.exposure_view import headline
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, screen
 from twinlog.surface.cli.words import duration, number
@@ -59,6 +59,8 @@ def show_status(links: tuple[LinkSettings, ...], output: Output, *, partitions: 
     """Look at these links and tell; exit code 1 when one is not well."""
     found = asyncio.run(look_at(links))
     if output.for_programs:
+        from twinlog.surface.answers.status import status_json
+
         print_facts([status_json(link, s) for link, s in found], output)
     else:
         _print(found, partitions, output)
@@ -89,50 +91,6 @@ async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | Cl
         return link, await observers.look()
     except ClusterError as error:
         return link, error
-
-
-def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, Any]:
-    """All that is known of a link, for programs."""
-    if isinstance(found, ClusterError):
-        return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.remedy_text()}
-    from twinlog.model.health.states import source_down_since
-
-    engine = found.engine
-    return {
-        "link": found.link,
-        "state": found.state,
-        "engine": engine.model_dump(exclude_none=True) if engine else None,
-        "trouble": found.source_trouble or (engine.trouble if engine else None),
-        "source_down_since_ms": source_down_since(found),
-        "loss": None if found.exposure is None else vars(found.exposure.loss),
-        "lag_records": found.lag,
-        "lag_seconds": found.lag_seconds,
-        "at_risk": None if found.exposure is None else topic_json(found.exposure.total),
-        "objectives_not_kept": [] if found.exposure is None else [topic.topic for topic in found.exposure.broken],
-        "records_per_second": found.records_per_second,
-        "bytes_per_second": found.bytes_per_second,
-        "stages": {stage: one._asdict() for stage, one in figures(found.stages).items()},
-        "topics": found.topics,
-        "faults": [fault.model_dump() for fault in found.faults],
-        "chores": [chore.model_dump(exclude_none=True) for chore in found.chores],
-        "partitions": [
-            {
-                "topic": p.partition.topic,
-                "partition": p.partition.partition,
-                "remote": p.remote,
-                "source_next": p.source_next,
-                "source_end": p.source_end,
-                "target_next": p.target_next,
-                "lag": p.lag,
-                "records": p.records,
-                "skipped": p.skipped,
-                "returned": p.returned,
-                "fault": p.fault.code if p.fault else None,
-                "held_back": p.held_back,
-            }
-            for p in found.partitions
-        ],
-    }
 
 
 def _at_risk(status_: LinkStatus) -> str:

@@ -15,6 +15,7 @@ from twinlog.control.connectors import Connectors
 from twinlog.control.refusals import invalid
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import TargetState
+from twinlog.surface.answers.errors import refusal
 from twinlog.surface.http.response_cache import keep_for_all
 from twinlog.surface.rest.connect.exchange import (
     CONFIG_SCHEMA,
@@ -27,7 +28,6 @@ from twinlog.surface.rest.connect.exchange import (
     orders_of,
     read_config,
     read_object,
-    refusal,
     service_of,
     who_asks,
 )

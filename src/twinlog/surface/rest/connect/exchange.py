@@ -7,7 +7,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, cast
 
 from fastapi import HTTPException, Request, Response
-from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
 from twinlog.control.audit import NOBODY, Who
@@ -24,6 +23,7 @@ from twinlog.errors import (
     NotActive,
     TwinlogError,
 )
+from twinlog.surface.answers.errors import refusal
 
 _STATUS: Final[tuple[tuple[type[TwinlogError], int], ...]] = (
     (ConnectorUnknown, 404),
@@ -55,11 +55,6 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
         (503, "A cluster does not answer"),
     )
 }
-
-
-def refusal(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """An error as Connect tells it."""
-    return JSONResponse({"error_code": status, "message": message}, status, headers)
 
 
 class ConnectRoute(APIRoute):

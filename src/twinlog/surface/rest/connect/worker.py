@@ -12,13 +12,13 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from twinlog.control.audit import Who
 from twinlog.control.levels import LEVELS, OURS, is_ours, known_loggers, level_of, set_level
 from twinlog.errors import ConnectorRefused, ConnectorUnknown, TwinlogError
+from twinlog.surface.answers.errors import refusal
 from twinlog.surface.rest.connect.exchange import (
     PROBLEMS,
     ConnectRoute,
     json_body,
     orders_of,
     read_object,
-    refusal,
     service_of,
     who_asks,
 )

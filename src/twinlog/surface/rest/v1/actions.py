@@ -16,13 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinlog.control.audit import NOBODY, Who
 from twinlog.errors import TwinlogError, UsageError
-from twinlog.model.switch.plan import Facts, Plan
 from twinlog.model.wanted import Wanted
-from twinlog.recovery.switching import reports
+from twinlog.surface.answers.errors import problem
+from twinlog.surface.answers.operations import OperationAnswer, operation_of
+from twinlog.surface.answers.switches import PlanAnswer, SwitchCommand, SwitchStanding, plan_answer, standing_answer
 from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.operations import Kind, Operation, Work
-from twinlog.surface.rest.v1.answers import OperationAnswer, operation_of
-from twinlog.surface.rest.v1.route import PROBLEMS, V1Route, problem
+from twinlog.surface.rest.v1.route import PROBLEMS, V1Route
 from twinlog.verify.plan import VerifyWish
 
 router = APIRouter(prefix="/v1", route_class=V1Route, tags=["actions"], responses=PROBLEMS)
@@ -31,7 +31,6 @@ Key = Annotated[
     str,
     Header(alias="Idempotency-Key", min_length=8, max_length=100, description="The same key gives the same operation."),
 ]
-SwitchCommand = Literal["failover-planned", "failover-unplanned", "failback-delta", "failback-full"]
 
 
 class _Wish(BaseModel):
@@ -67,27 +66,6 @@ class DrillRequest(_Wish):
     """On paper, with a shadow of each group, or with a topic of the drill's own."""
 
     kind: Literal["paper", "shadow", "canary"]
-
-
-class PlanAnswer(BaseModel):
-    """What a switch would do, and what is at stake."""
-
-    link: str
-    command: SwitchCommand
-    active: str
-    will_be_active: str
-    at_risk: dict[str, Any]
-    warnings: list[str]
-    wiped: list[str]
-    steps: list[dict[str, Any]]
-
-
-class SwitchStanding(BaseModel):
-    """Which side is active, and every switch there was, the open one last."""
-
-    state: dict[str, Any] | None
-    open: bool
-    switches: list[dict[str, Any]]
 
 
 Accepted = {202: {"model": OperationAnswer, "description": "Begun; `Location` tells where to ask"}}
@@ -137,31 +115,13 @@ def list_examinations(link: str, app_state: TheAppState) -> list[OperationAnswer
 async def show_switches(link: str, app_state: TheAppState) -> SwitchStanding:
     """Which side is active, what runs, what was done."""
     standing = await app_state.backend.standing(app_state.link(link))
-    return SwitchStanding(
-        state=standing.state.model_dump(exclude={"runner"}) if standing.state else None,
-        open=standing.open is not None,
-        switches=[report.as_json() for report in reports(standing)],
-    )
+    return standing_answer(standing)
 
 
 @router.post("/links/{link}/switches/plan")
 async def plan_switch(link: str, wish: PlanRequest, app_state: TheAppState) -> PlanAnswer:
     """The dry run: every step, and what is at risk. Changes nothing."""
     return plan_answer(*await app_state.backend.plan(app_state.link(link), wish.command))
-
-
-def plan_answer(facts: Facts, plan: Plan) -> PlanAnswer:
-    """A plan as an answer."""
-    return PlanAnswer(
-        link=str(plan.link),
-        command=plan.command,
-        active=facts.active,
-        will_be_active=facts.new_active,
-        at_risk=asdict(plan.at_risk),
-        warnings=list(plan.warnings),
-        wiped=list(plan.wiped),
-        steps=[asdict(step) for step in plan.steps],
-    )
 
 
 @router.post("/links/{link}/switches", status_code=202, responses=Accepted)  # type: ignore[arg-type]

@@ -9,33 +9,22 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field, TypeAdapter
 
 from twinlog.errors import ClusterUnreachable
-from twinlog.model.health.event_log import before_id
 from twinlog.model.health.history import bands, summary, thinned
 from twinlog.model.ledger.translation import Exact
 from twinlog.model.names import TopicPartition
-from twinlog.surface.http.app_state import AppState, TheAppState
+from twinlog.surface.answers import history, links
+from twinlog.surface.answers.history import BandPoint, EventLine, SamplePoint
+from twinlog.surface.answers.links import Fault, LinkDetail, LinkSummary
+from twinlog.surface.answers.lists import EventWish, events_of, group_part, partition_part, topic_part
+from twinlog.surface.answers.rows import GroupRow, PartitionRow, TopicRow
+from twinlog.surface.answers.tables import TheWish
+from twinlog.surface.http.app_state import TheAppState
 from twinlog.surface.http.response_cache import FOR_ALL
-from twinlog.surface.rest.v1 import answers
-from twinlog.surface.rest.v1.answers import (
-    BandPoint,
-    EventLine,
-    Fault,
-    GroupRow,
-    LinkDetail,
-    LinkSummary,
-    PartitionRow,
-    SamplePoint,
-    TopicRow,
-)
 from twinlog.surface.rest.v1.route import PROBLEMS, V1Route
-from twinlog.surface.rest.v1.tables import Part, TheWish, Wish, part_of
 
 router = APIRouter(prefix="/v1", route_class=V1Route, tags=["links"], responses=PROBLEMS)
 
 _SUMMARIES: Final = TypeAdapter(list[LinkSummary])
-TOPIC_SORTS = ("topic", "partitions", "lag_records", "rpo_seconds", "records", "bytes", "state", "faults", "skipped")
-PARTITION_SORTS = ("topic", "partition", "lag", "records", "bytes", "state", "source_next", "source_end", "target_next")
-GROUP_SORTS = ("group", "topic", "partition", "source_offset", "target_offset", "re_read", "movement", "translation")
 
 
 class TopicList(BaseModel):
@@ -104,13 +93,13 @@ class Setting(BaseModel):
 @router.get("/links", response_model=list[LinkSummary], dependencies=[FOR_ALL])
 def list_links(app_state: TheAppState) -> Response:
     """Every link in a line."""
-    return _json(_SUMMARIES.dump_json([*map(answers.summary_of, app_state.snapshots())]))
+    return _json(_SUMMARIES.dump_json([*map(links.summary_of, app_state.snapshots())]))
 
 
 @router.get("/links/{link}", response_model=LinkDetail, dependencies=[FOR_ALL])
 def show_link(link: str, app_state: TheAppState) -> Response:
     """One link: state and its cause, what is at risk, sync jobs, faults."""
-    return _json(answers.detail_of(app_state.snapshot(link)).model_dump_json().encode())
+    return _json(links.detail_of(app_state.snapshot(link)).model_dump_json().encode())
 
 
 @router.get("/links/{link}/topics", response_model=TopicList, dependencies=[FOR_ALL])
@@ -124,30 +113,11 @@ def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json")
 
 
-def topic_part(app_state: AppState, link: str, wish: Wish) -> Part[TopicRow]:
-    """A page of topics."""
-    return part_of(
-        answers.topics_of(app_state.snapshot(link)), wish, lambda row: row.topic, lambda row: row.state, TOPIC_SORTS
-    )
-
-
 @router.get("/links/{link}/partitions")
 def list_partitions(link: str, app_state: TheAppState, wish: TheWish, topic: str | None = None) -> PartitionList:
     """Partitions with their offsets on both sides; of one topic, or of all."""
     part = partition_part(app_state, link, wish, topic)
     return PartitionList(**vars(part))
-
-
-def partition_part(app_state: AppState, link: str, wish: Wish, topic: str | None) -> Part[PartitionRow]:
-    """A page of partitions."""
-    snapshot = app_state.snapshot(link)
-    found = snapshot.status.partitions if snapshot.status else ()
-    rows = [
-        answers.partition_of(part, snapshot.movements.get(part.partition, "OK"))
-        for part in found
-        if topic is None or part.partition.topic == topic
-    ]
-    return part_of(rows, wish, lambda row: f"{row.topic}-{row.partition}", lambda row: row.state, PARTITION_SORTS)
 
 
 @router.get("/links/{link}/groups")
@@ -166,18 +136,6 @@ async def list_groups(link: str, app_state: TheAppState, wish: TheWish, fresh: b
         findings=list(snapshot.groups.findings) if snapshot.groups else [],
         trouble=snapshot.groups_trouble,
     )
-
-
-def group_part(app_state: AppState, link: str, wish: Wish) -> Part[GroupRow]:
-    """A page of positions of groups, of topics that the link mirrors."""
-    snapshot = app_state.snapshot(link)
-    standings = snapshot.groups.standings if snapshot.groups else ()
-    rows = [
-        answers.group_of(standing, snapshot.group_movements.get(standing.group, "OK"))
-        for standing in sorted(standings, key=lambda one: (one.group, one.source))
-        if standing.remote is not None
-    ]
-    return part_of(rows, wish, lambda row: row.group, lambda row: row.movement, GROUP_SORTS)
 
 
 @router.get("/links/{link}/translation")
@@ -200,8 +158,8 @@ def show_history(link: str, app_state: TheAppState, points: Annotated[int, Query
     samples = list(snapshot.samples)
     own = [event for event in app_state.events() if event.link == link]
     return History(
-        samples=[answers.point(sample) for sample in thinned(samples, points)],
-        bands=[answers.band(one) for one in bands(own)],
+        samples=[history.point(sample) for sample in thinned(samples, points)],
+        bands=[history.band(one) for one in bands(own)],
         **summary(samples),
     )
 
@@ -212,7 +170,7 @@ def list_faults(link: str, app_state: TheAppState) -> list[Fault]:
     snapshot = app_state.snapshot(link)
     if snapshot.status is None and snapshot.trouble:
         raise ClusterUnreachable(snapshot.link.target, snapshot.trouble)
-    return answers.faults_of(snapshot.status) if snapshot.status else []
+    return links.faults_of(snapshot.status) if snapshot.status else []
 
 
 @router.get("/links/{link}/settings")
@@ -222,21 +180,7 @@ def list_settings(link: str, app_state: TheAppState) -> list[Setting]:
     return [Setting(name=name, **origin._asdict()) for name, origin in sorted(origins.items())]
 
 
-class EventWish(BaseModel):
-    """Which events are wanted."""
-
-    link: str = Field("", max_length=500)
-    level: Literal["", "good", "info", "warning", "bad"] = ""
-    limit: int = Field(200, ge=1, le=1000)
-    before: str = Field("", pattern=r"^(\d{1,15}-[0-9a-f]{8})?$", description="The `id` of the last event seen.")
-
-
 @router.get("/events", tags=["events"])
 def list_events(app_state: TheAppState, wish: Annotated[EventWish, Query()]) -> list[EventLine]:
     """What happened to the links in the last week, newest first; the next page begins `before` the last one's id."""
-    found = [
-        event
-        for event in before_id(sorted(app_state.events(), key=lambda one: one.at_ms)[::-1], wish.before)
-        if wish.link in {"", event.link} and wish.level in {"", event.level}
-    ]
-    return [answers.line(event) for event in found[: wish.limit]]
+    return events_of(app_state, wish)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from fastapi import Request, Response
-from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 
 from twinlog.errors import (
@@ -21,8 +20,8 @@ from twinlog.errors import (
     TwinlogError,
     UsageError,
 )
+from twinlog.surface.answers.errors import Problem, problem
 from twinlog.surface.http.operations import BusyError, KeyReusedError
-from twinlog.surface.rest.v1.answers import Problem
 
 _STATUS: Final[tuple[tuple[type[TwinlogError], int], ...]] = (
     (LinkUnknown, 404),
@@ -66,8 +65,3 @@ class V1Route(APIRoute):
                 return problem(409, "BUSY", str(error), "Wait for it: /v1/operations tells how far it is.")
 
         return handle
-
-
-def problem(status: int, code: str, message: str, remedy: str = "") -> JSONResponse:
-    """An error as an answer."""
-    return JSONResponse({"code": code, "message": message, "remedy": remedy}, status)

@@ -12,9 +12,11 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
 from twinlog.control.audit import NOBODY, Who
+from twinlog.surface.answers.errors import problem
+from twinlog.surface.answers.history import line
+from twinlog.surface.answers.links import summary_of
+from twinlog.surface.answers.operations import operation_of
 from twinlog.surface.http.app_state import AppState, TheAppState
-from twinlog.surface.rest.v1.answers import line, operation_of, summary_of
-from twinlog.surface.rest.v1.route import problem
 
 router = APIRouter(prefix="/v1", tags=["stream"])
 
