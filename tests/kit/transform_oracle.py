@@ -44,17 +44,21 @@ class Outcome:
     why: str = field(default="", compare=False)
 
 
-def canonical(data: bytes | None) -> Any:
-    """Parsed JSON in which 1 and 1.0 differ, and the order of members does not matter."""
-    return None if data is None else _typed(json.loads(data))
+def canonical(data: bytes | None, *, schemas: bool) -> Any:
+    """Parsed JSON. The order of members does not matter.
+
+    With schemas 1 and 1.0 differ. Without schemas JSON has one type of numbers, and ours writes 0.0 as 0.
+    """
+    return None if data is None else _typed(json.loads(data), schemas=schemas)
 
 
-def _typed(found: Any) -> Any:
+def _typed(found: Any, *, schemas: bool) -> Any:
     if isinstance(found, dict):
-        return {key: _typed(value) for key, value in found.items()}
+        return {key: _typed(value, schemas=schemas) for key, value in found.items()}
     if isinstance(found, list):
-        return [_typed(one) for one in found]
-    return (type(found).__name__, found)
+        return [_typed(one, schemas=schemas) for one in found]
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    return ("number" if is_number and not schemas else type(found).__name__, found)
 
 
 class JavaTransforms:
@@ -78,11 +82,11 @@ class JavaTransforms:
         own = {name: value for name, value in config.items() if name != "type"}
         step.configure(self._oracle._map(own))
         keys, values = self._converter(schemas=schemas, key=True), self._converter(schemas=schemas, key=False)
-        made = [self._one(step, keys, values, sample) for sample in samples]
+        made = [self._one(step, keys, values, sample, schemas=schemas) for sample in samples]
         step.close()
         return made
 
-    def _one(self, step: Any, keys: Any, values: Any, sample: Sample) -> Outcome:
+    def _one(self, step: Any, keys: Any, values: Any, sample: Sample, *, schemas: bool) -> Outcome:
         try:
             key, value = keys.toConnectData(sample.topic, sample.key), values.toConnectData(sample.topic, sample.value)
             kinds = self._jvm.org.apache.kafka.common.record.TimestampType.CREATE_TIME
@@ -102,12 +106,16 @@ class JavaTransforms:
                 headers.append((one.key(), _text(data)))
             return Outcome(
                 topic=after.topic(),
-                key=canonical(_bytes(keys.fromConnectData(after.topic(), after.keySchema(), after.key()))),
-                value=canonical(_bytes(values.fromConnectData(after.topic(), after.valueSchema(), after.value()))),
+                key=_shown(keys, after.topic(), after.keySchema(), after.key(), schemas=schemas),
+                value=_shown(values, after.topic(), after.valueSchema(), after.value(), schemas=schemas),
                 headers=tuple(headers),
             )
         except Py4JJavaError as error:
-            return Outcome(failed=True, why=str(error.java_exception))
+            return Outcome(failed=True, why=error.errmsg)
+
+
+def _shown(converter: Any, topic: str, schema: Any, value: Any, *, schemas: bool) -> Any:
+    return canonical(_bytes(converter.fromConnectData(topic, schema, value)), schemas=schemas)
 
 
 def _bytes(found: Any) -> bytes | None:
@@ -147,14 +155,14 @@ def our_outcomes(
         lambda one: {"key": one.key, "value": one.value}, ["number", "topic", "headers", "error", "drop"]
     )
     made = {one["number"]: one for one in shown.collect()}
-    return [_outcome(made[number]) for number in range(len(samples))]
+    return [_outcome(made[number], schemas=schemas) for number in range(len(samples))]
 
 
 def _array(data: bytes | None) -> bytearray | None:
     return None if data is None else bytearray(data)
 
 
-def _outcome(row: Any) -> Outcome:
+def _outcome(row: Any, *, schemas: bool) -> Outcome:
     if row["error"] is not None:
         return Outcome(failed=True, why=str(row["error"]))
     if row["drop"]:
@@ -164,7 +172,7 @@ def _outcome(row: Any) -> Outcome:
     )
     return Outcome(
         topic=row["topic"],
-        key=canonical(None if row["key"] is None else bytes(row["key"])),
-        value=canonical(None if row["value"] is None else bytes(row["value"])),
+        key=canonical(None if row["key"] is None else bytes(row["key"]), schemas=schemas),
+        value=canonical(None if row["value"] is None else bytes(row["value"]), schemas=schemas),
         headers=headers,
     )

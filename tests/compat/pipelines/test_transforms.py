@@ -42,7 +42,7 @@ DOCUMENTS: list[Any] = [
         "name": "übermut",
         "amount": 1e10,
         "ok": 0,
-        "a.b": 1,
+        "a.b": 1e10,
         "deep": {"x": {"y": {"w": [1, {"k": 2}]}}},
     },
     {},
@@ -64,7 +64,7 @@ FIELDS = [
         "optional": True,
         "field": "deep",
         "fields": [
-            {"type": "int16", "optional": False, "field": "x"},
+            {"type": "int32", "optional": False, "field": "x"},
             {"type": "bytes", "optional": True, "field": "raw"},
         ],
     },

@@ -36,7 +36,7 @@ class _MaskField(Sided):
         self.replacement = s.replacement if config.get("replacement") else None
 
     def apply(self, record: RecordColumns) -> RecordColumns:
-        record = needs_object(record, self.side, "mask fields")
+        record = needs_object(record, self.side, "mask fields", null_passes=False)
         column, schema = record.part(self.side), record.shape(self.side).schema
         if schema is None:
             return self._documents(record, column)
