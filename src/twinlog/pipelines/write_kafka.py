@@ -6,6 +6,7 @@ began before that: the task fails, and Spark starts it again with a reader that 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import time
@@ -17,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from twinlog.errors import ClusterError
-from twinlog.kafka.record_writer import RecordWriter
+from twinlog.kafka.record_writer import RecordWriter, WriterFenced
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.dead_letters import Failure, ensure_topic, headers_of
 from twinlog.pipelines.offsets_topic import OffsetsTopic, written
@@ -67,8 +68,15 @@ class SourceWriter:
             one.key: dict(one.offset) for one in topic.read(self.run.owner.connector, self.run.offsets_partitions)
         }
         self._ends: dict[bytes, dict[str, Any] | None] = dict(stored)
-        for batch in batches:
-            self._batch(batch)
+        try:
+            for batch in batches:
+                self._batch(batch)
+        except BaseException:
+            # Left open, it would hold back every reader of committed records until it times out.
+            if self._open_since is not None:
+                with contextlib.suppress(ClusterError, WriterFenced):
+                    self._writer.abort()
+            raise
         if self._offsets:
             self._commit()
         elif self._open_since is not None:
