@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -92,3 +93,27 @@ def test_two_requests_in_one_packet_are_left_to_the_parser(served: Served) -> No
 
 def test_a_request_in_two_pieces_is_put_together(served: Served) -> None:
     assert b'"subject":"s"' in asyncio.run(served.talk(GET[:30], GET[30:]))
+
+
+def _post(body: bytes, *more: bytes) -> bytes:
+    lines = (b"POST /subjects/s/versions HTTP/1.1", b"Host: x", b"Content-Type: application/json", *more)
+    return b"\r\n".join((*lines, b"Content-Length: %d" % len(body))) + b"\r\n\r\n" + body
+
+
+def test_a_known_schema_is_answered_again_from_what_was_kept(served: Served) -> None:
+    body = json.dumps({"schema": json.dumps(record("R", a="int"))}).encode() + b"\r\n\r\n"
+    answers = asyncio.run(served.talk(_post(body), _post(body)))
+    assert answers.count(b'"id":1') == 2
+    assert _hits(served) == 1
+    served.ask("DELETE", "/subjects/s")
+    served.port = free_port()
+    assert b'"id":1,"version":2' in asyncio.run(served.talk(_post(body)))
+    assert _hits(served) == 1
+
+
+def test_a_body_of_another_type_is_refused_although_the_schema_is_known(served: Served) -> None:
+    body = json.dumps({"schema": json.dumps(record("R", a="int"))}).encode() + b"\r\n\r\n"
+    asyncio.run(served.talk(_post(body)))
+    served.port = free_port()
+    odd = _post(body).replace(b"application/json", b"text/plain")
+    assert b"415" in asyncio.run(served.talk(odd))[:15]

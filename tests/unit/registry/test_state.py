@@ -128,7 +128,12 @@ def _note(log: list[Record], given_ids: dict[tuple[str, int], str]) -> None:
             assert given_ids.setdefault((context, value["id"]), value["schema"]) == value["schema"]
 
 
-@given(st.lists(st.tuples(st.none() | st.binary(max_size=60), st.none() | st.binary(max_size=60)), max_size=8))
+_garbage = st.binary(max_size=60).filter(
+    lambda data: b'"keytype"' not in data
+)  # hypothesis finds real keys in the code
+
+
+@given(st.lists(st.tuples(st.none() | _garbage, st.none() | st.binary(max_size=60)), max_size=8))
 @pytest.mark.proves("R22")
 def test_bytes_that_are_no_records_are_faults_and_change_nothing(
     garbage: list[tuple[bytes | None, bytes | None]],

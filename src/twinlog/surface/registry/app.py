@@ -49,7 +49,7 @@ class RegistryApp:
         self.desk = desk
         self._served = served
         self._most_bytes = most_bytes
-        self.prepared = Prepared(lambda: desk.state, self._may_prepare)
+        self.prepared = Prepared(lambda: desk.state, self._may_prepare, desk.known.find)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""

@@ -14,13 +14,15 @@ from twinlog.registry.json_out import encode
 from twinlog.registry.reads import entry_of_id
 from twinlog.registry.state import State
 from twinlog.surface.http.request_limits import LimitedProtocol
-from twinlog.surface.registry.exchange import V1, answer_type
+from twinlog.surface.registry.exchange import V1, answer_type, is_body_type
 
 _MOST_ANSWERS: Final = 20_000
 _MOST_BYTES: Final = 65_536
 _MOST_HEADS: Final = 2_000
 _LONGEST_HEAD: Final = 4_096
 _BY_ID: Final = b"/schemas/ids/"
+_SUBJECTS: Final = b"/subjects/"
+_VERSIONS: Final = b"/versions"
 _END: Final = b"\r\n\r\n"
 _NOT_PLAIN: Final = frozenset({b"content-length", b"transfer-encoding", b"upgrade", b"expect", b"authorization"})
 
@@ -31,10 +33,12 @@ class Prepared:
 
     state: Callable[[], State]
     enabled: Callable[[], bool]
+    known: Callable[[State, str, bytes], bytes | None] = lambda _state, _subject, _body: None
+    """The answer to a registration that changes nothing, by subject and body."""
     hits: int = 0
     _answers: dict[bytes, bytes] = field(default_factory=dict)
     _revision: int = -1
-    _heads: dict[bytes, bool] = field(default_factory=dict)
+    _heads: dict[tuple[bytes, bool], int] = field(default_factory=dict)
 
     def keep(self, url: bytes, body: bytes, revision: int) -> None:
         """Keep the answer to a GET that was given at this revision."""
@@ -58,29 +62,54 @@ class Prepared:
                 return self._answers.get(url)
         return None
 
+    def registered(self, url: bytes, body: bytes) -> bytes | None:
+        """The bytes for a schema that its subject has already; None when the ordinary way has to answer."""
+        if not (url.startswith(_SUBJECTS) and url.endswith(_VERSIONS)):
+            return None
+        subject = url[len(_SUBJECTS) : -len(_VERSIONS)]
+        if b"/" in subject or b"%" in subject or b"?" in subject:
+            return None
+        found = self.known(self.state(), subject.decode("latin-1"), body)
+        return None if found is None else _framed(found)
+
     def is_plain(self, head: bytes) -> bool:
         """Whether headers ask for nothing but Confluent's type on a connection that stays open."""
-        known = self._heads.get(head)
+        return self._judged(head, body=False) == 0
+
+    def length_of(self, head: bytes) -> int:
+        """The length of the body behind plain headers; -1 for others."""
+        return self._judged(head, body=True)
+
+    def _judged(self, head: bytes, *, body: bool) -> int:
+        known = self._heads.get((head, body))
         if known is None:
             if len(self._heads) >= _MOST_HEADS:
                 self._heads.clear()
-            known = self._heads[head] = _judge(head)
+            known = self._heads[head, body] = _judge(head, body=body)
         return known
 
 
-def _judge(head: bytes) -> bool:
-    hosts, accept = 0, None
+def _judge(head: bytes, *, body: bool = False) -> int:
+    """The length of the body that plain headers announce, 0 for none; -1 for headers that are not plain."""
+    hosts, lengths, accept = 0, list[bytes](), None
     for line in head.strip().split(b"\r\n"):
         name, colon, value = line.partition(b":")
         name, value = name.lower(), value.strip()
+        if name == b"content-length" and body:
+            lengths.append(value)
+            continue
         if not colon or name != name.strip() or name in _NOT_PLAIN:
-            return False
+            return -1
         if name == b"connection" and value.lower() != b"keep-alive":
-            return False
+            return -1
+        if name == b"content-type" and not is_body_type(value):
+            return -1
         hosts += name == b"host"
         if name == b"accept":
             accept = value if accept is None else accept + b"," + value
-    return hosts == 1 and answer_type(accept) == V1
+    if hosts != 1 or answer_type(accept) != V1 or len(lengths) != body or not all(one.isdigit() for one in lengths):
+        return -1
+    return int(lengths[0]) if lengths else 0
 
 
 def _framed(body: bytes) -> bytes:
@@ -99,18 +128,34 @@ class HotProtocol(LimitedProtocol):
         """Answer at once, or go the ordinary way."""
         if self._between and data.startswith(b"GET ") and data.endswith(_END) and self._answered(data):
             return
+        if self._between and data.startswith(b"POST /subjects/") and self._registered(data):
+            return
         self._between = False
         super().data_received(data)
 
+    def _registered(self, data: bytes) -> bool:
+        line_end, head_end = data.find(b"\r\n"), data.find(_END)
+        if head_end < 0 or head_end - line_end > _LONGEST_HEAD or not self._may_answer(data, line_end):
+            return False
+        # The length is part of the head, so a head that was judged fits one length of body only.
+        head, body = data[line_end : head_end + 4], data[head_end + 4 :]
+        if self.prepared.length_of(head) != len(body):
+            return False
+        return self._send(self.prepared.registered(data[5 : line_end - 9], body))
+
+    def _may_answer(self, data: bytes, line_end: int) -> bool:
+        whole = line_end >= 13 and data[line_end - 9 : line_end] == b" HTTP/1.1"
+        return whole and not self._is_answering() and not self.flow.write_paused and self.prepared.enabled()
+
     def _answered(self, data: bytes) -> bool:
         line_end = data.find(b"\r\n")
-        if line_end < 13 or len(data) - line_end > _LONGEST_HEAD or data.find(_END) != len(data) - 4:
+        if len(data) - line_end > _LONGEST_HEAD or data.find(_END) != len(data) - 4:
             return False
-        if data[line_end - 9 : line_end] != b" HTTP/1.1" or self._is_answering() or self.flow.write_paused:
+        if not self._may_answer(data, line_end) or not self.prepared.is_plain(data[line_end:]):
             return False
-        if not self.prepared.enabled() or not self.prepared.is_plain(data[line_end:]):
-            return False
-        answer = self.prepared.answer(data[4 : line_end - 9])
+        return self._send(self.prepared.answer(data[4 : line_end - 9]))
+
+    def _send(self, answer: bytes | None) -> bool:
         if answer is None:
             return False
         self._stop_waiting()
