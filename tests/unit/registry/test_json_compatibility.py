@@ -190,3 +190,9 @@ def test_an_optional_property_may_come_into_a_closed_object(value: dict[str, Any
     new = {**shared, **CLOSED, "properties": {"first": inner, "second": inner}}
     assert reasons(new, old) == []
     assert inner in ({}, {"enum": []}) or reasons(old, new) != []
+
+
+def test_a_circle_reports_each_difference_once_more_and_no_further() -> None:
+    new, old = obj({"next": {"$ref": "#"}, "z": TEXT}), obj({"next": {"$ref": "#"}, "z": WHOLE})
+    paths = {reason.split("'")[1] for reason in reasons(new, old)}
+    assert paths == {"#/properties/z", "#/properties/next/properties/z"}

@@ -18,35 +18,41 @@ ENOUGH = 200
 
 
 class Pairs(Generic[Pair, Difference]):
-    """`compare` opens a pair, `key` is its identity, `simple` answers a pair that needs no comparison of inner ones."""
+    """`compare` opens a pair, `key` is its identity, `simple` answers a pair that needs no comparison of inner ones.
+
+    `again` stands for the differences of a pair inside of itself. The caller removes it from the result: the outer pair
+    has them already.
+    """
 
     def __init__(
         self,
         compare: Callable[[Pair], Generator[Pair, list[Difference], list[Difference]]],
         key: Callable[[Pair], Hashable],
+        again: Difference,
         simple: Callable[[Pair], list[Difference] | None] = lambda _: None,
     ) -> None:
         self._compare = compare
         self._key = key
+        self._again = again
         self._simple = simple
 
     def differences(self, pair: Pair, budget: Budget) -> list[Difference]:
         """All differences of the pair. Raises TooComplex when the budget is used up."""
-        broken: dict[Hashable, list[Difference]] = {}
+        broken: set[Hashable] = set()
         while True:
             known: dict[Hashable, list[Difference]] = {}
             assumed: set[Hashable] = set()
             found = self._round(pair, budget, broken, known, assumed)
-            surprises = {key: known[key] for key in assumed if known[key] and key not in broken}
+            surprises = {key for key in assumed if known[key] and key not in broken}
             if not surprises:
                 return found
-            broken.update(surprises)
+            broken |= surprises
 
     def _round(
         self,
         start: Pair,
         budget: Budget,
-        broken: dict[Hashable, list[Difference]],
+        broken: set[Hashable],
         known: dict[Hashable, list[Difference]],
         assumed: set[Hashable],
     ) -> list[Difference]:
@@ -64,7 +70,7 @@ class Pairs(Generic[Pair, Difference]):
                 return known[key]
             if key in opened:
                 assumed.add(key)
-                return broken.get(key, [])
+                return [self._again] if key in broken else []
             alive.append(pair)
             opened[key] = self._compare(pair)
             return None

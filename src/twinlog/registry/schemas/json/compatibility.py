@@ -15,12 +15,14 @@ from twinlog.registry.schemas.pairs import Pairs
 Found = list[Difference]
 Pair = tuple[Schema, Schema]
 Comparison = Generator[Pair, Found, Found]
+_AGAIN = "THE SAME AGAIN"
 _WITH_INNER = (Combined, model.Object, model.Array, model.Not, model.Link)
 
 
 def differences(old: Schema, new: Schema, budget: Budget) -> Found:
     """Why `new` refuses what `old` allows; empty if it does not."""
-    return Pairs(_opened, _key, _simple).differences((old, new), budget)
+    found = Pairs(_opened, _key, Difference(_AGAIN), _simple).differences((old, new), budget)
+    return [difference for difference in found if difference.kind != _AGAIN]
 
 
 def _opened(pair: Pair) -> Comparison:

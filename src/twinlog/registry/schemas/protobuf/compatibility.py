@@ -25,6 +25,7 @@ _GROUPS = {
 }
 """Scalars of one group have the same bytes."""
 
+_AGAIN = "THE SAME AGAIN"
 Types = list[Message | Enum]
 Found = list[Difference]
 
@@ -65,7 +66,8 @@ def differences(old: ProtoFile, new: ProtoFile, old_names: Names, new_names: Nam
         Side(new_names, Scope(new.package or "")),
     )
     found = [] if old.package == new.package else [Difference("PACKAGE_CHANGED", ())]
-    return found + Pairs(_compare_messages, _key).differences(whole, budget)
+    found += Pairs(_compare_messages, _key, Difference(_AGAIN, ())).differences(whole, budget)
+    return [difference for difference in found if difference.kind != _AGAIN]
 
 
 def _key(pair: Pair) -> tuple[int, int]:
