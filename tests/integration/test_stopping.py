@@ -14,7 +14,8 @@ from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import LinkSettings
 from twinlog.engine import engine as engine_module
-from twinlog.engine.engine import LinkEngine, Topics
+from twinlog.engine.engine import LinkEngine
+from twinlog.engine.roster_cycle import Topics
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.link_topics import LinkTopics
 

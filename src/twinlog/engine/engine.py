@@ -14,12 +14,10 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
-import shutil
 import socket
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,7 +25,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from twinlog.config.settings import LinkSettings
 from twinlog.engine.binding import bind, check_before_signing_in
-from twinlog.engine.query_failures import QueryFailures
+from twinlog.engine.query_run import QueryRun
 from twinlog.engine.rivals import (
     HEARTBEAT_SECONDS,
     RIVAL_SECONDS,
@@ -37,9 +35,9 @@ from twinlog.engine.rivals import (
     is_ours,
     name_of,
 )
+from twinlog.engine.roster_cycle import RosterCycle, Topics
 from twinlog.engine.switch_watch import SwitchWatch
-from twinlog.errors import ClusterError, EngineBroke, EngineDied, LinkToItself, told
-from twinlog.flow.plan import tasks_for
+from twinlog.errors import ClusterError, EngineBroke, LinkToItself, told
 from twinlog.flow.source import LinkRun
 from twinlog.flow.task_failures import TaskFailures
 from twinlog.ledger.view import LedgerView
@@ -47,13 +45,11 @@ from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.ledger.writers import await_known_everywhere
 from twinlog.model.backoff import Backoff
 from twinlog.model.clock import SYSTEM_CLOCK
-from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, Memo, PartitionState, RosterTopic
-from twinlog.model.ledger.roster import Origins, roster_changes, wanted_origins
-from twinlog.model.names import LinkName, TopicPartition
+from twinlog.model.ledger.records import SWITCH_ENGINE, Engine, Memo, PartitionState
+from twinlog.model.names import LinkName
 from twinlog.model.naming import TOPIC
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.model.switch.log import StateEntry, pair_of
-from twinlog.model.topics.target_topics import Roster
 from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.engine")
@@ -64,30 +60,8 @@ _IDLE_STOP_SECONDS: Final = 1.0
 _TELL_SECONDS: Final = 2.0
 _SLOW_START_SECONDS: Final = 20.0
 _TICK_S: Final = 0.25
-_BEGUN: Final = Memo(chore="start", name="begun", body={})
-"""`start.from` was applied: the roster alone does not tell, it is empty while no topic matches."""
-_OWN_ERROR: Final = re.compile(r"twinlog\.errors\.(\w+\.)?")
 
 Phase: TypeAlias = Literal["starting", "running", "waiting", "switched", "superseded", "stopped"]
-
-
-class Topics(Protocol):
-    """What the engine needs of the two clusters' metadata (given by the service: sync.topics and kafka.admin)."""
-
-    def ensure_ledger(self) -> int:
-        """Create the topics of ours on the target if need be; returns the number of shards that the ledger has."""
-
-    def cluster_ids(self) -> ClusterIds:
-        """Ask both clusters who they are."""
-
-    def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
-        """One cycle: create and grow target topics, return what is there."""
-
-    def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> Origins:
-        """Where each of these source partitions is to be read from first."""
-
-    def selected(self, topic: str) -> bool:
-        """Whether the settings want this topic."""
 
 
 class Beside(Protocol):
@@ -119,15 +93,10 @@ class LinkEngine:
     trouble: str | None = None
     view: LedgerView | None = None
     generation: int = -1
-    epochs: int = 0  # that came to their end
-    epochs_failed: int = 0
-    _epochs_before: int = 0  # of queries before the present one
+    _roster: RosterCycle = field(init=False)
+    _run: QueryRun = field(init=False)
     _engine_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
-    _replan: int = 0
-    _cycles: int = 0
-    _tasks: int = 0
     _stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    _query: Any = None
     _beside_tasks: list[asyncio.Task[None]] = field(default_factory=list)
     _following: asyncio.Task[None] | None = None
     _chores: asyncio.Task[None] | None = None
@@ -136,12 +105,24 @@ class LinkEngine:
     _took_from: str = ""
     _heeded: int = 0
     _signed_out: bool = False  # by a switch: what we do needs a new generation
-    _copied: bool = False  # a query was begun …
-    _noted: bool = False  # … and a task of it noted a partition
+    _noted: bool = False  # a task of a query noted a partition
     _task_failures: TaskFailures = field(default_factory=TaskFailures)
-    _query_failures: QueryFailures = field(default_factory=QueryFailures)
     _task_trouble: str | None = None
     _out_of_time: bool = False  # the end was asked for and did not come
+
+    def __post_init__(self) -> None:
+        self._roster = RosterCycle(self.link, self.topics, self.cores)
+        self._run = QueryRun(self.start_query, self.checkpoints / f"{self.link.source}-{self.link.target}")
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs came to their end."""
+        return self._run.epochs
+
+    @property
+    def epochs_failed(self) -> int:
+        """How many queries failed."""
+        return self._run.epochs_failed
 
     @property
     def spec(self) -> LinkSettings:
@@ -159,12 +140,12 @@ class LinkEngine:
         asked = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({life, asked}, return_when=asyncio.FIRST_COMPLETED)
         asked.cancel()
-        await asyncio.wait({life}, timeout=STOP_SECONDS + 1 if self._copied else _IDLE_STOP_SECONDS)
+        await asyncio.wait({life}, timeout=STOP_SECONDS + 1 if self._run.was_started else _IDLE_STOP_SECONDS)
         if not life.done():  # a cluster that is away would hold us for ever; stopping is safe at any moment
             self._out_of_time = True
             life.cancel()
             await asyncio.wait({life})
-            if self._copied:
+            if self._run.was_started:
                 log.warning("%s: stopped hard: %s", self.link.name, self.trouble or "the epoch did not end in time")
             self._enter("stopped", self.trouble)
         elif not life.cancelled():
@@ -223,7 +204,7 @@ class LinkEngine:
             clusters = await self._patiently("asking who the clusters are", lambda: self._bind(writer, view))
             if clusters is None:
                 return
-            if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
+            if await self._patiently("reading the topics", lambda: self._roster.refresh(writer, view)) is None:
                 return
             run = LinkRun(self.link, self.generation, shards, self.cores, clusters)
             telling.cancel()
@@ -425,7 +406,7 @@ class LinkEngine:
             host=socket.gethostname(),
             pid=os.getpid(),
             phase=phase,
-            replan=self._replan,
+            replan=self._roster.replan,
             trouble=self.trouble,
             heeded=self._heeded,
             shut_out=self.view.shut_out(self._pair) if self.view is not None else 0,
@@ -448,50 +429,6 @@ class LinkEngine:
             else:
                 self._give_way(entry)
 
-    async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
-        """One roster cycle."""
-        # `start.from` is for what is there when the link is new; whatever appears later is read from its first record.
-        first_time = self._cycles == 0 and not view.roster and _BEGUN.name not in view.memos.get(_BEGUN.chore, {})
-        observed = await asyncio.to_thread(self.topics.observe, dict(view.roster))
-        wanted = wanted_origins(observed.topics.values(), view.roster)
-        origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else Origins()
-        selected = lambda name: name in observed.unseen or self.topics.selected(name)  # noqa: E731
-        changes = roster_changes(
-            observed.topics,
-            view.roster,
-            origins.at,
-            view.states,
-            selected,
-            refused=origins.refused,
-            unseen=observed.unseen,
-            vanished=observed.vanished,
-        )
-        for entry in changes.entries:
-            view.roster[entry.topic] = entry
-        for start in range(0, len(changes.entries), 200):
-            await writer.write(changes.entries[start : start + 200])
-        await writer.write([], tombstones=[f"roster/{name}".encode() for name in changes.removed])
-        for name in changes.removed:
-            view.roster.pop(name, None)
-        told = view.notes.get(origins.note.chore) if origins.note else None
-        # A later cycle asks only about what is left; it must not cover what was told about the others.
-        if origins.note is not None and (told is None or not set(origins.note.findings) <= set(told.findings)):
-            view.notes[origins.note.chore] = origins.note
-            await writer.write([origins.note])
-        if first_time:
-            await writer.write([_BEGUN])
-        self._cycles += 1
-        self._replan_if_grown(view)
-        return True
-
-    def _replan_if_grown(self, view: LedgerView) -> None:
-        """End the epoch early when there is work for more tasks than it was planned with."""
-        partitions = sum(topic.partitions for topic in view.roster.values())
-        tasks = tasks_for(partitions, self.link.tasks_max, self.cores)
-        if self._tasks and tasks > self._tasks:
-            self._replan += 1
-        self._tasks = tasks
-
     async def _drive(self, run: LinkRun, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> None:
         """Keep the query running, the roster fresh and the engine record warm."""
         next_refresh = time.monotonic() + self.link.refresh_topics_seconds
@@ -504,7 +441,7 @@ class LinkEngine:
                 if self._drains(watch):
                     # Before it is told that we obey: the switch relies on us to know every topic.
                     await self._refresh_once(writer, view)
-            if self._query is None:
+            if self._run.query is None:
                 failure = await self._start(run, writer)
                 if failure is not None:
                     await self._after_failure(failure, writer)
@@ -513,13 +450,7 @@ class LinkEngine:
             if self._hear_of_tasks():
                 next_beat = 0.0
             now = time.monotonic()
-            try:
-                failure = await asyncio.to_thread(_failure_of, self._query)
-                if now >= next_beat:
-                    self.epochs = self._epochs_before + 1 + await asyncio.to_thread(_last_batch, self._query)
-            except EngineDied:
-                self._query = None  # nothing left to stop
-                raise
+            failure = await self._run.look(count=now >= next_beat)
             if failure is not None:
                 await self._after_failure(failure, writer)
                 continue
@@ -540,18 +471,12 @@ class LinkEngine:
 
     async def _start(self, run: LinkRun, writer: LedgerWriter) -> str | None:
         """Start a query; tells what it failed with."""
-        self._copied = True
         beating = asyncio.create_task(self._beat_while_starting(writer))
         try:
-            self._query = await asyncio.to_thread(lambda: self.start_query(run, self._checkpoint()))
-        except EngineDied:
-            raise
-        except Exception as error:  # noqa: BLE001  a disk that is full, whatever Spark raises: tried again (R9)
-            return _cause(str(error) or repr(error))
+            return await self._run.start(run)
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
-        return None
 
     async def _beat_while_starting(self, writer: LedgerWriter) -> None:
         """Spark may take its time, and who says nothing is taken for dead by others (R9)."""
@@ -566,12 +491,9 @@ class LinkEngine:
 
     async def _after_failure(self, failure: str, writer: LedgerWriter) -> None:
         """Report what the query failed with, and wait before the next one."""
-        self.epochs_failed += 1
-        self._epochs_before = self.epochs
-        self._query = None
+        pause = self._run.fail(failure)
         self._enter("waiting", failure)
         log.warning("%s: the query failed: %s", self.link.name, failure)
-        pause = self._query_failures.failed(failure, time.monotonic())
         await writer.write([self._record("starting", self.generation)])
         await self._pause(pause)
 
@@ -579,7 +501,7 @@ class LinkEngine:
         """What query and tasks fail with is the link's trouble, unless it has another; tells if it is new (R14)."""
         now = time.monotonic()
         before = self._task_trouble
-        self._task_trouble = self._task_failures.trouble(now) or self._query_failures.trouble(now)
+        self._task_trouble = self._task_failures.trouble(now) or self._run.failures.trouble(now)
         if self.trouble is None or self.trouble == before:
             self._say(self._task_trouble)
         return before != self._task_trouble
@@ -621,35 +543,28 @@ class LinkEngine:
 
     async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
         try:
-            await self._refresh(writer, view)
+            await self._roster.refresh(writer, view)
         except (ClusterError, TimeoutError) as error:
             self._say(f"reading the topics: {error}")
             log.warning("%s: reading the topics: %s", self.link.name, error)
         else:
             self._say(None)
 
-    def _checkpoint(self) -> Path:
-        """A fresh folder for every query: the truth is in the ledger."""
-        folder = self.checkpoints / f"{self.link.source}-{self.link.target}" / uuid.uuid4().hex[:8]
-        shutil.rmtree(folder.parent, ignore_errors=True)
-        folder.mkdir(parents=True)
-        return folder
-
     async def _end_query(self, writer: LedgerWriter, watch: SwitchWatch) -> None:
         """Let the running epoch finish (readers see "stopping" in the ledger), then stop the query."""
-        query = self._query
-        if query is None:
+        if self._run.query is None:
             return
         held = self._held(watch) and not self._stopping.is_set()
         superseded = self.phase == "superseded"
         try:
             if not superseded and not self._out_of_time:
                 async with asyncio.timeout(STOP_SECONDS):
-                    await self._finish_epoch(writer, query)
+                    before = await self._run.last_batch()
+                    await writer.write([self._record("stopping", self.generation)])
+                    await self._run.await_end_of_epoch(before, lambda: self._noted)
         except (TimeoutError, ClusterError) as error:
             log.warning("%s: stopping hard: %s", self.link.name, str(error) or "the epoch did not end in time")
-        await asyncio.to_thread(_stop, query)
-        self._query = None
+        await self._run.stop()
         if not superseded:
             self._enter("switched" if held else "stopped", watch.reason if held else self.trouble)
             self._heeded = watch.generation
@@ -658,50 +573,3 @@ class LinkEngine:
                     await writer.write([self._record(self.phase, self.generation)])
             except (TimeoutError, ClusterError) as error:
                 log.warning("%s: not signed out: %s", self.link.name, str(error) or "the target does not answer")
-
-    async def _finish_epoch(self, writer: LedgerWriter, query: Any) -> None:
-        before = await asyncio.to_thread(_last_batch, query)
-        await writer.write([self._record("stopping", self.generation)])
-        idle_until = time.monotonic() + _IDLE_STOP_SECONDS
-        while await asyncio.to_thread(_last_batch, query) == before and await asyncio.to_thread(_is_active, query):
-            if not self._noted and time.monotonic() > idle_until:
-                return  # Spark is still starting its tasks, and nobody has opened a partition that wants closing
-            await asyncio.sleep(0.05)
-
-
-def _last_batch(query: Any) -> int:
-    """The number of the last epoch that came to its end. Raises EngineDied when Spark itself is gone."""
-    try:
-        progress = query.lastProgress
-    except Exception as trouble:
-        raise EngineDied(told(trouble)) from trouble
-    return -1 if progress is None else int(progress["batchId"])
-
-
-def _is_active(query: Any) -> bool:
-    return bool(query.isActive)
-
-
-def _stop(query: Any) -> None:
-    try:
-        query.stop()
-    except Exception as error:  # noqa: BLE001  Spark raises what it likes; a query that is gone is stopped
-        log.warning("stopping the query: %s", told(error).splitlines()[0])
-
-
-def _failure_of(query: Any) -> str | None:
-    """Why the query ended, if it did. Raises EngineDied when Spark itself is gone."""
-    try:
-        if query.isActive:
-            return None
-        error = query.exception()
-    except Exception as trouble:
-        raise EngineDied(told(trouble)) from trouble
-    return _cause(str(error)) if error is not None else "the query ended"
-
-
-def _cause(text: str) -> str:
-    """The last Python error in a Java stack trace: the sentence that says something."""
-    lines = [line.strip() for line in text.splitlines()]
-    ours = [_OWN_ERROR.sub("", line) for line in lines if _OWN_ERROR.match(line)]
-    return ours[-1] if ours else next((line for line in lines if line), "unknown")

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from twinlog.config.resolve import resolve
-from twinlog.engine.engine import LinkEngine
+from twinlog.engine.roster_cycle import RosterCycle
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import Entry, RosterTopic, key_of
 from twinlog.model.ledger.roster import Origins
@@ -60,10 +60,10 @@ class Topics:
         return True
 
 
-def cycle(ledger: Ledger, topics: Topics, folder: Path) -> None:
+def cycle(ledger: Ledger, topics: Topics) -> None:
     """The first cycle of an engine that starts now."""
-    engine = LinkEngine(LINK, cast("Any", topics), lambda *_: None, folder, 2)
-    asyncio.run(engine._refresh(cast("Any", ledger), ledger.view()))
+    roster = RosterCycle(LINK, cast("Any", topics), 2)
+    asyncio.run(roster.refresh(cast("Any", ledger), ledger.view()))
 
 
 @pytest.mark.proves("R1")
@@ -71,9 +71,9 @@ def test_a_topic_made_while_a_link_without_topics_was_down_is_copied_from_its_fi
     tmp_path: Path,
 ) -> None:
     ledger, topics = Ledger(), Topics()
-    cycle(ledger, topics, tmp_path)
+    cycle(ledger, topics)
     topics.there = {ORDERS.name: ORDERS}
-    cycle(ledger, topics, tmp_path)
+    cycle(ledger, topics)
     assert topics.asked == [False]
 
 
@@ -82,5 +82,5 @@ def test_topics_of_a_new_link_begin_where_the_setting_says(
 ) -> None:
     ledger, topics = Ledger(), Topics()
     topics.there = {ORDERS.name: ORDERS}
-    cycle(ledger, topics, tmp_path)
+    cycle(ledger, topics)
     assert topics.asked == [True]

@@ -118,7 +118,7 @@ def test_work_that_was_under_way_does_not_hide_who_took_the_link(tmp_path: Path)
     said = mine.trouble
     assert said is not None
     assert "has run this link since" in said
-    mine._refresh = nothing  # type: ignore[method-assign,assignment]
+    mine._roster.refresh = nothing  # type: ignore[method-assign,assignment]
     asyncio.run(mine._refresh_once(cast("Any", None), cast("Any", None)))
     assert mine.trouble == said
     mine._hear_of_tasks()
