@@ -45,6 +45,15 @@ async def register(desk: Desk, request: Request) -> Answer:
     order = Register(wanted, normal, desk.parser, desk.rules)
     plan, offset = await desk.store.submit(order)
     answer = json_answer(_formatted(desk, request, wanted.subject, plan.answer))
+    made = desk.state.entry(wanted.subject, plan.answer["version"])
+    plain = not request.query and wanted.version == 0 and wanted.id < 0
+    # What it inherited from the version before may be another thing the next time.
+    if (
+        plain
+        and made is not None
+        and (made.content.metadata, made.content.rule_set) == (wanted.metadata, wanted.rule_set)
+    ):
+        desk.known.keep(desk.state, given, request.body, made, answer.body)
     answer.headers.append((OFFSET, str(offset).encode()))
     return answer
 
