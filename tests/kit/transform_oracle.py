@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from tests.kit.java_oracle import Oracle
 
 from twinlog.pipelines.chain import steps_of
@@ -110,8 +109,8 @@ class JavaTransforms:
                 value=_shown(values, after.topic(), after.valueSchema(), after.value(), schemas=schemas),
                 headers=tuple(headers),
             )
-        except Py4JJavaError as error:
-            return Outcome(failed=True, why=error.errmsg)
+        except Exception as error:  # noqa: BLE001  pyspark wraps what Java throws in classes of its own
+            return Outcome(failed=True, why=str(error)[:300])
 
 
 def _shown(converter: Any, topic: str, schema: Any, value: Any, *, schemas: bool) -> Any:

@@ -64,7 +64,7 @@ FIELDS = [
         "optional": True,
         "field": "deep",
         "fields": [
-            {"type": "int32", "optional": False, "field": "x"},
+            {"type": "int32", "optional": True, "field": "x"},
             {"type": "bytes", "optional": True, "field": "raw"},
         ],
     },
