@@ -96,7 +96,7 @@ chart: $(READY) .state/bin/helm ## the Helm chart: linted, rendered in several w
 	GOBIN=$(CURDIR)/.state/bin go install helm.sh/helm/v3/cmd/helm@v3.22.0
 
 # gssapi is compiled on the spot, against the Kerberos library of the machine.
-kerberos: $(READY) ## logins with Kerberos: a KDC and a broker of this machine
+kerberos: $(READY) ## logins with Kerberos, with a KDC on this machine
 	@PATH="$$PATH:/usr/sbin" command -v krb5kdc >/dev/null || { echo "this needs: apt-get install krb5-kdc krb5-admin-server krb5-user libkrb5-dev gcc"; exit 1; }
 	KERBEROS=1 $(UV) run --locked --quiet --with gssapi==1.12.0 python -m pytest tests/package/test_kerberos.py
 

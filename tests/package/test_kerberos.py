@@ -1,8 +1,7 @@
-"""Logins with Kerberos: a real KDC, a real broker, two identities of one key tab in one process. `make kerberos`."""
+"""Logins with Kerberos: a real KDC, and two identities of one key tab in one process. `make kerberos`."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import os
 import shutil
@@ -15,12 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from twinlog.config.settings import ClientSettings, Kerberos, Security
-from twinlog.errors import ClusterRightMissing
-from twinlog.local.blueprint import broker_properties
-from twinlog.local.cluster import LocalCluster
-from twinlog.wire.acls import fetch_acls_of
-from twinlog.wire.connection import Cluster
+from twinlog.config.settings import Kerberos
 from twinlog.wire.tickets import TicketAuthenticator
 
 pytestmark = [
@@ -28,7 +22,6 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 REALM = "TWINLOG.TEST"
-MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 # What librdkafka's Kerberos library would do: it takes the default credentials of the process.
 BY_DEFAULT = """
 import sys
@@ -75,58 +68,6 @@ def realm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         time.sleep(1)
         yield folder
         kdc.terminate()
-
-
-@pytest.fixture(scope="module")
-def broker(realm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A broker whose door for clients asks for tickets. Bob may do everything, alice nothing."""
-    folder, port = tmp_path_factory.mktemp("broker"), free_port()
-    drawn = LocalCluster("kerberos", folder)._blueprint
-    usual = broker_properties(drawn, drawn.nodes[0], folder, None)  # type: ignore[arg-type]  # not a secure one
-    login = (
-        f'{MODULE} required useKeyTab=true storeKey=true keyTab="{realm}/broker.keytab" principal="kafka/127.0.0.1";'
-    )
-    door = f",KERBEROS://127.0.0.1:{port}"
-    cluster = LocalCluster(
-        "kerberos",
-        folder,
-        settings={
-            "listeners": usual["listeners"] + door,
-            "advertised.listeners": usual["advertised.listeners"] + door,
-            "listener.security.protocol.map": f"{usual['listener.security.protocol.map']},KERBEROS:SASL_PLAINTEXT",
-            "listener.name.kerberos.sasl.enabled.mechanisms": "GSSAPI",
-            "listener.name.kerberos.gssapi.sasl.jaas.config": login,
-            "listener.name.kerberos.sasl.kerberos.service.name": "kafka",
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:bob;User:ANONYMOUS",
-        },
-        java_options=(f"-Djava.security.krb5.conf={realm}/krb5.conf",),
-    )
-    with cluster:
-        yield f"127.0.0.1:{port}"
-
-
-def connected(broker: str, realm: Path, principal: str) -> Cluster:
-    kerberos = Kerberos(service="kafka", principal=principal, keytab=f"{realm}/people.keytab")
-    security = Security(protocol="SASL_PLAINTEXT", sasl_mechanism="GSSAPI", kerberos=kerberos)
-    return Cluster(ClientSettings(cluster="K", bootstrap_servers=(broker,), security=security), f"test|{principal}")
-
-
-def test_each_client_logs_in_as_the_principal_that_its_settings_name(broker: str, realm: Path):
-    """The first entry of the key tab is alice, so that nobody is bob by chance."""
-
-    async def ask() -> None:
-        alice, bob = connected(broker, realm, "alice"), connected(broker, realm, "bob")
-        try:
-            for _ in range(2):
-                assert await fetch_acls_of(bob, None) == frozenset()
-                with pytest.raises(ClusterRightMissing):
-                    await fetch_acls_of(alice, None)
-        finally:
-            await alice.close()
-            await bob.close()
-
-    asyncio.run(ask())
 
 
 @pytest.mark.parametrize("principal", ["alice", "bob"])
