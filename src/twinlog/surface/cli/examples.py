@@ -145,6 +145,17 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "context remove": (("forget the name", "twinlog context remove prod"),),
     "context list": (("all of them", "twinlog context list"),),
     "bundle": (("settings, status and a log for somebody who helps", "twinlog bundle --log twinlog.log"),),
+    "connect": (
+        ("run connectors with the file of a Connect worker", "twinlog connect -c connect-distributed.properties"),
+        ("and start one", "twinlog connect -c connect-standalone.properties file-source.json"),
+    ),
+    "pipeline list": (("all of a worker", "twinlog pipeline list"),),
+    "pipeline show": (("one of them", "twinlog pipeline show orders-sink"),),
+    "pipeline plugins": (("what configurations can name", "twinlog pipeline plugins"),),
+    "pipeline validate": (("is it right", "twinlog pipeline validate orders-sink.json"),),
+    "pipeline preview": (("what it would write", "twinlog pipeline preview orders-sink.json"),),
+    "pipeline test": (("records in, records out", "twinlog pipeline test orders-sink.json cases.yaml"),),
+    "pipeline offsets": (("where it stands", "twinlog pipeline offsets orders-sink"),),
     "registry run": (
         ("serve schemas with Confluent's own file", "twinlog registry run -c schema-registry.properties"),
         ("only check the file", "twinlog registry run -c schema-registry.properties --dry-run"),

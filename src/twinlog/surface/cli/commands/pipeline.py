@@ -194,7 +194,11 @@ def preview(
 
 
 @app.command()
-def test(file: File, cases: Annotated[Path, typer.Argument(help="YAML: records in, records out.")]) -> None:
+def test(
+    file: File,
+    cases: Annotated[Path, typer.Argument(help="YAML: records in, records out.")],
+    output: Form = Output.TABLE,  # noqa: PT028  a command, not a test
+) -> None:
     """Play records through a configuration and compare what comes out. Needs no cluster. Exit code 1: they differ."""
     import yaml
 
@@ -208,16 +212,17 @@ def test(file: File, cases: Annotated[Path, typer.Argument(help="YAML: records i
         raise UsageError(f"{cases}: {error}") from error
     spark = _spark()
     try:
-        failed = 0
-        for case in wanted:
-            told = differences(spark, connector, worker, case)
-            failed += bool(told)
-            typer.echo(f"{'differs' if told else 'ok'}: {case.name}")
-            for line in told:
-                typer.echo(f"  {line}")
+        told = {case.name: list(differences(spark, connector, worker, case)) for case in wanted}
     finally:
         spark.stop()
-    if failed:
+    if output.for_programs:
+        print_facts([{"case": name, "differences": lines} for name, lines in told.items()], output)
+    else:
+        for name, lines in told.items():
+            typer.echo(f"{'differs' if lines else 'ok'}: {name}")
+            for line in lines:
+                typer.echo(f"  {line}")
+    if any(told.values()):
         raise typer.Exit(1)
 
 
