@@ -55,10 +55,14 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 	@echo "looking for leftover marks"
 	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docgen docs)
 
+# A process has one JVM for Spark: tests of pipelines and of Kafka's own transforms need another one than the mirror's.
+APART := tests/integration/pipelines tests/compat/pipelines
+
 test: $(READY) ## unit tests, then real brokers and real Spark
 	@$(MAKE) --no-print-directory promtool >/dev/null 2>&1 || echo "promtool cannot be had here: Prometheus' own judgement of the alerts is left out"
 	$(PY) -m pytest tests/unit -n 2
-	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist worksteal --durations=10
+	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist worksteal --durations=10 $(APART:%=--ignore=%)
+	$(PY) -m pytest tests/integration/pipelines -m 'not chaos'
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo
@@ -70,8 +74,9 @@ chaos: $(READY) ## long runs with killed, frozen and cut brokers
 faults: $(READY) ## every fault of the matrix on real clusters, into bench/results; ONLY=network, AGAIN=1, RED=1
 	$(PY) -m tests.faults $(ONLY) $(if $(AGAIN),--again) $(if $(RED),--red)
 
-compat: $(READY) ## MirrorMaker 2 and a Connect worker as oracles: take-over, positions, REST
-	$(PY) -m pytest tests/compat
+compat: $(READY) ## MirrorMaker 2, a Connect worker and Kafka's transforms as oracles
+	$(PY) -m pytest tests/compat --ignore=tests/compat/pipelines
+	$(PY) -m pytest tests/compat/pipelines
 
 fuzz: $(READY) ## requests to the REST interface that nobody thought of, on paper and to a running service
 	$(PY) -m pytest tests/fuzz
