@@ -31,7 +31,7 @@ from twinlog.pipelines.session import own_session
 from twinlog.pipelines.settings import SettingsRefused
 from twinlog.pipelines.stream import pipeline_format
 from twinlog.pipelines.task_line import LineAddress, LineServer
-from twinlog.spark.session import Session
+from twinlog.spark.session import Session, make_active
 
 log = logging.getLogger("twinlog.pipelines")
 
@@ -186,9 +186,7 @@ class Engine:
     def _started(self, session: Session, epoch: Epoch, folder: Path) -> Any:
         name = "twinlog_" + "".join(c if c.isalnum() else "_" for c in f"{self.connector.name}_{time.monotonic_ns()}")
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(epoch.batch_rows))
-        jvm: Any = session._jvm  # noqa: SLF001
-        # Spark looks Python data sources up in the active session of the calling thread.
-        jvm.Session.setActiveSession(session._jsparkSession)  # noqa: SLF001
+        make_active(session)
         session.sparkContext.setLocalProperty("spark.scheduler.pool", self.connector.name)
         session.dataSource.register(pipeline_format(epoch.run, name, epoch.columns))
         rows: DataFrame = epoch.plan(session.readStream.format(name).load())
