@@ -238,6 +238,7 @@ def test_a_table_reaches_another_table_through_kafka(
     ]  # fmt: skip
 
 
+@pytest.mark.chaos  # does not pass yet on a real broker; docs/pipelines.md says so
 def test_a_refused_row_is_parked_with_the_reason(
     spark: Session, source_cluster: LocalCluster, db: Postgres, tmp_path: Path
 ) -> None:
