@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ TIMELESS: Final = {"spark.storage.blockManagerHeartbeatTimeoutMs": str(24 * 3_60
 """Driver and executor are one JVM: a clock that is set an hour ahead must not part them (default: 120 s)."""
 SOCKET_FOLDER_BYTES: Final = 60
 """The path of a socket may have 103 bytes (macOS), of which Spark's file name takes 43; beyond that we use TCP."""
+
+JVM_END_S: Final = 10.0
+"""How long a JVM may take to end before it is killed."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,24 @@ def is_gone(session: Session) -> bool:
 
 
 def stop_session(session: Session) -> None:
-    """End a session and its JVM, whether it still lives or not."""
+    """End a session and its JVM, whether it still lives or not. Sessions that share the JVM end with it.
+
+    pyspark keeps the JVM for the next session of the process, which would then run with the options of the first.
+    """
     with contextlib.suppress(Exception):  # its JVM may be gone already, which is what we want
         session.stop()
+    gateway: Any = SparkContext._gateway  # noqa: SLF001  pyspark offers no other way
+    SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    if gateway is None:
+        return
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    gateway.proc.stdin.close()  # the JVM ends with this pipe
+    try:
+        gateway.proc.wait(JVM_END_S)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        gateway.proc.wait()
 
 
 def _settings(runtime: SparkRuntime) -> dict[str, str]:
