@@ -18,7 +18,7 @@ JAVA_EXTRA := $(shell java=java; [ -z "$$JAVA_HOME" ] || java="$$JAVA_HOME/bin/j
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo chaos faults compat fuzz bench page package chart kerberos promtool proofs reference docs sbom scan clean
+.PHONY: help setup check test demo chaos faults compat fuzz bench soak page package chart kerberos promtool proofs reference docs sbom scan clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile
@@ -83,6 +83,9 @@ fuzz: $(READY) ## requests to the REST interface that nobody thought of, on pape
 
 bench: $(READY) ## measure, with MirrorMaker 2 beside
 	$(PY) -m bench
+
+soak: $(READY) ## a link for an hour under a changing load: does anything grow?
+	$(PY) -m bench soak
 
 page: $(READY) ## the page in a real browser, every view; screenshots go to docs/screenshots
 	@$(PY) -m tests.kit.chromium

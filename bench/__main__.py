@@ -13,6 +13,7 @@ import bench.latency.run
 import bench.ledger.run
 import bench.partitions.run
 import bench.registry.run
+import bench.soak.run
 import bench.spark_doors.run
 import bench.spark_work.run
 import bench.throughput.run
@@ -35,12 +36,20 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "wan": bench.wan.run.answer,
     "registry": bench.registry.run.answer,
     "spark_work": bench.spark_work.run.answer,
+    "soak": bench.soak.run.answer,
 }
+ASKED_BY_NAME = ("soak",)
+"""It takes an hour, so it is no part of a run of everything."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("questions", nargs="*", metavar="QUESTION", help=f"of {', '.join(QUESTIONS)}; default: all")
+    parser.add_argument(
+        "questions",
+        nargs="*",
+        metavar="QUESTION",
+        help=f"of {', '.join(QUESTIONS)}; default: all but {', '.join(ASKED_BY_NAME)}",
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, one round")
     parser.add_argument("--rounds", type=int, help="how often each mirror runs (3; quick: 1)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME", help="only this data set or rate")
@@ -53,7 +62,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rounds = chosen.rounds or (1 if chosen.quick else 3)
     options = Options(chosen.quick, rounds, frozenset(chosen.set), frozenset(chosen.peer))
-    for question in chosen.questions or QUESTIONS:
+    for question in chosen.questions or [name for name in QUESTIONS if name not in ASKED_BY_NAME]:
         load_before = os.getloadavg()[0]
         facts = machine_facts() | {"rounds": str(rounds)}
         body = QUESTIONS[question](options)

@@ -15,6 +15,9 @@ from bench.goals import CopyFigures, copy_goals, interface_goals, latency_goals,
 from bench.latency.percentiles import percentiles
 from bench.machine import warn_of_other_load
 from bench.report import amount, table
+from bench.soak.check import Verdict
+from bench.soak.load import RATES, phase_of
+from bench.soak.series import trend
 from bench.wan.relay import Direction
 from tests.kit.waiting import wait_until
 
@@ -185,3 +188,29 @@ def test_a_line_delays_everything_and_carries_no_more_than_its_rate() -> None:
     assert narrow.crossed == 12_500_000
     assert narrow.due(125_000, 9.0) == pytest.approx(9.05), "a line that stood still carries no more afterwards"
     assert wide.holds > 100 * narrow.holds
+
+
+def test_a_trend_tells_growth_from_noise():
+    times = [float(second) for second in range(100)]
+    steady = [100.0 + (second % 7) for second in range(100)]
+    assert trend(times, steady).is_flat
+    growing = [100.0 + second + (second % 7) for second in range(100)]
+    assert not trend(times, growing).is_flat
+    assert trend(times, growing).growth == pytest.approx(99, rel=0.05)
+    assert trend(times, growing[::-1]).is_flat  # what shrinks does not grow
+    with pytest.raises(ValueError, match="too few"):
+        trend([0.0, 1.0], [0.0, 1.0])
+
+
+def test_the_checker_of_the_soak_counts_what_is_missing_and_what_comes_again():
+    verdict, expected = Verdict(), 0
+    for number in (0, 1, 1, 2, 5, 4, 6):
+        expected = verdict.see(number, expected)
+    assert (verdict.records, verdict.lost, verdict.doubled, expected) == (7, 2, 2, 7)
+
+
+def test_the_load_of_the_soak_is_the_same_for_the_same_seed_and_uses_every_rate():
+    phases = [phase_of(number, 7) for number in range(120)]
+    assert phases == [phase_of(number, 7) for number in range(120)]
+    assert {phase.rate for phase in phases} == set(RATES)
+    assert {phase.transactional for phase in phases} == {True, False}
