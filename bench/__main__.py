@@ -16,6 +16,7 @@ import bench.registry.run
 import bench.soak.run
 import bench.spark_doors.run
 import bench.spark_work.run
+import bench.start.run
 import bench.throughput.run
 import bench.translation.run
 import bench.verify.run
@@ -36,6 +37,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "wan": bench.wan.run.answer,
     "registry": bench.registry.run.answer,
     "spark_work": bench.spark_work.run.answer,
+    "start": bench.start.run.answer,
     "soak": bench.soak.run.answer,
 }
 ASKED_BY_NAME = ("soak",)

@@ -63,7 +63,7 @@ class CopyRun:
         return self.copy_cpu_s / self.gigabytes
 
 
-class _First(NamedTuple):
+class First(NamedTuple):
     """The last look with nothing, the first with something, and how much that was."""
 
     nothing_at: float
@@ -72,7 +72,7 @@ class _First(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Looks:
+class Looks:
     """(time, records on the target) as seen, from the last look with none to the first with all."""
 
     seen: list[tuple[float, int]]
@@ -80,6 +80,12 @@ class _Looks:
     @property
     def copy_s(self) -> float:
         return self.seen[-1][0] - self.seen[0][0]
+
+    @property
+    def last(self) -> First:
+        """The last look, as the beginning of what is copied after it."""
+        at, count = self.seen[-1]
+        return First(at, at, count)
 
     def second_half_s(self, total: int) -> float:
         middle = next(at for at, count in self.seen if count * 2 >= total)
@@ -90,8 +96,8 @@ def copy_once(peer: Peer, errand: Errand, data: DataSet, *, idle_s: float = 0.0)
     """Start the mirror, wait until everything is copied, watch it idle for a while, end it, count."""
     began = time.monotonic()
     with running(peer, errand) as process, Meter(process.pid) as meter:
-        first, start_cpu_s = _await_first(process, errand, meter)
-        looks = _await_all(process, errand, data.total, first)
+        first, start_cpu_s = await_first(process, errand, meter)
+        looks = await_all(process, errand, data.total, first)
         copy_cpu_s = meter.cpu_seconds() - start_cpu_s
         _await_quiet(errand)
         idle = _idle_share(meter, idle_s) if idle_s else None
@@ -114,7 +120,7 @@ def _look(errand: Errand) -> int:
     return sum((end_offsets(errand.pair.target, errand.remote, errand.partitions) or {}).values())
 
 
-def _await_first(process: subprocess.Popen[bytes], errand: Errand, meter: Meter) -> tuple[_First, float]:
+def await_first(process: subprocess.Popen[bytes], errand: Errand, meter: Meter) -> tuple[First, float]:
     """The beginning of the copy, and the CPU used until then."""
     deadline = time.monotonic() + _FIRST_WITHIN_S
     nothing, used = time.monotonic(), meter.cpu_seconds()
@@ -123,14 +129,15 @@ def _await_first(process: subprocess.Popen[bytes], errand: Errand, meter: Meter)
         count = _look(errand)
         # A transaction marker takes an offset too, so a mirror that begins with one per partition has copied nothing.
         if count > errand.partitions:
-            return _First(nothing, at, count), used
+            return First(nothing, at, count), used
         nothing, used = at, meter.cpu_seconds()
         if process.poll() is not None or at > deadline:
             raise MirrorFailed(f"no record arrived (exit code {process.poll()}):\n{output_tail(errand)}")
         time.sleep(LOOK_EVERY_S)
 
 
-def _await_all(process: subprocess.Popen[bytes], errand: Errand, total: int, first: _First) -> _Looks:
+def await_all(process: subprocess.Popen[bytes], errand: Errand, total: int, first: First) -> Looks:
+    """Until so many records lie on the target."""
     nothing, at, count = first
     seen = [(nothing, 0), (at, count)]
     moved = at
@@ -142,7 +149,7 @@ def _await_all(process: subprocess.Popen[bytes], errand: Errand, total: int, fir
         moved = at if count > before else moved
         if process.poll() is not None or at - moved > _STALLED_AFTER_S:
             raise MirrorFailed(f"{count:,} of {total:,} records arrived:\n{output_tail(errand)}")
-    return _Looks(seen)
+    return Looks(seen)
 
 
 def _await_quiet(errand: Errand) -> None:

@@ -22,6 +22,11 @@ def load(end: End, topic: str, data: DataSet) -> None:
     """Create the topic and fill it with the whole set."""
     # The records must outlive the benchmark, and compaction or retention must not interfere.
     end.create(topic, data.partitions, {"retention.ms": "-1"})
+    fill(end, topic, data)
+
+
+def fill(end: End, topic: str, data: DataSet) -> None:
+    """Add a set to the first partitions of a topic."""
     asyncio.run(_load(end.settings, topic, data))
 
 
