@@ -17,7 +17,7 @@ from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.access.acls import AclBinding, unshelved
+from twinlog.model.access.acls import AclBinding, bindings_in_memos
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.sync.acls import AclSync
 from twinlog.sync.ends import LinkEnds
@@ -111,7 +111,7 @@ def test_full_follows_the_source_and_leaves_alone_what_was_there_before(acls: Ac
     copied = acls.binding(f"A.{prefix}", "READ", pattern="prefixed")
     acls.await_acls(lambda there: copied in there)
     assert outcome.counts["created"] == 1  # the group is the same on both ends here
-    held = unshelved("promote", {name: memo.body for name, memo in acls.view.memos["acls"].items()})
+    held = bindings_in_memos("promote", {name: memo.body for name, memo in acls.view.memos["acls"].items()})
     assert held >= {acls.binding(f"A.{orders}", "WRITE")}
 
     acls.revoke(read, acls.binding(orders, "DESCRIBE"))

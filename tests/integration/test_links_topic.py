@@ -25,7 +25,7 @@ from twinlog.control.events_topic import EventsTopic
 from twinlog.control.links_topic import LinksTopic
 from twinlog.errors import NotActive
 from twinlog.kafka.client_options import client_options
-from twinlog.model.connectors import Leader, Shelf
+from twinlog.model.connectors import GroupState, Leader
 from twinlog.surface.cli.main import app
 
 # A service of its own: it leads, says so, and is killed.
@@ -40,8 +40,8 @@ store = ClientSettings(cluster="store", bootstrap_servers=(sys.argv[1],))
 topic = LinksTopic(store, sys.argv[2], replication_factor=1, on_news=lambda _: None, on_turn=turn.set)
 topic.open()
 turn.wait()
-shelf = topic.lead(Leader("victim", "http://victim:1"))
-topic.append([shelf.config_record("c", {"a": "b"}), shelf.state_record("c", "PAUSED")])
+group_state = topic.lead(Leader("victim", "http://victim:1"))
+topic.append([group_state.config_record("c", {"a": "b"}), group_state.state_record("c", "PAUSED")])
 print("leads", flush=True)
 Event().wait()
 """
@@ -52,12 +52,12 @@ class Seat:
 
     def __init__(self, store: ClientSettings, group: str) -> None:
         self.turn = Event()
-        self.shelf = Shelf(group)
+        self.group_state = GroupState(group)
         self.topic = LinksTopic(store, group, replication_factor=1, on_news=self._hear, on_turn=self.turn.set)
-        self.shelf = self.topic.open()
+        self.group_state = self.topic.open()
 
-    def _hear(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def _hear(self, group_state: GroupState) -> None:
+        self.group_state = group_state
 
     def await_turn(self, within_s: float) -> float:
         begun = time.monotonic()
@@ -85,22 +85,27 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
         first = take()
         first.await_turn(30)
         with pytest.raises(NotActive):
-            first.topic.append([first.shelf.config_record("early", {})])
-        shelf = first.topic.lead(Leader("one", "http://one:1"))
-        assert shelf.leader == Leader("one", "http://one:1")
-        written = first.topic.append([shelf.config_record("c", {"k": "v"}), shelf.state_record("c", "STOPPED")])
+            first.topic.append([first.group_state.config_record("early", {})])
+        group_state = first.topic.lead(Leader("one", "http://one:1"))
+        assert group_state.leader == Leader("one", "http://one:1")
+        written = first.topic.append(
+            [group_state.config_record("c", {"k": "v"}), group_state.state_record("c", "STOPPED")]
+        )
         assert (written.configs, written.state_of("c")) == ({"c": {"k": "v"}}, "STOPPED")
         second = take()
-        assert second.shelf.configs == {"c": {"k": "v"}}, "it is read by whoever comes"
-        assert second.shelf.leader == shelf.leader
+        assert second.group_state.configs == {"c": {"k": "v"}}, "it is read by whoever comes"
+        assert second.group_state.leader == group_state.leader
         assert not second.turn.is_set()
         second.topic.lead(Leader("two", None))
         with pytest.raises(NotActive):
-            first.topic.append([first.shelf.config_record("zombie", {})])
+            first.topic.append([first.group_state.config_record("zombie", {})])
         wait_until(
-            lambda: first.shelf.leader, lambda seen: seen == Leader("two", None), within_s=60, what="the new leader"
+            lambda: first.group_state.leader,
+            lambda seen: seen == Leader("two", None),
+            within_s=60,
+            what="the new leader",
         )
-        assert "zombie" not in second.topic.append([second.shelf.config_record("c", None)]).configs
+        assert "zombie" not in second.topic.append([second.group_state.config_record("c", None)]).configs
 
 
 @pytest.mark.proves("R10")
@@ -114,7 +119,7 @@ def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., En
         others = [take() for _ in range(4)]
 
         def members() -> tuple[str, int]:
-            found = admin.describe_consumer_groups([first.shelf.group])[first.shelf.group].result(20)
+            found = admin.describe_consumer_groups([first.group_state.group])[first.group_state.group].result(20)
             return found.state.name, sum(bool(one.assignment) for one in found.members)
 
         wait_until(members, lambda seen: seen == ("STABLE", 5), within_s=40, what="a line of five")
@@ -137,12 +142,12 @@ def test_a_leader_that_is_killed_is_followed_within_seconds(make_ends: Callable[
         assert victim.stdout.readline() == b"leads\n"
         heir = Seat(store, group)
         try:
-            assert heir.shelf.leader == Leader("victim", "http://victim:1")
+            assert heir.group_state.leader == Leader("victim", "http://victim:1")
             victim.kill()
             victim.wait(10)
             assert heir.await_turn(30) < 25
-            shelf = heir.topic.lead(Leader("heir", None))
-            assert shelf.state_of("c") == "PAUSED"
+            group_state = heir.topic.lead(Leader("heir", None))
+            assert group_state.state_of("c") == "PAUSED"
         finally:
             heir.topic.close()
     finally:

@@ -25,7 +25,7 @@ from twinlog.control.link_kinds import settings_of
 from twinlog.control.states import EngineSight
 from twinlog.errors import NotActive, UsageError
 from twinlog.machine.local_token import LocalToken
-from twinlog.model.connectors import Leader, Shelf
+from twinlog.model.connectors import GroupState, Leader
 from twinlog.surface.http.app import build_app
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.local_login import TokenLogin
@@ -38,41 +38,41 @@ class PaperTopic:
     """The links topic of one group, shared by the services of it. The first in line leads."""
 
     def __init__(self, group: str = "g") -> None:
-        self.shelf = Shelf(group)
+        self.group_state = GroupState(group)
         self.audited: list[bytes] = []
         self.audit_trouble: str | None = None
         self.leader: PaperStore | None = None
         self.stores: list[PaperStore] = []
 
-    def write(self, by: PaperStore, records: Sequence[Record]) -> Shelf:
+    def write(self, by: PaperStore, records: Sequence[Record]) -> GroupState:
         if self.leader is not by:
-            raise NotActive(self.shelf.group, "another service took the links over")
+            raise NotActive(self.group_state.group, "another service took the links over")
         for key, value in records:
             self.plant(key, value)
-        return self.shelf
+        return self.group_state
 
     def plant(self, key: bytes, value: bytes | None) -> None:
         """A record, whoever wrote it."""
-        self.shelf = self.shelf.take(key, value)
+        self.group_state = self.group_state.take(key, value)
         for store in self.stores:
-            store.on_news(self.shelf)
+            store.on_news(self.group_state)
 
 
 class PaperStore:
-    def __init__(self, topic: PaperTopic, on_news: Callable[[Shelf], None], on_turn: Callable[[], None]) -> None:
+    def __init__(self, topic: PaperTopic, on_news: Callable[[GroupState], None], on_turn: Callable[[], None]) -> None:
         self.topic, self.on_news, self.on_turn = topic, on_news, on_turn
 
-    def open(self) -> Shelf:
+    def open(self) -> GroupState:
         self.topic.stores.append(self)
         if len(self.topic.stores) == 1:
             self.on_turn()
-        return self.topic.shelf
+        return self.topic.group_state
 
-    def lead(self, leader: Leader) -> Shelf:
+    def lead(self, leader: Leader) -> GroupState:
         self.topic.leader = self
-        return self.append([self.topic.shelf.leader_record(leader)])
+        return self.append([self.topic.group_state.leader_record(leader)])
 
-    def append(self, records: Sequence[Record]) -> Shelf:
+    def append(self, records: Sequence[Record]) -> GroupState:
         return self.topic.write(self, records)
 
     def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
@@ -146,12 +146,12 @@ class PaperService:
         self.control = ConnectorService(
             self.runner,
             lambda on_news, on_turn: PaperStore(topic, on_news, on_turn),
-            group=topic.shelf.group,
+            group=topic.group_state.group,
             instance=instance,
             url=url or f"http://{instance}:8083",
             environment=environment or {"SECRET": "hush-from-env"},
             audit=Audit(audit, required=self.http.audit_required),
-            trust=GroupTrust(topic.shelf.group, self.http.group_secret, self.http.group_urls),
+            trust=GroupTrust(topic.group_state.group, self.http.group_secret, self.http.group_urls),
         )
         self.app = build_app(
             None,

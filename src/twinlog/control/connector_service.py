@@ -61,7 +61,7 @@ class ConnectorService:
 
     async def run(self) -> None:
         """Until cancelled: read the store, lead when it is our turn, run what is to run."""
-        await self.leadership.run(self._bring_into_force, lambda: self.planning.refresh(self.leadership.shelf))
+        await self.leadership.run(self._bring_into_force, lambda: self.planning.refresh(self.leadership.group_state))
 
     async def use_file(self, file: Resolved) -> tuple[Change, ...]:
         """Take the links of a settings file, at first and whenever it changed."""
@@ -70,7 +70,7 @@ class ConnectorService:
 
     async def _bring_into_force(self) -> tuple[Change, ...]:
         async with self._changing:
-            await self.planning.refresh(self.leadership.shelf)
+            await self.planning.refresh(self.leadership.group_state)
             if self.leadership.active:
                 self._runs = True
                 await self.leadership.say_who_leads()

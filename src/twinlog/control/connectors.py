@@ -24,11 +24,11 @@ class Connectors:
     @property
     def made_of(self) -> object:
         """What the list of connectors is made of: the same objects until it changes."""
-        return self.planning.file, self.leadership.shelf
+        return self.planning.file, self.leadership.group_state
 
     def all(self) -> list[Connector]:
         """All of them, those of the file first."""
-        return self.planning.connectors(self.leadership.shelf)
+        return self.planning.connectors(self.leadership.group_state)
 
     def names(self) -> list[str]:
         """Their names."""

@@ -17,7 +17,7 @@ from twinlog.control.audit import Audit
 from twinlog.control.group_trust import GroupTrust
 from twinlog.errors import NotActive, TwinlogError
 from twinlog.model.backoff import Backoff
-from twinlog.model.connectors import Leader, Shelf
+from twinlog.model.connectors import GroupState, Leader
 
 log = logging.getLogger("twinlog.connectors")
 
@@ -29,13 +29,13 @@ _LONGEST_PAUSE_S: Final = 10.0
 class Store(Protocol):
     """Where connectors are kept (given by the service: control.links_topic). All of it blocks."""
 
-    def open(self) -> Shelf:
+    def open(self) -> GroupState:
         """Read what is there and begin to follow it."""
 
-    def lead(self, leader: Leader) -> Shelf:
+    def lead(self, leader: Leader) -> GroupState:
         """Become the one who writes and runs the jobs."""
 
-    def append(self, records: Sequence[Record]) -> Shelf:
+    def append(self, records: Sequence[Record]) -> GroupState:
         """Write, all or none."""
 
     def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
@@ -45,7 +45,7 @@ class Store(Protocol):
         """Let another one lead."""
 
 
-MakeStore: TypeAlias = Callable[[Callable[[Shelf], None], Callable[[], None]], Store]
+MakeStore: TypeAlias = Callable[[Callable[[GroupState], None], Callable[[], None]], Store]
 """Makes a store of what to call with news, and when it is our turn to lead."""
 
 
@@ -60,18 +60,18 @@ class Leadership:
     audit: Audit
     trust: GroupTrust
     links_of_file: Callable[[], tuple[str, ...]] = tuple
-    on_read: Callable[[Shelf], None] = lambda _: None
-    on_news: Callable[[Shelf], None] = lambda _: None
+    on_read: Callable[[GroupState], None] = lambda _: None
+    on_news: Callable[[GroupState], None] = lambda _: None
     active: bool = False
     trouble: str | None = "the links topic was not read yet"
-    shelf: Shelf = field(init=False)
+    group_state: GroupState = field(init=False)
     _store: Store | None = None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: bool = False
     _due: bool = False
 
     def __post_init__(self) -> None:
-        self.shelf = Shelf(self.group)
+        self.group_state = GroupState(self.group)
 
     # --- the loop -----------------------------------------------------------------------------------------------------
 
@@ -82,17 +82,17 @@ class Leadership:
         """
         loop = asyncio.get_running_loop()
 
-        def news(shelf: Shelf) -> None:
-            loop.call_soon_threadsafe(self._hear, shelf)
+        def news(group_state: GroupState) -> None:
+            loop.call_soon_threadsafe(self._hear, group_state)
 
         def turn() -> None:
             loop.call_soon_threadsafe(self._take_turn)
 
         store = self.make_store(news, turn)
         try:
-            self.shelf = await self._patiently(lambda: asyncio.to_thread(store.open))
+            self.group_state = await self._patiently(lambda: asyncio.to_thread(store.open))
             self._store, self.audit.to_topic = store, store.audit
-            self.on_read(self.shelf)
+            self.on_read(self.group_state)
             self._tell_unserved()
             await begin()
             while True:
@@ -133,10 +133,10 @@ class Leadership:
             log.warning("group %s: this service runs the links now", self.group)
         self.active, self._due = True, True
 
-    def _accept(self, shelf: Shelf) -> None:
+    def _accept(self, group_state: GroupState) -> None:
         """Take what the store says, unless it is older than what is known."""
-        if shelf.records >= self.shelf.records:
-            self.shelf = shelf
+        if group_state.records >= self.group_state.records:
+            self.group_state = group_state
 
     async def _patiently(self, work: Callable[[], Awaitable[Any]]) -> Any:
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
@@ -154,9 +154,9 @@ class Leadership:
                 return done
             await asyncio.sleep(backoff.next_s())
 
-    def _hear(self, shelf: Shelf) -> None:
-        self._accept(shelf)
-        self.on_news(self.shelf)
+    def _hear(self, group_state: GroupState) -> None:
+        self._accept(group_state)
+        self.on_news(self.group_state)
         if not self.active:
             self._due = True
         self._wake.set()
@@ -166,7 +166,7 @@ class Leadership:
         self._wake.set()
 
     def _leads(self) -> bool:
-        return self.shelf.leader is not None and self.shelf.leader.instance == self.instance
+        return self.group_state.leader is not None and self.group_state.leader.instance == self.instance
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -175,12 +175,12 @@ class Leadership:
         """Whether the store was read."""
         return self._store is not None
 
-    async def write(self, *records: Record) -> Shelf:
+    async def write(self, *records: Record) -> GroupState:
         """Write to the store, all or none. Raises NotActive while it was not read."""
         if self._store is None:
             raise NotActive(self.group, "the links topic was not read yet")
-        self.shelf = await asyncio.to_thread(self._store.append, records)
-        return self.shelf
+        self.group_state = await asyncio.to_thread(self._store.append, records)
+        return self.group_state
 
     def due(self) -> None:
         """Something changed: bring it into force soon."""
@@ -190,33 +190,33 @@ class Leadership:
     async def say_who_leads(self) -> None:
         """Write what our file has now: it may have changed since we began to lead."""
         links = self.links_of_file()
-        if self._store is not None and self.shelf.leader is not None and self.shelf.leader.links != links:
-            await self.write(self.shelf.leader_record(replace(self.shelf.leader, links=links)))
+        if self._store is not None and self.group_state.leader is not None and self.group_state.leader.links != links:
+            await self.write(self.group_state.leader_record(replace(self.group_state.leader, links=links)))
 
     # --- who leads ----------------------------------------------------------------------------------------------------
 
     @property
     def leader_url(self) -> str | None:
         """Where the service that runs the jobs can be asked; None when it is this one, or unknown."""
-        leader = self.shelf.leader
+        leader = self.group_state.leader
         return None if leader is None or leader.instance == self.instance else leader.url
 
     @property
     def believed_url(self) -> str | None:
         """The same, when it is known that a service of this group said so: anybody could write to the links topic."""
-        leader = self.shelf.leader
+        leader = self.group_state.leader
         return self.leader_url if leader is not None and self.trust.believes(leader) else None
 
     @property
     def waits_for_its_turn(self) -> bool:
         """Whether nobody leads yet: at the first start, and when we were here before and were killed."""
-        leader = self.shelf.leader
+        leader = self.group_state.leader
         return not self.active and (leader is None or (leader.instance != self.instance and leader.url == self.url))
 
     @property
     def unserved(self) -> tuple[str, ...]:
         """Links of our file that nobody copies: another service leads, and its file does not have them."""
-        leader = self.shelf.leader
+        leader = self.group_state.leader
         if leader is None or self.active or leader.instance == self.instance:
             return ()
         return tuple(name for name in self.links_of_file() if name not in leader.links)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from twinlog.model.clock import SYSTEM_CLOCK
-from twinlog.model.connectors import LevelOrder, Shelf
+from twinlog.model.connectors import GroupState, LevelOrder
 
 OURS: Final = "twinlog"
 LEVELS: Final = {
@@ -67,13 +67,13 @@ class OrderedLevels:
     def __init__(self) -> None:
         self._known: Mapping[str, LevelOrder] = {}
 
-    def begin(self, shelf: Shelf) -> None:
+    def begin(self, group_state: GroupState) -> None:
         """Remember what was ordered before our time."""
-        self._known = shelf.levels
+        self._known = group_state.levels
 
-    def take(self, shelf: Shelf) -> None:
+    def take(self, group_state: GroupState) -> None:
         """Set the levels that were ordered since."""
-        before, self._known = self._known, shelf.levels
+        before, self._known = self._known, group_state.levels
         for logger, order in self._known.items():
             if before.get(logger) != order and is_ours(logger) and order.level in LEVELS:
                 set_level(logger, order.level)

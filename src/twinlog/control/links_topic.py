@@ -21,7 +21,7 @@ from twinlog.logs.background import BackgroundWriter
 from twinlog.logs.elected import ElectedLog
 from twinlog.logs.ensure import ensure_logs
 from twinlog.logs.topic import KeyValue, LogRecord
-from twinlog.model.connectors import Leader, Shelf
+from twinlog.model.connectors import GroupState, Leader
 
 log = logging.getLogger("twinlog.audit")
 
@@ -37,7 +37,7 @@ class LinksTopic:
         group: str,
         *,
         replication_factor: int,
-        on_news: Callable[[Shelf], None],
+        on_news: Callable[[GroupState], None],
         on_turn: Callable[[], None],
     ) -> None:
         """Nothing is sent yet."""
@@ -49,7 +49,7 @@ class LinksTopic:
             settings,
             LINKS.name,
             group,
-            start=Shelf(group),
+            start=GroupState(group),
             apply=_with_record,
             on_change=on_news,
             on_elected=on_turn,
@@ -57,16 +57,16 @@ class LinksTopic:
         )
         self._audit = BackgroundWriter(settings, AUDIT.name)
 
-    def open(self) -> Shelf:
+    def open(self) -> GroupState:
         """Read everything there is, then follow it, and stand for election. Raises ClusterError."""
         ensure_logs(ClusterAdmin(self._settings), self._replication_factor, LINKS, AUDIT)
         return self._log.open()
 
-    def lead(self, leader: Leader) -> Shelf:
+    def lead(self, leader: Leader) -> GroupState:
         """Shut out the former leader, and write that we lead. Raises ClusterError."""
         return self._log.lead([self._log.state.leader_record(leader)])
 
-    def append(self, records: Sequence[Record]) -> Shelf:
+    def append(self, records: Sequence[Record]) -> GroupState:
         """Write records, all or none, and read up to them. Raises ClusterError; NotActive when another one leads."""
         if not self._log.leads:
             raise NotActive(self._group, "this service does not run the links")
@@ -92,5 +92,5 @@ class LinksTopic:
             log.warning("%s: %s", AUDIT.name, error)
 
 
-def _with_record(shelf: Shelf, record: LogRecord) -> Shelf:
-    return shelf.take(record.key, record.value)
+def _with_record(group_state: GroupState, record: LogRecord) -> GroupState:
+    return group_state.take(record.key, record.value)

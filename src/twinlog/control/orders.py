@@ -55,7 +55,7 @@ class Orders:
                 raise ConnectorExists(name, "")
             wanted = Connector(name, {**config, "name": name}, state)
             plan = await self._checked(who, wanted)
-            await self._append(self._record(wanted), self.leadership.shelf.state_record(name, state), plan=plan)
+            await self._append(self._record(wanted), self.leadership.group_state.state_record(name, state), plan=plan)
         return self.connectors.connector(name)
 
     async def put(self, who: Who, name: str, config: Mapping[str, str]) -> tuple[bool, Connector]:
@@ -78,14 +78,14 @@ class Orders:
         one = self.connectors.connector(name)
         async with self._order(who, "delete", name, before=masked(one.config)):
             self._writable(one)
-            shelf = self.leadership.shelf
-            await self._append(shelf.config_record(name, None), shelf.state_record(name, None))
+            group_state = self.leadership.group_state
+            await self._append(group_state.config_record(name, None), group_state.state_record(name, None))
 
     async def want(self, who: Who, name: str, state: TargetState) -> None:
         """Start, pause or stop a connector; those of the file, too."""
         one = self.connectors.connector(name)
         async with self._order(who, state.lower(), name, before=one.state, after=state):
-            await self._append(self.leadership.shelf.state_record(name, state))
+            await self._append(self.leadership.group_state.state_record(name, state))
 
     async def restart(self, who: Who, name: str, *, only_failed: bool = False) -> None:
         """Restart the job of a connector, as it is set; a sync job restarts with its link."""
@@ -116,7 +116,7 @@ class Orders:
         before = level_of(logger).level
         async with self._order(who, "set level everywhere", logger, before=before, after=level):
             order = LevelOrder(level, SYSTEM_CLOCK.now_ms())
-            self.levels.take(await self.leadership.write(self.leadership.shelf.level_record(logger, order)))
+            self.levels.take(await self.leadership.write(self.leadership.group_state.level_record(logger, order)))
 
     # --- how orders are carried out -----------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Orders:
         kind = _allowed_kind(who, one)
         await asyncio.to_thread(check_alone, one, self.planning.grounds)
         before = self.planning.plan.troubles
-        plan = await self.planning.plan_with(self.leadership.shelf, one)
+        plan = await self.planning.plan_with(self.leadership.group_state, one)
         # A sync job may come before its link; everything else that is wrong now stays wrong.
         if one.name in plan.troubles and not kind.may_come_first:
             raise ConnectorRefused(one.name, invalid([plan.troubles[one.name]]))
@@ -178,11 +178,11 @@ class Orders:
         if seal.leaves_open(one.config):
             log.warning("connector %s: whoever may read %s can read its passwords; set http.group.secret, or refer to "
                         "them with a config provider", one.name, LINKS_TOPIC)  # fmt: skip
-        return seal.record(self.leadership.shelf, one.name, one.config)
+        return seal.record(self.leadership.group_state, one.name, one.config)
 
     async def _append(self, *records: Record, plan: Plan | None = None) -> None:
-        shelf = await self.leadership.write(*records)
-        await self.planning.take_order(shelf, plan)
+        group_state = await self.leadership.write(*records)
+        await self.planning.take_order(group_state, plan)
         self.leadership.due()
 
 

@@ -18,7 +18,7 @@ from twinlog.control.kind import Plan
 from twinlog.control.kinds import in_file, plan_all
 from twinlog.control.sealing import Opened, Seal
 from twinlog.errors import TwinlogError
-from twinlog.model.connectors import Connector, Shelf, TargetState
+from twinlog.model.connectors import Connector, GroupState, TargetState
 
 _Inputs: TypeAlias = tuple[Resolved | None, tuple[Opened, ...], Mapping[str, TargetState]]
 
@@ -42,27 +42,27 @@ class Planning:
         """What connectors are read by."""
         return grounds_of(self.file, self.environment)
 
-    def connectors(self, shelf: Shelf) -> list[Connector]:
+    def connectors(self, group_state: GroupState) -> list[Connector]:
         """All of them, those of the file first."""
-        return [*in_file(self.file, shelf.states), *(one.connector for one in self.seal.opened(shelf))]
+        return [*in_file(self.file, group_state.states), *(one.connector for one in self.seal.opened(group_state))]
 
-    async def plan_with(self, shelf: Shelf, one: Connector) -> Plan:
+    async def plan_with(self, group_state: GroupState, one: Connector) -> Plan:
         """The plan as it would be with one connector more, or with another config of it."""
         # The new one comes last: of two that claim the same, the first has it.
-        others = [other for other in self.seal.opened(shelf) if other.connector.name != one.name]
-        return await self._made(self._inputs(shelf, [*others, Opened(one, None)]))
+        others = [other for other in self.seal.opened(group_state) if other.connector.name != one.name]
+        return await self._made(self._inputs(group_state, [*others, Opened(one, None)]))
 
-    async def take_order(self, shelf: Shelf, checked: Plan | None = None) -> None:
-        """Plan what an order left on the shelf, unless `checked` is that plan. It is used once by `refresh`."""
-        inputs = self._inputs(shelf, self.seal.opened(shelf))
+    async def take_order(self, group_state: GroupState, checked: Plan | None = None) -> None:
+        """Plan what an order left in the topic, unless `checked` is that plan. It is used once by `refresh`."""
+        inputs = self._inputs(group_state, self.seal.opened(group_state))
         known = self._ordered
         if checked is None or known is None or known[1] is not checked or not _same(known[0], inputs):
             checked = await self._made(inputs)
         self.plan, self._ordered = checked, (inputs, checked)
 
-    async def refresh(self, shelf: Shelf) -> None:
+    async def refresh(self, group_state: GroupState) -> None:
         """Plan anew, unless an order did so a moment ago and nothing came between."""
-        inputs = self._inputs(shelf, self.seal.opened(shelf))
+        inputs = self._inputs(group_state, self.seal.opened(group_state))
         known, self._ordered = self._ordered, None
         ready = known is not None and known[1] is self.plan and _same(known[0], inputs)
         if not ready:
@@ -81,8 +81,8 @@ class Planning:
             self._tried[spec.name] = (spec, trouble)
         return trouble
 
-    def _inputs(self, shelf: Shelf, stored: Sequence[Opened]) -> _Inputs:
-        return self.file, tuple(stored), {one.name: one.state for one in in_file(self.file, shelf.states)}
+    def _inputs(self, group_state: GroupState, stored: Sequence[Opened]) -> _Inputs:
+        return self.file, tuple(stored), {one.name: one.state for one in in_file(self.file, group_state.states)}
 
     async def _made(self, inputs: _Inputs) -> Plan:
         file, stored, states = inputs

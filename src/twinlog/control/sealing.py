@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from twinlog.config.security.masking import is_reference, is_secret
 from twinlog.config.security.secrets import MASK, Secret
-from twinlog.model.connectors import LINKS_TOPIC, Connector, Shelf
+from twinlog.model.connectors import LINKS_TOPIC, Connector, GroupState
 
 _MARK: Final = "sealed:v1:"
 _NONCE: Final = 12
@@ -50,23 +50,23 @@ class Seal:
     secret: Secret | None
     _seen: dict[str, tuple[Mapping[str, str], str, Mapping[str, str], str | None]] = field(default_factory=dict)
 
-    def record(self, shelf: Shelf, name: str, config: Mapping[str, str]) -> tuple[bytes, bytes | None]:
+    def record(self, group_state: GroupState, name: str, config: Mapping[str, str]) -> tuple[bytes, bytes | None]:
         """A connector as it is written."""
         if self.secret is None:
-            return shelf.config_record(name, config)
+            return group_state.config_record(name, config)
         closed = {key: self._close(name, key, value) for key, value in config.items()}
-        return shelf.config_record(name, closed, self._sign(name, closed))
+        return group_state.config_record(name, closed, self._sign(name, closed))
 
     def leaves_open(self, config: Mapping[str, str]) -> bool:
         """Whether a password would be readable for whoever may read the topic."""
         return self.secret is None and any(_hides(key, value) for key, value in config.items())
 
-    def opened(self, shelf: Shelf) -> list[Opened]:
+    def opened(self, group_state: GroupState) -> list[Opened]:
         """All connectors of the topic, by name."""
         found = []
-        for name, stored in sorted(shelf.configs.items()):
-            config, trouble = self._opened(name, stored, shelf.signatures.get(name, ""))
-            found.append(Opened(Connector(name, config, shelf.state_of(name)), trouble))
+        for name, stored in sorted(group_state.configs.items()):
+            config, trouble = self._opened(name, stored, group_state.signatures.get(name, ""))
+            found.append(Opened(Connector(name, config, group_state.state_of(name)), trouble))
         return found
 
     def _opened(self, name: str, stored: Mapping[str, str], signature: str) -> tuple[Mapping[str, str], str | None]:

@@ -67,7 +67,7 @@ class LevelOrder(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shelf:
+class GroupState:
     """All that the links topic says about one group, record by record."""
 
     group: str
@@ -78,12 +78,12 @@ class Shelf:
     levels: Mapping[str, LevelOrder] = field(default_factory=dict)
     records: int = 0  # of this group that were read: tells an older look from a newer one
 
-    def take(self, key: bytes | None, value: bytes | None) -> Shelf:
+    def take(self, key: bytes | None, value: bytes | None) -> GroupState:
         """Read one record on; one of another group, or one that nobody understands, changes nothing."""
         taken = self._take(key, value)
         return self if taken is self else replace(taken, records=self.records + 1)
 
-    def _take(self, key: bytes | None, value: bytes | None) -> Shelf:
+    def _take(self, key: bytes | None, value: bytes | None) -> GroupState:
         group, slash, what = (key or b"").decode("utf-8", errors="replace").partition("/")
         if not slash or group != self.group:
             return self

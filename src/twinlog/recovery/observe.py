@@ -10,7 +10,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
-from twinlog.model.access.acls import unshelved
+from twinlog.model.access.acls import bindings_in_memos
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.source_ends import CHORE as SOURCE_ENDS
 from twinlog.model.ledger.source_ends import known_ends
@@ -62,7 +62,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
     groups, active, again = await _groups(ctx, facts) if view.roster else (0, (), {})
     faulted = [s.fault.says for s in view.states.values() if s.phase == "faulted" and s.fault is not None]
     problems = [topic.problem.says for topic in view.roster.values() if topic.problem is not None]
-    promised = unshelved("promote", {name: memo.body for name, memo in view.memos.get(ACLS, {}).items()})
+    promised = bindings_in_memos("promote", {name: memo.body for name, memo in view.memos.get(ACLS, {}).items()})
     dead = await dead_copies(ctx.at_target, view.roster.values())
     facts = replace(
         facts,

@@ -20,12 +20,12 @@ from twinlog.model.access.acls import (
     AclBinding,
     AclDiff,
     AclRules,
+    bindings_in_memos,
     diff_acls,
+    memos_of,
     not_copied,
     promote_set,
     removal_doubt,
-    shelved,
-    unshelved,
     wanted_acls,
 )
 from twinlog.model.ledger.records import Memo
@@ -72,14 +72,14 @@ async def planned_acls(
     diff = diff_acls(
         wanted,
         target_acls,
-        unshelved("added", bodies),
+        bindings_in_memos("added", bodies),
         removing=link.sync_topic_acls_mode == "full",
         doubt=doubt,
     )
     held_back = promote_set(source_acls, rules)
     if doubt is not None:
         # What a failover needs must outlive the source.
-        held_back |= unshelved("promote", bodies)
+        held_back |= bindings_in_memos("promote", bodies)
     # Another cluster under the old address is accepted only once nothing is missing there.
     whole = diff.refused is None and held_back == promote_set(source_acls, rules)
     accepted = cluster_id if pinned is None or whole else pinned
@@ -122,8 +122,8 @@ class AclSync:
         stuck = {binding for binding, refusal in left.items() if refusal is not None}
         bodies: dict[str, dict[str, Any]] = {
             _SOURCE_MEMO: {"cluster_id": plan.cluster_id},
-            **shelved("added", plan.diff.kept | (plan.diff.create - failed) | stuck),
-            **shelved("promote", plan.held_back),
+            **memos_of("added", plan.diff.kept | (plan.diff.create - failed) | stuck),
+            **memos_of("promote", plan.held_back),
         }
         return Outcome(
             counts={

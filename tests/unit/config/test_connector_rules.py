@@ -236,7 +236,7 @@ def test_a_kept_secret_does_not_go_elsewhere(change: dict[str, str]):
         assert "source.cluster.sasl.jaas.config" in answer.text
         shown = client.get("/connectors/c/config").json()
         assert put(client, {**shown, **change}).status_code == 400
-        assert service.topic.shelf.configs["c"] == {**mirror(**login()), "name": "c"}
+        assert service.topic.group_state.configs["c"] == {**mirror(**login()), "name": "c"}
 
 
 def test_a_secret_that_is_sent_again_may_go_elsewhere_and_other_changes_keep_it():
@@ -294,7 +294,7 @@ def test_a_planted_record_stops_itself_alone():
     with asked(service) as client:
         assert put(client, mirror(**{"source.cluster.alias": "Good"})).status_code == 201
         for name, config in planted.items():
-            service.topic.plant(*service.topic.shelf.config_record(name, config))
+            service.topic.plant(*service.topic.group_state.config_record(name, config))
         assert client.put("/connectors/c/pause").status_code == 202
         assert client.put("/connectors/c/resume").status_code == 202
         for name in planted:

@@ -41,7 +41,7 @@ def standby(users: Path, leader: Leader, **more: Any) -> PaperService:
     """A service that stands by for somebody whom the links topic names."""
     topic = PaperTopic()
     topic.stores.append(None)  # type: ignore[arg-type]  # somebody is first in line
-    topic.shelf = topic.shelf.take(*topic.shelf.leader_record(leader))
+    topic.group_state = topic.group_state.take(*topic.group_state.leader_record(leader))
     return PaperService(topic, text=FILE, http=HttpSettings(users_file=users, **more), instance="standby")
 
 
@@ -85,9 +85,9 @@ def test_a_standby_says_for_whom_it_asks_and_signs_it(users: Path):
         assert client.put(f"{LINK}/pause", headers=basic("anna")).status_code == 202
         assert client.put(f"{LINK}/pause", headers=basic("vera")).status_code == 403
         assert client.get(f"{LINK}/status", headers=basic("vera")).json()["connector"]["state"] == "PAUSED"
-        trust = GroupTrust(topic.shelf.group, SHARED)
+        trust = GroupTrust(topic.group_state.group, SHARED)
         signed = trust.pass_on("PUT", f"{LINK}/resume", b"", Who("anna", "admin", "10.0.0.9"))
-        other = GroupTrust(topic.shelf.group, Secret("another")).pass_on(
+        other = GroupTrust(topic.group_state.group, Secret("another")).pass_on(
             "PUT", f"{LINK}/resume", b"", Who("x", "admin")
         )
         for wrong in (other, signed | {WHO: "x"}, signed | {AT: f"{time.time() + 30:.0f}"}):

@@ -139,7 +139,7 @@ def test_a_kind_is_one_entry_in_one_list() -> None:
 def test_a_connector_of_a_class_that_nobody_has_stops_only_itself() -> None:
     """A later version wrote it, and this one reads it."""
     topic = PaperTopic()
-    topic.plant(*topic.shelf.config_record("new", {"name": "new", "connector.class": "org.example.Later"}))
+    topic.plant(*topic.group_state.config_record("new", {"name": "new", "connector.class": "org.example.Later"}))
     service = PaperService(topic)
     with asked(service) as client:
         assert client.post("/connectors", json={"name": "c", "config": LINK}).status_code == 201

@@ -6,7 +6,7 @@ import pytest
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.waiting import wait_until
 
-from twinlog.model.connectors import Leader, Shelf
+from twinlog.model.connectors import GroupState, Leader
 
 
 @pytest.mark.proves("R9", "R10")
@@ -15,16 +15,16 @@ def test_a_turn_that_is_told_before_the_other_leader_is_heard_of_counts() -> Non
     first, second = PaperService(topic, instance="one"), PaperService(topic, instance="two")
     with asked(first), asked(second, active=False):
         mine, other = topic.stores
-        late: list[Shelf] = []
+        late: list[GroupState] = []
         tell, mine.on_news = mine.on_news, late.append
         other.lead(Leader("two", "http://two:8083"))  # it had the turn and leads …
         mine.on_turn()  # … and left again: it is our turn before we heard of it
         wait_until(lambda: topic.leader is mine, bool, within_s=10, what="the first service to lead again")
         mine.on_news = tell
-        for shelf in late:
-            tell(shelf)
+        for group_state in late:
+            tell(group_state)
         wait_until(
-            lambda: (first.control.leadership.active, topic.shelf.leader and topic.shelf.leader.instance),
+            lambda: (first.control.leadership.active, topic.group_state.leader and topic.group_state.leader.instance),
             lambda seen: seen == (True, "one"),
             within_s=10,
             what="one leader",

@@ -12,7 +12,7 @@ from twinlog.config.resolve import Resolved, resolve
 from twinlog.config.security.masking import is_secret, left_masked, masked, unmasked
 from twinlog.control.grounds import Grounds, grounds_of
 from twinlog.control.link_plan import check_connector, connectors_of, link_name, plan_links
-from twinlog.model.connectors import Connector, Leader, Shelf
+from twinlog.model.connectors import Connector, GroupState, Leader
 from twinlog.model.link_connectors import CLASSES, sort_of
 
 MIRROR = "org.apache.kafka.connect.mirror."
@@ -226,24 +226,24 @@ configs = st.dictionaries(st.text(max_size=10), st.text(max_size=10), max_size=4
 
 @given(names, configs, st.sampled_from(["STARTED", "PAUSED", "STOPPED"]))
 def test_what_is_written_to_the_topic_is_read_again(name: str, config: dict[str, str], state: Any):
-    empty = Shelf("g")
-    shelf = empty.take(*empty.config_record(name, config)).take(*empty.state_record(name, state))
-    assert shelf.configs == {name: config}
-    assert shelf.state_of(name) == state
+    empty = GroupState("g")
+    group_state = empty.take(*empty.config_record(name, config)).take(*empty.state_record(name, state))
+    assert group_state.configs == {name: config}
+    assert group_state.state_of(name) == state
     leader = Leader("i", "http://h:1", ("A->B",))
-    assert shelf.take(*empty.leader_record(leader)).leader == leader
-    assert Shelf("other").take(*empty.config_record(name, config)) == Shelf("other")
-    gone = shelf.take(*empty.config_record(name, None)).take(*empty.state_record(name, None))
+    assert group_state.take(*empty.leader_record(leader)).leader == leader
+    assert GroupState("other").take(*empty.config_record(name, config)) == GroupState("other")
+    gone = group_state.take(*empty.config_record(name, None)).take(*empty.state_record(name, None))
     assert (gone.configs, gone.states) == ({}, {})
 
 
 @given(st.none() | st.binary(max_size=30), st.none() | st.binary(max_size=30))
 def test_no_record_breaks_the_reader(key: bytes | None, value: bytes | None):
-    shelf = Shelf("g").take(*Shelf("g").config_record("known", {"a": "b"}))
+    group_state = GroupState("g").take(*GroupState("g").config_record("known", {"a": "b"}))
     for named in (key, b"g/" + (key or b""), b"g/leader", b"g/connector-x"):
-        shelf = shelf.take(named, value)
+        group_state = group_state.take(named, value)
     # Whatever it was, what is known besides stays.
-    assert shelf.configs["known"] == {"a": "b"}
+    assert group_state.configs["known"] == {"a": "b"}
 
 
 def test_every_sort_has_a_class():

@@ -17,7 +17,7 @@ from twinlog.config.security.masking import is_secret
 from twinlog.config.security.secrets import Secret
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.sealing import Seal
-from twinlog.model.connectors import Shelf
+from twinlog.model.connectors import GroupState
 
 SHARED = Secret("a secret of the whole group")
 
@@ -86,20 +86,20 @@ def test_a_connector_that_nobody_of_the_group_signed_does_not_run():
     one = service(topic)
     with asked(one) as client:
         put(client, mirror(**login()))
-        stored, signature = topic.shelf.configs["c"], topic.shelf.signatures["c"]
+        stored, signature = topic.group_state.configs["c"], topic.group_state.signatures["c"]
         evil = mirror(**{"source.cluster.alias": "Evil", "name": "evil"})
-        topic.plant(*topic.shelf.config_record("evil", evil))
+        topic.plant(*topic.group_state.config_record("evil", evil))
         # The bytes of a good one, sent elsewhere; and under another name.
         moved = {**stored, "source.cluster.bootstrap.servers": "attacker.example:9092"}
-        topic.plant(*topic.shelf.config_record("c", moved, signature))
-        topic.plant(*topic.shelf.config_record("copy", {**stored, "name": "copy"}, signature))
+        topic.plant(*topic.group_state.config_record("c", moved, signature))
+        topic.plant(*topic.group_state.config_record("copy", {**stored, "name": "copy"}, signature))
         assert client.put("/connectors/c/pause").status_code == 202
         assert client.put("/connectors/c/resume").status_code == 202
         for name in ("c", "evil", "copy"):
             assert state(client, name)[0] == "FAILED", name
             assert "was not signed" in state(client, name)[1]
         wait_until(lambda: dict(one.runner.links), lambda links: links == {}, within_s=20, what="the end of the link")
-        topic.plant(*topic.shelf.config_record("c", stored, signature))
+        topic.plant(*topic.group_state.config_record("c", stored, signature))
         assert client.put("/connectors/c/resume").status_code == 202
         await_running(client)
 
@@ -119,13 +119,13 @@ TEXTS = st.text(max_size=20) | st.sampled_from(["${env:X}", "sealed:v1:", "seale
 
 @given(st.dictionaries(KEYS, TEXTS), st.text(max_size=5))
 def test_what_was_sealed_is_opened_as_it_was(config: dict[str, str], name: str):
-    seal, shelf = Seal("g", SHARED), Shelf("g")
-    key, value = seal.record(shelf, name, config)
+    seal, group_state = Seal("g", SHARED), GroupState("g")
+    key, value = seal.record(group_state, name, config)
     stored = json.loads(value or b"")["properties"]
     for one, text in config.items():
         sealed = stored[one].startswith("sealed:v1:") and stored[one] != text
         assert sealed == ((is_secret(one) and text not in {"", "${env:X}"}) or text.startswith("sealed:v1:")), one
-    (opened,) = Seal("g", SHARED).opened(shelf.take(key, value))
+    (opened,) = Seal("g", SHARED).opened(group_state.take(key, value))
     assert (dict(opened.connector.config), opened.trouble) == (config, None)
-    (other,) = Seal("h", SHARED).opened(shelf.take(key, value))
+    (other,) = Seal("h", SHARED).opened(group_state.take(key, value))
     assert other.trouble is not None, "of another group"

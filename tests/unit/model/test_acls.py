@@ -12,12 +12,12 @@ from twinlog.model.access.acls import (
     UNKNOWN,
     AclBinding,
     AclRules,
+    bindings_in_memos,
     diff_acls,
+    memos_of,
     not_copied,
     promote_set,
     removal_doubt,
-    shelved,
-    unshelved,
     wanted_acls,
 )
 from twinlog.model.naming import ReplicationNaming
@@ -182,7 +182,7 @@ def test_an_empty_or_another_source_is_not_believed() -> None:
 
 @given(sets, sets)
 def test_what_is_remembered_comes_back(added: frozenset[AclBinding], held: frozenset[AclBinding]) -> None:
-    bodies = {**shelved("added", added), **shelved("promote", held), "source": {"cluster_id": "x"}}
+    bodies = {**memos_of("added", added), **memos_of("promote", held), "source": {"cluster_id": "x"}}
 
-    assert unshelved("added", bodies) == added
-    assert unshelved("promote", bodies) == held
+    assert bindings_in_memos("added", bodies) == added
+    assert bindings_in_memos("promote", bodies) == held

@@ -244,7 +244,7 @@ def test_no_secret_is_answered_or_audited_and_the_mask_keeps_it(topic: PaperTopi
     texts += [entry.decode() for entry in topic.audited] + [(tmp_path / "audit.log").read_text()]
     assert not [text for text in texts if "hush" in text]
     assert "hush" not in json.dumps([c for c in checked.json()["configs"] if c["value"]["name"] != "tasks.max"])
-    assert b"hush-from-env" not in (topic.shelf.config_record("c", topic.shelf.configs["c"])[1] or b"")
+    assert b"hush-from-env" not in (topic.group_state.config_record("c", topic.group_state.configs["c"])[1] or b"")
     entries = [json.loads(entry) for entry in topic.audited]
     assert [(one["what"], one["thing"], one["outcome"]) for one in entries] == [
         ("create", "c", "done"),
@@ -436,8 +436,10 @@ def test_a_service_is_not_ready_before_it_is_known_who_leads(topic: PaperTopic):
     with asked(service, active=False) as client:
         said = client.get("/health")
         assert (said.status_code, said.json()["status"]) == (503, "starting")
-        topic.shelf = topic.shelf.take(*topic.shelf.leader_record(Leader("before", service.control.leadership.url)))
-        topic.stores[1].on_news(topic.shelf)
+        topic.group_state = topic.group_state.take(
+            *topic.group_state.leader_record(Leader("before", service.control.leadership.url))
+        )
+        topic.stores[1].on_news(topic.group_state)
         assert client.get("/health").status_code == 503, "who led at this address before is no more"
         topic.stores[1].on_turn()
         wait_until(lambda: client.get("/health").status_code, lambda code: code == 200, within_s=20, what="our turn")

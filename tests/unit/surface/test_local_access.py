@@ -47,7 +47,7 @@ def test_without_a_login_everybody_on_the_machine_may_look_and_nobody_act():
             answer = client.request(method, path, json=body)
             assert answer.status_code == 403, f"{method} {path}: {answer.text}"
             assert "twinlog run" in answer.text
-        assert service.topic.shelf.states == {}
+        assert service.topic.group_state.states == {}
 
 
 def test_the_token_of_the_user_who_runs_the_service_opens_it():

@@ -16,7 +16,7 @@ from tests.kit.waiting import wait_until
 from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import Role, Who
-from twinlog.surface.http import response_cache as shelves
+from twinlog.surface.http import response_cache
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.gate import Message, Receive, Scope, Send
 from twinlog.surface.http.response_cache import ResponseCache, keep_for_all, keep_for_visitor
@@ -26,7 +26,7 @@ ANNA = Who("anna", "admin")
 
 
 class Route:
-    """What stands behind the shelf: counts what it makes, and can be held while it does."""
+    """What stands behind the cache: counts what it makes, and can be held while it does."""
 
     def __init__(self, keep: Callable[[Request], Awaitable[None]] | None = keep_for_all, status: int = 200) -> None:
         self.keep, self.status = keep, status
@@ -34,7 +34,7 @@ class Route:
         self.begun, self.go_on = asyncio.Event(), asyncio.Event()
         self.go_on.set()
         self.turn: object = 0
-        self.shelf = ResponseCache(self, turn=lambda: self.turn)
+        self.cache = ResponseCache(self, turn=lambda: self.turn)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive
@@ -59,7 +59,7 @@ class Route:
             return {"type": "http.request", "body": b""}
 
         scope = {"type": "http", "method": method, "path": path, "query_string": query, "twinlog.who": who}
-        await self.shelf(scope, receive, send)
+        await self.cache(scope, receive, send)
         assert told[0]["status"] == self.status
         return b"".join(message["body"] for message in told[1:]).decode().strip()
 
@@ -79,10 +79,10 @@ def test_ages_in_an_answer_are_a_second_old_at_most(monkeypatch: pytest.MonkeyPa
     async def main() -> None:
         route = Route()
         assert [await route.ask(), await route.ask()] == ["1", "1"]
-        monkeypatch.setattr(shelves, "KEPT_SECONDS", -1.0)
+        monkeypatch.setattr(response_cache, "KEPT_SECONDS", -1.0)
         assert [await route.ask(), await route.ask()] == ["2", "3"]
 
-    assert shelves.KEPT_SECONDS == 1.0
+    assert response_cache.KEPT_SECONDS == 1.0
     asyncio.run(main())
 
 
@@ -138,7 +138,7 @@ def test_errors_and_streams_are_not_kept(status: int, more: bool) -> None:
         route = Route(status=status)
         route.more = more
         assert await route.ask() != await route.ask()
-        assert route.shelf._kept == {}
+        assert route.cache._kept == {}
 
     asyncio.run(main())
 
@@ -172,15 +172,15 @@ def test_what_is_asked_differently_each_time_does_not_fill_the_memory() -> None:
         route = Route()
         for number in range(200):
             await route.ask(query=b"%d" % number)
-        assert len(route.shelf._kept) == shelves.MOST
+        assert len(route.cache._kept) == response_cache.MOST
         assert await route.ask(query=b"199") == "200", "the last ones stay"
-        route.size = shelves.MOST_BYTES // 4
+        route.size = response_cache.MOST_BYTES // 4
         for number in range(10):
             await route.ask("/long", b"%d" % number)
-        assert 1 <= len(route.shelf._kept) <= 4
-        route.size = shelves.MOST_BYTES
+        assert 1 <= len(route.cache._kept) <= 4
+        route.size = response_cache.MOST_BYTES
         await route.ask("/longer")
-        assert route.shelf._kept == {}
+        assert route.cache._kept == {}
 
     asyncio.run(main())
 
@@ -198,8 +198,10 @@ def test_a_connector_is_listed_as_soon_as_it_is_made_whoever_made_it() -> None:
         assert client.post("/connectors", json={"name": "mine", "config": config}).status_code == 201
         assert client.get("/connectors").json() == [*before, "mine"]
         # Somebody else wrote it, and the links topic brings it.
-        topic.shelf = topic.shelf.take(*topic.shelf.config_record("theirs", {**config, "name": "theirs"}))
-        topic.stores[0].on_news(topic.shelf)
+        topic.group_state = topic.group_state.take(
+            *topic.group_state.config_record("theirs", {**config, "name": "theirs"})
+        )
+        topic.stores[0].on_news(topic.group_state)
         assert client.get("/connectors").json() == [*before, "mine", "theirs"]
         assert client.delete("/connectors/mine").status_code == 204
         assert client.get("/connectors").json() == [*before, "theirs"]

@@ -213,7 +213,7 @@ def removal_doubt(bindings: Collection[AclBinding], cluster_id: str, pinned: str
 class AclKey(NamedTuple):
     """The bindings of one resource pattern are kept together: one memo each, however many principals there are."""
 
-    shelf: str  # "added" or "promote"
+    purpose: str  # "added" or "promote"
     resource: Resource
     pattern: Pattern
     name: str
@@ -222,21 +222,21 @@ class AclKey(NamedTuple):
         return "/".join(self)
 
 
-def shelved(shelf: str, bindings: Iterable[AclBinding]) -> dict[str, dict[str, Any]]:
+def memos_of(purpose: str, bindings: Iterable[AclBinding]) -> dict[str, dict[str, Any]]:
     """Bodies of memos by their names."""
     bodies: dict[str, dict[str, Any]] = {}
     for b in sorted(bindings):
-        body = bodies.setdefault(str(AclKey(shelf, b.resource, b.pattern, b.name)), {"bindings": []})
+        body = bodies.setdefault(str(AclKey(purpose, b.resource, b.pattern, b.name)), {"bindings": []})
         body["bindings"].append([b.principal, b.host, b.operation, b.permission])
     return bodies
 
 
-def unshelved(shelf: str, bodies: Mapping[str, Mapping[str, Any]]) -> frozenset[AclBinding]:
-    """Read back what was remembered on this shelf."""
+def bindings_in_memos(purpose: str, bodies: Mapping[str, Mapping[str, Any]]) -> frozenset[AclBinding]:
+    """Read back the bindings that were remembered for this purpose."""
     found: set[AclBinding] = set()
     for name, body in bodies.items():
         kind, _, path = name.partition("/")
-        if kind == shelf:
+        if kind == purpose:
             resource, pattern, resource_name = path.split("/", 2)
             found.update(
                 AclBinding(resource, pattern, resource_name, *rest)  # type: ignore[arg-type]  # our own memo

@@ -6,7 +6,7 @@ import asyncio
 
 from twinlog.errors import AuthorizerMissing
 from twinlog.kafka.acls import create_acls
-from twinlog.model.access.acls import unshelved
+from twinlog.model.access.acls import bindings_in_memos
 from twinlog.model.switch.facts import OldFence, Released
 from twinlog.model.topics.writers_topics import missing_for_writers, says_missing
 from twinlog.recovery.context import StepResult, SwitchContext
@@ -32,7 +32,7 @@ async def release(ctx: SwitchContext) -> StepResult:
         said.append("the fence of an earlier switch is lifted")
     view = await ctx.ledger(ctx.link)
     memos = view.memos.get(CHORE, {})
-    held_back = unshelved("promote", {name: memo.body for name, memo in memos.items()})
+    held_back = bindings_in_memos("promote", {name: memo.body for name, memo in memos.items()})
     if held_back:
         try:
             require(await asyncio.to_thread(create_acls, ctx.target, held_back))
