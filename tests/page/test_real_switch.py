@@ -63,10 +63,10 @@ def test_fail_over_and_back_by_clicking(make_ends: Callable[..., Ends], tmp_path
         page.get_by_role("button", name="Verify").click()
         expect(page.locator("#progress")).to_contain_text("equal: 200 records", timeout=120_000)
         switch(page, address, "Move to T, planned", "Begin the planned failover", link)
-        expect(page.locator("#progress")).to_contain_text("T takes writes")
+        expect(page.locator("#progress")).to_contain_text("T is active")
         produce(ends.target_cluster.bootstrap_servers, topic, range(200, 260))
         switch(page, address, "its data survived", "Begin the failback", link)
-        expect(page.locator("#progress")).to_contain_text(f"{ends.alias} takes writes")
+        expect(page.locator("#progress")).to_contain_text(f"{ends.alias} is active")
         produce(ends.source_cluster.bootstrap_servers, topic, range(260, 300))
         # The page shows the last look of the service: a lag of 0 may be from before these records.
         ends.await_copied(topic)

@@ -117,7 +117,7 @@ def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperBackend) -> Non
     expect(page.get_by_role("radio")).to_have_count(0)  # one switch at a time
     page.go_back()
     paper.held = False
-    expect(page.locator("#progress")).to_contain_text("west takes writes", timeout=20_000)
+    expect(page.locator("#progress")).to_contain_text("west is active", timeout=20_000)
     assert complaints(page) == []
     _shoot(page, "switch-report")
     assert [run.claim.command for run in paper.runs] == ["failover-planned"]
@@ -136,7 +136,7 @@ def test_checks_and_drills_by_clicking(tab: Tab, site: str) -> None:
     page.get_by_role("button", name="Verify").click()
     expect(page.locator("#progress")).to_contain_text("equal: 1,204,331 records", timeout=20_000)
     page.goto(f"{site}{LINK}/checks")
-    page.get_by_role("button", name="Examine").click()
+    page.get_by_role("button", name="Run checks").click()
     expect(page.locator("#progress")).to_contain_text("no right to create topics", timeout=20_000)
     page.goto(f"{site}{LINK}/checks")
     page.get_by_role("button", name="Rehearse").click()
@@ -268,12 +268,12 @@ def test_a_pause_keeps_numbers_still(tab: Tab, site: str) -> None:
     page = tab.open(f"{site}/ui/")
     lag = page.locator("[data-live=lag]")
     expect(page.locator("#live-words")).to_have_text("live")
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Freeze view").click()
     expect(page.locator("#live-words")).to_contain_text("paused at")
     before = lag.inner_text()
     assert page.evaluate(THREE_NEWS) == 3  # others are told of new numbers meanwhile
     assert lag.inner_text() == before
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Unfreeze view").click()
     expect(page.locator("#live-words")).to_have_text("live")
     expect(lag).not_to_have_text(before)
 
@@ -302,16 +302,16 @@ def test_nobody_looks_without_a_login_and_a_viewer_begins_nothing(chromium: Brow
     expect(page.locator("main")).to_contain_text("You are viewer here; this needs an operator.")
     expect(page.get_by_role("radio")).to_have_count(0)
     page.goto(f"{guarded}{LINK}/checks")
-    for name in ("Verify", "Examine", "Rehearse"):
+    for name in ("Verify", "Run checks", "Rehearse"):
         expect(page.get_by_role("button", name=name)).to_be_disabled()
     assert complaints(page) == []
     # Who presses all the same is refused by the service, and told why.
     page.evaluate("document.querySelectorAll('button:disabled').forEach((one) => { one.disabled = false; })")
-    page.get_by_role("button", name="Examine").click()
+    page.get_by_role("button", name="Run checks").click()
     expect(page.locator("main")).to_contain_text("vera is viewer; this needs operator")
     operator = Tab(chromium, http_credentials={"username": "otto", "password": "ottos-long-password"})
     page = operator.open(f"{guarded}{LINK}/checks")
-    page.get_by_role("button", name="Examine").click()
+    page.get_by_role("button", name="Run checks").click()
     expect(page.locator("#progress")).to_contain_text("by otto", timeout=20_000)
     for one in (stranger, viewer, operator):
         one.context.close()
@@ -339,7 +339,7 @@ def test_a_cluster_that_goes_away_is_told_on_an_open_page(tab: Tab) -> None:
         expect(page.locator("[data-reason]")).to_contain_text("connection refused")
         expect(page.locator("[data-reason]")).to_contain_text("The numbers below are from")
         page.goto(f"{address}/ui/")
-        expect(page.get_by_role("region", name="What needs you")).to_contain_text("it cannot be looked at: west")
+        expect(page.get_by_role("region", name="Action needed")).to_contain_text("it cannot be looked at: west")
         page.goto(f"{address}{LINK}/faults")
         expect(page.locator("main")).to_contain_text("Whether something is faulted is not known")
 
@@ -349,17 +349,17 @@ def test_a_fault_is_told_everywhere_on_an_open_page(tab: Tab) -> None:
     backend = PaperBackend(faulted=False)
     with served(everything(backend)) as address:
         page = tab.open(f"{address}{LINK}/faults")
-        expect(page.locator("#faults")).to_contain_text("Nothing is faulted")
+        expect(page.locator("#faults")).to_contain_text("No faults")
         expect(page.locator(".tabs .count")).to_be_hidden()
         expect(page.locator("#live-words")).to_have_text("live")
         backend.looks["east->west"].faulted = True
         expect(page.locator("#faults")).to_contain_text("4100..4250", timeout=15_000)
         expect(page.locator(".tabs .count")).to_have_text("1")
         page.goto(f"{address}/ui/")
-        expect(page.get_by_role("region", name="What needs you")).to_contain_text("4100..4250")
+        expect(page.get_by_role("region", name="Action needed")).to_contain_text("4100..4250")
         expect(page.locator("#live-words")).to_have_text("live")
         backend.looks["east->west"].faulted = False
-        expect(page.get_by_role("region", name="What needs you")).to_contain_text("Nothing.", timeout=15_000)
+        expect(page.get_by_role("region", name="Action needed")).to_contain_text("Nothing.", timeout=15_000)
         expect(page.locator(".on-arrow.bad")).to_have_count(0)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from twinlog.config.resolve import read_file, resolve
 from twinlog.config.settings import LinkSettings
+from twinlog.config.telling.link_way import way_to_link
 from twinlog.errors import LinkUnknown, UsageError
 from twinlog.model.names import LinkName
 from twinlog.model.start import Earliest
@@ -47,7 +48,7 @@ def resolve_pair(data: bytes, file: str, name: str, environment: Mapping[str, st
     """
     links = {link.name: link for link in resolve(data, file, (), environment).links}
     if name not in links:
-        raise LinkUnknown(name, file, ", ".join(links) or "none")
+        raise LinkUnknown(name, file, ", ".join(links) or "none", way_to_link(name, links))
     link = links[name]
     back_name = LinkName(link.target, link.source)
     if str(back_name) in links:

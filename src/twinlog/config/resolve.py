@@ -42,6 +42,7 @@ from twinlog.config.settings import (
 from twinlog.config.telling.remarks import remark
 from twinlog.config.telling.review import review
 from twinlog.config.text import catalogue as keys
+from twinlog.config.text.file_kind import foreign_kind
 from twinlog.config.text.lookup import LinkLookup, Lookup, Origin, masked_findings
 from twinlog.config.text.precedence import (
     SOURCE_ADMIN,
@@ -127,7 +128,10 @@ def conclude(found: Examined) -> Resolved:
 
 
 def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Examined:
-    """Read the text of a file as far as it can be read."""
+    """Read the text of a file as far as it can be read. Raises SettingsInvalid when it is another kind of file."""
+    other = foreign_kind(data, file)
+    if other is not None:
+        raise _invalid(file, (Finding("error", file, None, None, other),))
     entries, findings = parse_settings(data, file)
     references = references_of_file(entries, file, environment)
     (found,) = examine_together([draft(entries, findings, file, clusters, references)])

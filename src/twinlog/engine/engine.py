@@ -201,7 +201,7 @@ class LinkEngine:
                 return
             hear = partial(self._hear, watch)
             tasks.append(asyncio.create_task(view.follow(target, self.link.source, hear, lane="engine")))
-            clusters = await self._patiently("asking who the clusters are", lambda: self._bind(writer, view))
+            clusters = await self._patiently("reading cluster IDs", lambda: self._bind(writer, view))
             if clusters is None:
                 return
             if await self._patiently("reading the topics", lambda: self._roster.refresh(writer, view)) is None:

@@ -73,7 +73,9 @@ class SwitchWatch:
         try:
             await self._ends[end].catch_up()
         except AccessDenied as denied:
-            log.warning("%s: a switch will not be heeded: %s", self.link.name, denied)
+            log.warning(
+                "%s: cannot read the switch state, so a failover would not be noticed: %s", self.link.name, denied
+            )
         return True
 
     async def follow(self) -> None:

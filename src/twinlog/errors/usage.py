@@ -72,11 +72,12 @@ class LinkUnknown(TwinlogError):
 
     code = "LINK_UNKNOWN"
     says = "{link}: no such enabled link in {file}; it has: {known}"
-    remedy = "Check the name, or enable it with `{link}.enabled = true`."
+    remedy = "{way}"
 
     link: str
     file: str
     known: str
+    way: str = "Check the name. `twinlog validate` lists the links of a file."
 
 
 @dataclass(eq=False)

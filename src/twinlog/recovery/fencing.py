@@ -214,7 +214,7 @@ async def choose_means(
     if switch.fence != "auto":
         return switch.fence, ""
     if not switch.principals and into.target_producer.security.username is None:
-        return "topic-config", "who we are there is not known: name it in switch.principals"
+        return "topic-config", "our principal there is unknown; set switch.principals"
     try:
         bindings = await fetch_acls(into.target_admin, "twinlog|fence")
         look = await asyncio.to_thread(look_at_cluster, admin)

@@ -158,7 +158,7 @@ def _lines(report: Report) -> Iterator[str]:
     findings = [f"- {one['step']}: {finding}" for one in report.steps for finding in one["findings"]]
     if findings:
         yield ""
-        yield "## To know"
+        yield "## Details"
         yield ""
         yield from findings
     for title, rows in (("Not copied", report.lost.get("lost")), ("Divergent tail", report.tail.get("tails"))):

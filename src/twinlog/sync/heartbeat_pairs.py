@@ -52,8 +52,10 @@ async def _keep_beating(pair: HeartbeatPair) -> None:
             except Exception as error:  # a mistake of ours ends neither the heartbeats nor the links
                 log.exception("%s", pair.name)
                 trouble = f"unexpected: {type(error).__name__}; the log says more"
-            if trouble != told:
-                log.warning("%s: heartbeats: %s", pair.name, trouble or "they are written again")
+            if trouble and trouble != told:
+                log.warning("%s: heartbeats: %s", pair.name, trouble)
+            elif told and not trouble:
+                log.info("%s: heartbeats: recovered", pair.name)
             told = trouble
             if not trouble:
                 backoff.reset()

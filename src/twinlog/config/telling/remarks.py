@@ -21,7 +21,8 @@ def remark(at: LinkLookup) -> None:
     for key, things in ((keys.TOPICS, "topic"), (keys.GROUPS, "group")):
         entry = at.entry(key)
         if entry is not None and not at.value(key):
-            at.lookup.note("warning", entry, f"empty, selects no {things} at all")
+            sentence = f"empty, selects no {things} at all; `{key.name} = .*` selects every {things}"
+            at.lookup.note("warning", entry, sentence)
     _refusals(at)
     _tolerance(at)
     _defaults_from(at)

@@ -83,7 +83,7 @@ def _of_file(entry: Entry, clusters: tuple[str, ...]) -> _Remark | None:
     elsewhere = _known(name)
     if elsewhere is not None:
         places = " or ".join(scope.value for scope in elsewhere.scopes)
-        return _Remark("warning", f"ignored, by MirrorMaker 2 too: it counts only after {places}")
+        return _Remark("warning", f"ignored: MirrorMaker 2 too reads this key only with a prefix: {places}")
     for known in _names(*Scope):
         # `C.bootstrap.servers` where C is not among the clusters.
         if name.endswith(f".{known}") and "." not in name[: -len(known) - 1]:
@@ -126,7 +126,7 @@ def _of_link(link: LinkName, name: str) -> _Remark | None:
     if elsewhere.shared:
         return _Remark("warning", f"ignored, by MirrorMaker 2 too: write {link.source}.{name} or {link.target}.{name}")
     places = " or ".join(scope.value for scope in elsewhere.scopes)
-    return _Remark("warning", f"ignored, by MirrorMaker 2 too: it counts only after {places}")
+    return _Remark("warning", f"ignored: MirrorMaker 2 too reads this key only with a prefix: {places}")
 
 
 def _of_client(prefix: str, name: str, scope: Scope) -> _Remark | None:

@@ -238,7 +238,7 @@ class Regex:
         try:
             Patterns((text.strip(),)).check()
         except RegexError as error:
-            raise ValueRefusedError(f"it has {error}") from None
+            raise ValueRefusedError(f"it has {error}{_meant(text.strip())}") from None
         return text.strip()
 
 
@@ -319,5 +319,17 @@ def _which(patterns: tuple[str, ...], whole: RegexError) -> str:
             Patterns((pattern,)).check()
         except RegexError as error:
             comma = "; a comma ends a pattern, so none can contain one" if len(patterns) > 1 else ""
-            return f"pattern {number} of {len(patterns)} (`{pattern}`) has {error}{comma}"
+            return f"pattern {number} of {len(patterns)} (`{pattern}`) has {error}{comma}{_meant(pattern)}"
     return f"joined with | the patterns have {whole}"
+
+
+def _meant(pattern: str) -> str:
+    """Say the regular expression for a pattern that was written as shells write them."""
+    if not pattern.startswith(("*", "?")):
+        return ""
+    expression = re.sub(r"(?<!\\)\.(?!\*)", r"\.", pattern).replace("*", ".*").replace("?", ".")
+    try:
+        Patterns((expression,)).check()
+    except RegexError:
+        return ""
+    return f"; did you mean `{expression}`?"

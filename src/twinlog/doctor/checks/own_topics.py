@@ -57,7 +57,7 @@ def _judge(facts: Facts, end: EndFacts) -> Answer:
     strangers = foreign_writers(known(end.acls), ours)
     if not strangers:
         return ok(f"nobody else may write to {OWN_PREFIX}* on {end.alias} (super users are not listed)")
-    unknown = "" if ours else "; who we are there is not known: name it in switch.principals"
+    unknown = "" if ours else "; our principal there is unknown; set switch.principals"
     who, rule = next(iter(strangers.items()))
     mend = (
         f"{end.command('kafka-acls')} --add --deny-principal '{who}' --operation Write --topic {OWN_PREFIX} "

@@ -151,13 +151,13 @@ CHECKS: Final = (
     Check(
         "source-certificates",
         _THEME,
-        "An ended certificate stops every client at once.",
+        "An expired certificate stops every client at once.",
         lambda f: _certificates(f.source, f),
     ),
     Check(
         "target-certificates",
         _THEME,
-        "An ended certificate on the target is found on the day of the disaster.",
+        "An expired certificate on the target would first be noticed during a failover.",
         lambda f: _certificates(f.target, f),
     ),
     Check("own-certificates", _THEME, "Without it we are strangers to the clusters.", _own_certificates),

@@ -261,10 +261,14 @@ def copies_back_at_once(facts: Facts) -> bool:
 
 def _planned(facts: Facts) -> Iterator[PlannedStep]:
     source, target = facts.link
-    yield PlannedStep("freeze", "Let configs, ACLs and groups rest; records go on", "the links' engines drain only")
+    yield PlannedStep(
+        "freeze", "Stop syncing configs, ACLs and groups; keep copying records", "the links' engines drain only"
+    )
     yield _fence_source(facts)
     yield PlannedStep("drain", "Copy everything that is left", risk="waits until the copy has caught up")
-    yield PlannedStep("stop-link", f"Hold {facts.link} and note the cut", f"{facts.link} does not copy any more")
+    yield PlannedStep(
+        "stop-link", f"Stop {facts.link} and record the last copied offsets", f"{facts.link} does not copy any more"
+    )
     yield PlannedStep("positions", "Set the final positions of all groups", f"offsets of groups on {target}")
     yield PlannedStep("promote", f"Make {target} the active side", "who is active, on both clusters")
     yield _release(facts)
@@ -276,14 +280,14 @@ def _planned(facts: Facts) -> Iterator[PlannedStep]:
 
 def _unplanned(facts: Facts) -> Iterator[PlannedStep]:
     source, target = facts.link
-    change = f"{facts.link} does not copy any more, even if {source} comes back half"
-    yield PlannedStep("stop-link", f"Hold {facts.link} and note the cut", change)
+    change = f"{facts.link} does not copy any more, even if only part of {source} comes back"
+    yield PlannedStep("stop-link", f"Stop {facts.link} and record the last copied offsets", change)
     yield PlannedStep(
         "fence-old",
         f"Shut producers out of {source}, if it answers",
         f"{_fence_words(facts, facts.fence)} on {source}{_no_acl(facts.fence_why)}",
-        risk=f"if it does not answer it is shut first of all when it comes back; until then nobody can tell who "
-        f"writes to {source}",
+        risk=f"if it does not answer: when {source} returns, its topics are closed before anything else; until then "
+        f"producers may still write to {source}",
         closes="source",
     )
     yield PlannedStep("loss", "Name what was not copied", risk="records that only the lost cluster has")

@@ -83,8 +83,8 @@ async def seed_back(ctx: SwitchContext) -> tuple[list[str], list[str]]:
 def begun(ctx: SwitchContext, seeded: Sequence[str]) -> str:
     """Where the way back begins, for the report."""
     if not ctx.link.naming.keeps_names:
-        return "goes on with topics of its own"
-    return f"begins at the cut ({len(seeded)} topics)" if seeded else "goes on where it stopped"
+        return f"copies topics created on {ctx.link.target}"
+    return f"begins at the cut ({len(seeded)} topics)" if seeded else "continues where it stopped"
 
 
 async def _left(ctx: SwitchContext, tails: Mapping[TopicPartition, int]) -> list[str]:

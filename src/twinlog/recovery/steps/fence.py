@@ -113,7 +113,7 @@ async def fence_old(ctx: SwitchContext) -> StepResult:
     why = f"{ctx.link.source} is lost"
     await ctx.journal.decide(why, fence_on_return={ctx.link.source: ctx.link.switch.fence})
     return StepResult(
-        f"{ctx.link.source} could not be shut ({trouble}); it is shut first of all when it comes back",
+        f"{ctx.link.source} could not be closed ({trouble}); when it returns, it is closed before anything else",
         OldFence(pending=True, why=trouble),
     )
 

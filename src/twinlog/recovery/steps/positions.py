@@ -108,7 +108,7 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
     finally:
         await teller.close()
     written = sum(len(found) for found in wanted.values())
-    says = f"{len(committed)} groups by their last checkpoints, {len(decided)} positions, {written} written now"
+    says = f"{len(committed)} groups use their last synced positions ({len(decided)} partitions, {written} written now)"
     if not checkpoints.loaded:
         # Nobody knows how many groups there are. The switch goes on: they continue where the target has them.
         says = f"the last checkpoints are NOT known, groups keep the positions that {link.target} has: {trouble}"

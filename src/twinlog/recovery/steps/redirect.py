@@ -45,7 +45,7 @@ async def redirect(ctx: SwitchContext) -> StepResult:
         await ctx.journal.note("redirect", "note", facts=Redirected(called={hook.name: outcome}))
         said.append(f"{hook.name}: {outcome}")
     return StepResult(
-        "; ".join(said) or "there is no hook to call: tell the clients", Redirected(active=direction.active)
+        "; ".join(said) or "No redirect hook configured: move the clients yourself", Redirected(active=direction.active)
     )
 
 

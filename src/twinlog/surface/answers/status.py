@@ -15,13 +15,16 @@ from twinlog.model.ledger.stage_times import figures
 def status_json(link: LinkSettings, found: LinkStatus | ClusterError) -> dict[str, Any]:
     """All that is known of a link, for programs."""
     if isinstance(found, ClusterError):
-        return {"link": link.name, "state": "UNKNOWN", "trouble": str(found), "remedy": found.remedy_text()}
+        seen = {"trouble": str(found), "reason": str(found), "remedy": found.remedy_text()}
+        return {"link": link.name, "state": "UNKNOWN", **seen}
     engine = found.engine
     return {
         "link": found.link,
         "state": found.state,
         "engine": engine.model_dump(exclude_none=True) if engine else None,
         "trouble": found.source_trouble or (engine.trouble if engine else None),
+        # The same under the name that the REST interface uses.
+        "reason": found.source_trouble or (engine.trouble if engine else None),
         "source_down_since_ms": source_down_since(found),
         "loss": None if found.exposure is None else vars(found.exposure.loss),
         "lag_records": found.lag,

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 def chosen_link(name: str, config: Path) -> LinkSettings:
     """Find it in the file, by `source->target`."""
     from twinlog.config.resolve import load_file
+    from twinlog.config.telling.link_way import way_to_link
 
-    links = {link.name: link for link in load_file(config).links}
+    resolved = load_file(config)
+    links = {link.name: link for link in resolved.links}
     if name not in links:
-        raise LinkUnknown(name, str(config), ", ".join(links) or "none")
+        aliases = {alias for pair in resolved.heartbeats for alias in pair.name.split("->")}
+        raise LinkUnknown(name, str(config), ", ".join(links) or "none", way_to_link(name, links, aliases))
     return links[name]

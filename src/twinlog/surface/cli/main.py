@@ -21,7 +21,7 @@ from twinlog.surface.cli.commands.version import print_version
 from twinlog.surface.cli.completion import COMPLETING
 from twinlog.surface.cli.grammar import Book, Commands, Page, Root
 from twinlog.surface.cli.misuse import print_abort, print_misuse
-from twinlog.surface.cli.output import print_error, print_findings, print_remedy
+from twinlog.surface.cli.output import print_error, print_invalid, wanted_form
 
 _STEER: Final = "Steer a running service"
 
@@ -77,27 +77,27 @@ def main() -> None:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     if COMPLETING in os.environ:
         completion_init()
+    output = wanted_form(sys.argv[1:])
     try:
         choose_context(sys.argv[1:])
         sys.exit(app(prog_name="twinlog", standalone_mode=False))
     except TyperException as error:
-        print_misuse(error)
+        print_misuse(error, output)
         sys.exit(error.exit_code)
     except typer.Abort:
-        print_abort()
+        print_abort(output)
         sys.exit(1)
     except SettingsInvalid as invalid:
-        print_findings(invalid.findings)
-        print_remedy(invalid)
+        print_invalid(invalid, output)
         sys.exit(2)
     except LinkTaken as error:
-        print_error(error)
+        print_error(error, output)
         sys.exit(4)
     except (UsageError, LinkUnknown) as error:
-        print_error(error)
+        print_error(error, output)
         sys.exit(2)
     except TwinlogError as error:
-        print_error(error)
+        print_error(error, output)
         sys.exit(1)
 
 

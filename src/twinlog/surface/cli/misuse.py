@@ -7,12 +7,12 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from twinlog.surface.cli.output import painted
+from twinlog.surface.cli.output import Output, painted, print_problem
 
 _NO_FILE = "Give --config FILE, name one for good with `twinlog context add`, or begin with `twinlog init`."
 
 
-def print_misuse(error: TyperException) -> None:
+def print_misuse(error: TyperException, output: Output = Output.TABLE) -> None:
     """One sentence and the way out; a group without a command shows its help."""
     found: Any = error
     context = getattr(found, "ctx", None)
@@ -24,14 +24,17 @@ def print_misuse(error: TyperException) -> None:
     problem = error.format_message().replace("Value error, ", "").rstrip(".")
     param = getattr(found, "param", None)
     no_file = param is not None and param.name == "config" and problem.startswith("Missing")
-    _say(f"{path}: {problem[:1].lower()}{problem[1:]}", _NO_FILE if no_file else f"`{path} --help` shows how.")
+    _say(f"{path}: {problem[:1].lower()}{problem[1:]}", _NO_FILE if no_file else f"`{path} --help` shows how.", output)
 
 
-def print_abort() -> None:
+def print_abort(output: Output = Output.TABLE) -> None:
     """Somebody was asked and gave no answer."""
-    _say("twinlog: no answer to the question; nothing was changed", "Answer it, or give --yes.")
+    _say("twinlog: no answer to the question; nothing was changed", "Answer it, or give --yes.", output)
 
 
-def _say(sentence: str, way: str) -> None:
+def _say(sentence: str, way: str, output: Output) -> None:
+    if output.for_programs:
+        print_problem("USAGE", sentence, way, output)
+        return
     typer.echo(painted("error: ", "red", bold=True) + sentence, err=True)
     typer.echo(painted("  try: ", "cyan") + way, err=True)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from twinlog.errors import Finding, TwinlogError
+from twinlog.errors import Finding, SettingsInvalid, TwinlogError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,9 +87,43 @@ def print_findings(findings: Iterable[Finding], output: Output = Output.TABLE, *
         typer.echo((level if output.for_programs else painted(level, _COLOURS[finding.level])) + str(finding), err=err)
 
 
-def print_error(error: TwinlogError) -> None:
+def wanted_form(arguments: Sequence[str]) -> Output:
+    """The form that a command line asks for; needed where the command line itself could not be read."""
+    for at, word in enumerate(arguments):
+        if word in {"-o", "--output"} and at + 1 < len(arguments):
+            value = arguments[at + 1]
+        elif word.startswith("--output="):
+            value = word.removeprefix("--output=")
+        elif word.startswith("-o") and not word.startswith("--"):
+            value = word.removeprefix("-o").removeprefix("=")
+        else:
+            continue
+        if value in set(Output):
+            return Output(value)
+    return Output.TABLE
+
+
+def print_problem(code: str, message: str, remedy: str, output: Output, **more: object) -> None:
+    """Tell a program an error, with the keys of the REST interface: to stdout, where it reads answers."""
+    print_facts({"code": code, "message": message, "remedy": remedy, **more}, output)
+
+
+def print_error(error: TwinlogError, output: Output = Output.TABLE) -> None:
     """One sentence that starts with the thing, and the way out."""
+    if output.for_programs:
+        print_problem(error.code, str(error), error.remedy_text(), output)
+        return
     typer.echo(painted("error: ", "red", bold=True) + str(error), err=True)
+    print_remedy(error)
+
+
+def print_invalid(error: SettingsInvalid, output: Output = Output.TABLE) -> None:
+    """Everything that is wrong with a settings file."""
+    if output.for_programs:
+        findings = [finding._asdict() for finding in error.findings]
+        print_problem(error.code, error.problem, error.remedy_text(), output, findings=findings)
+        return
+    print_findings(sorted(error.findings, key=lambda finding: finding.level == "error"))
     print_remedy(error)
 
 

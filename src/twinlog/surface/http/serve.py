@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import socket
@@ -56,10 +57,21 @@ def bind(listen: str, settings: HttpSettings) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.create_server((host, int(port)), family=family, backlog=512)
     except OSError as error:
-        raise UsageError(f"--listen {listen}: {error.strerror or error}") from None
+        raise _not_bound(listen, port, error) from None
     # asyncio does this only for sockets it made itself. Without it an answer waits 40 ms for the client's next word.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return Listener.over(sock, settings.connections_per_address, settings.trusted_proxies)
+
+
+def _not_bound(listen: str, port: str, error: OSError) -> UsageError:
+    if error.errno == errno.EADDRINUSE:
+        way = f"`ss -ltnp 'sport = :{port}'` shows which; stop it, or listen on another port"
+        return UsageError(f"--listen {listen}: another process uses this port; {way}")
+    if error.errno == errno.EACCES:
+        return UsageError(f"--listen {listen}: the system does not let this user use port {port}; take one above 1023")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return UsageError(f"--listen {listen}: this machine has no such address; `ip address` lists those it has")
+    return UsageError(f"--listen {listen}: {error.strerror or error}")
 
 
 def _bind_unix(path: Path) -> socket.socket:

@@ -226,7 +226,7 @@ def latency_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
 def epoch_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Epochs of the engine that runs a link; a new engine begins to count at 0."""
     ended = CounterMetricFamily("twinlog_epochs", "Epochs that came to their end.", labels=["link"])
-    failed = CounterMetricFamily("twinlog_epochs_failed", "Epochs that failed and were begun anew.", labels=["link"])
+    failed = CounterMetricFamily("twinlog_epochs_failed", "Epochs that failed and were started again.", labels=["link"])
     for snapshot in snapshots:
         engine = snapshot.status.engine if snapshot.status else None
         if engine is not None:

@@ -39,7 +39,7 @@ def drill(
     link: OptionalLink = None,
     *,
     config: OptionalConfigFile = None,
-    paper: Annotated[bool, typer.Option("--paper", help="The plan of a switch, its risks, the doctor's word.")] = False,
+    paper: Annotated[bool, typer.Option("--paper", help="The plan of a switch, its risks, readiness checks.")] = False,
     shadow: Annotated[bool, typer.Option("--shadow", help="A copy of each group starts on the target.")] = False,
     canary: Annotated[bool, typer.Option("--canary", help="A topic of the drill's own fails over and back.")] = False,
     groups: Annotated[

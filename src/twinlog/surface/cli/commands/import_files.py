@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,21 +26,21 @@ def strimzi(file: File, output: Form = Output.TABLE) -> None:
     """
     from twinlog.config.foreign.strimzi import import_strimzi
 
-    _print(import_strimzi(_document(file)), output)
+    _print(_of_file(file, lambda: import_strimzi(_document(file))), output)
 
 
 def brooklin(file: File, output: Form = Output.TABLE) -> None:
     """Print a links file for a datastream of Brooklin's mirror maker (JSON)."""
     from twinlog.config.foreign.brooklin import import_brooklin
 
-    _print(import_brooklin(_document(file)), output)
+    _print(_of_file(file, lambda: import_brooklin(_document(file))), output)
 
 
 def mirus(file: File, output: Form = Output.TABLE) -> None:
     """Print a links file for a Mirus source connector (JSON or properties)."""
     from twinlog.config.foreign.mirus import import_mirus
 
-    _print(import_mirus(_properties(file)), output)
+    _print(_of_file(file, lambda: import_mirus(_properties(file))), output)
 
 
 def mm1(
@@ -61,7 +62,8 @@ def mm1(
     from twinlog.config.foreign.mirrormaker1 import Flags, import_mirrormaker1
 
     flags = Flags(include, num_streams, abort, handler)
-    _print(import_mirrormaker1(_properties(consumer), _properties(producer), flags), output)
+    files = _properties(consumer), _properties(producer)
+    _print(_of_file(consumer, lambda: import_mirrormaker1(*files, flags)), output)
 
 
 def ureplicator(
@@ -74,7 +76,8 @@ def ureplicator(
     """Print a links file for uReplicator, from its worker's two files and the topics of its controller."""
     from twinlog.config.foreign.mirrormaker1 import Flags, import_mirrormaker1
 
-    _print(import_mirrormaker1(_properties(consumer), _properties(producer), Flags(topics), "uReplicator"), output)
+    files = _properties(consumer), _properties(producer)
+    _print(_of_file(consumer, lambda: import_mirrormaker1(*files, Flags(topics), "uReplicator")), output)
 
 
 def _print(imported: Imported, output: Output) -> None:
@@ -90,6 +93,16 @@ def _print(imported: Imported, output: Output) -> None:
         for finding in wrong:
             typer.echo(f"to correct: {finding}", err=True)
         typer.echo("Save it as links.properties, then `twinlog validate -c links.properties`.", err=True)
+
+
+def _of_file(file: Path, read: Callable[[], Imported]) -> Imported:
+    """Read; an error names the file first."""
+    try:
+        return read()
+    except UsageError as error:
+        if error.problem.startswith(str(file)):
+            raise
+        raise UsageError(f"{file}: {error.problem}") from None
 
 
 def _bytes(file: Path) -> bytes:

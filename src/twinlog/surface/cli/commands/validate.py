@@ -8,20 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, painted, print_facts, print_findings, screen
+from twinlog.surface.cli.validate_view import by_weight, rows_of, table_of, verdict
 
 if TYPE_CHECKING:
     from twinlog.config.resolve import Resolved
     from twinlog.config.telling.explain import Explanation
-    from twinlog.config.text.lookup import Origin
-
-# Client settings that are shown even when nobody set them: the first questions that are asked about a link.
-_ALWAYS_SHOWN = ("bootstrap.servers", "security.protocol", "isolation.level", "auto.offset.reset")
 
 
 def validate(
@@ -30,9 +25,13 @@ def validate(
     explain: Annotated[
         str | None, typer.Option("--explain", metavar="KEY", help="Explain one setting: its value, and what decided.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show defaults too, not only what the file sets.")] = False,
     output: Form = Output.TABLE,
 ) -> None:
-    """Check a settings file and show what each link resolves to, and from which line. Exit code 2 on errors."""
+    """Check a settings file; show what it sets for each link, and from which line. The verdict is the last line.
+
+    Exit code 2 on errors. Defaults are shown with --all or -o wide.
+    """
     from twinlog.config.resolve import load_file
     from twinlog.sync.answers.logins import login_findings
 
@@ -46,17 +45,23 @@ def validate(
         if output.for_programs:
             print_facts(_as_json(str(config), invalid.findings, None), output)
         else:
-            print_findings(invalid.findings, err=False)
+            print_findings(by_weight(invalid.findings), err=False)
+            typer.echo(painted(verdict(str(config), invalid.findings, None), "red"))
         raise typer.Exit(2) from None
     findings = [*resolved.findings, *login_findings(resolved.links, str(config))]
     if output.for_programs:
         print_facts(_as_json(str(config), findings, resolved), output)
         return
-    print_findings(findings, err=False)
     for link, origins in resolved.origins.items():
-        screen(output).print(_table(link, origins.items(), wide=output is Output.WIDE))
+        rows = list(rows_of(origins, everything=everything or output is Output.WIDE))
+        screen(output).print(table_of(link, rows))
+        if len(rows) < len(origins) and not everything and output is not Output.WIDE:
+            typer.echo("All other settings have their defaults; --all shows them.")
     for pair in resolved.heartbeats:
         typer.echo(f"{pair.name} is not mirrored; a heartbeat is written to {pair.target} every {pair.seconds} s")
+    print_findings(by_weight(findings), err=False)
+    links = [link.name for link in resolved.links]
+    typer.echo(painted(verdict(str(config), findings, links), "green"))
 
 
 def _explain(config: Path, wanted: tuple[str, ...], name: str, output: Output) -> None:
@@ -93,20 +98,6 @@ def _as_text(it: Explanation) -> Iterator[str]:
             yield f"    wins over line {lost.line}: {lost.key} = {lost.value}; {lost.why}"
         if len(one.order) > 1:
             yield f"    looked for, in this order: {', '.join(one.order)}"
-
-
-def _table(link: str, origins: Iterable[tuple[str, Origin]], *, wide: bool) -> Table:
-    table = Table(title=link, title_justify="left", title_style="bold")
-    for title in ("setting", "value", "from"):
-        table.add_column(title, overflow="fold")
-    for name, origin in origins:
-        client, _, setting = name.rpartition(": ")
-        if not wide and client and origin.key is None and setting not in _ALWAYS_SHOWN:
-            continue
-        place = "default" if origin.line is None else f"line {origin.line}: {origin.key}"
-        # As Text: patterns with brackets would be taken for markup.
-        table.add_row(Text(name), Text(origin.value), Text(place, style="dim" if origin.line is None else ""))
-    return table
 
 
 def _as_json(file: str, findings: Iterable[Finding], resolved: Resolved | None) -> dict[str, Any]:

@@ -63,7 +63,7 @@ export class Live {
     this.paused = !this.paused;
     const button = document.getElementById("pause");
     button.setAttribute("aria-pressed", String(this.paused));
-    write(button, this.paused ? "Go on" : "Pause");
+    write(button, this.paused ? "Unfreeze view" : "Freeze view");
     if (this.paused) this.say(`paused at ${clock(Date.now())}`, "warn");
     else { this.say("connecting", "idle"); this.charts.reload(); this.open(); }
   }
