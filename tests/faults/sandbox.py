@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 _INSIDE = "TWINLOG_FAULTS_INSIDE"
-_PACKAGES = {"nft": "nftables", "faketime": "faketime", "strace": "strace", "ip": "iproute2"}
+_PACKAGES = {"nft": "nftables", "cc": "build-essential", "strace": "strace", "ip": "iproute2"}
 _NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
