@@ -33,6 +33,7 @@ _LEDGER_WITHIN_S: Final = 30.0
 _LATELY_S: Final = 60.0
 _YOUNG_S: Final = 3.0
 """A ledger that is not read by then may have a leader that does not answer: that is looked into."""
+_NOBODY: Final = -1
 _LISTED: Final = 5
 _WATCH_S: Final = 7.0
 """An engine writes its record every 2 s: one that does not within this time is silent."""
@@ -113,10 +114,10 @@ class Observer:
         if self._view.positions:
             reading = asyncio.create_task(self._view.catch_up(target, self.link.source))
             try:
-                if not (await asyncio.wait({reading}, timeout=_YOUNG_S))[0]:
-                    await self._name_silent(target, topic)
-                async with asyncio.timeout(_LEDGER_WITHIN_S - _YOUNG_S):
-                    await reading
+                async with asyncio.timeout(_LEDGER_WITHIN_S):
+                    while not (await asyncio.wait({reading}, timeout=_YOUNG_S))[0]:
+                        await self._name_silent(target, topic)
+                await reading
             except TimeoutError:
                 problem = f"{topic} could not be read within {_LEDGER_WITHIN_S:.0f} s"
                 raise ClusterUnreachable(self.link.target, problem) from None
@@ -126,12 +127,13 @@ class Observer:
 
     async def _name_silent(self, target: Cluster, topic: str) -> None:
         """Raises ClusterUnreachable where a part of the ledger has no leader, or one that does not answer."""
-        if lost := self.view.leaderless(target, self.link.source):
-            raise ClusterUnreachable(self.link.target, f"no leader for partitions {_listed(lost)} of {topic}")
+        # Asked anew: whoever waits for a leader forgets what it knew of the topic, again and again.
+        leaders = (await target.refresh([topic]))[topic].leaders
         led: dict[int, list[int]] = {}
         for number in self.view.positions:
-            if (leader := target.leader(topic, number)) is not None:
-                led.setdefault(leader.node, []).append(number)
+            led.setdefault(leaders[number].node if number in leaders else _NOBODY, []).append(number)
+        if lost := led.pop(_NOBODY, None):
+            raise ClusterUnreachable(self.link.target, f"no leader for partitions {_listed(lost)} of {topic}")
         silent = await silent_brokers(target, led)
         if silent:
             numbers = sorted(number for node in silent for number in led[node])

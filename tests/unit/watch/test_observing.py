@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
+from typing import ClassVar, cast
+
 import pytest
 from tests.kit.paper_backend import PaperBackend
 
@@ -9,7 +13,9 @@ from twinlog.errors import ClusterError, ClusterUnreachable, LeaderMissing
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.names import TopicPartition
+from twinlog.watch import observe
 from twinlog.watch.observe import Observer
+from twinlog.wire.connection import Cluster, Leader, TopicMetadata
 
 GONE = ClusterUnreachable("east", "no broker answers")
 LEADERLESS = LeaderMissing("east", "orders-1")
@@ -55,3 +61,46 @@ def test_a_leader_that_does_not_answer_is_asked_once() -> None:
     observer = Observer(PaperBackend().links()[0], committed, lambda _: {FIRST: 10, SECOND: GONE})
     assert observer._judge(view, 0).source_trouble == PARTLY
     assert asked == [[FIRST]]
+
+
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize(
+    ("leaders", "named"),
+    [
+        ({0: 1, 1: 2}, "broker 2, leading partitions 1 of __twinlog-ledger.{source}, did not answer"),
+        ({0: 1, 1: -1}, "no leader for partitions 1 of __twinlog-ledger.{source}"),
+    ],
+)
+def test_a_dead_leader_of_the_ledger_is_named_while_its_reader_waits(
+    leaders: dict[int, int], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that waits for a leader forgets the topic between two attempts; the leader dies after the first look."""
+    link = PaperBackend().links()[0]
+    monkeypatch.setattr(observe, "_YOUNG_S", 0.01)
+    dead: set[int] = set()
+
+    class Target:
+        topics: ClassVar[dict[str, object]] = {}
+
+        async def refresh(self, names: list[str]) -> dict[str, TopicMetadata]:
+            led = {number: Leader(node, 0, 1) for number, node in leaders.items()}
+            return {name: TopicMetadata(name, "id", 0, led) for name in names}
+
+    async def silent_brokers(_: object, nodes: Iterable[int]) -> list[int]:
+        found = sorted(dead & set(nodes))
+        dead.add(2)
+        return found
+
+    async def never(*_: object) -> None:
+        await asyncio.sleep(3600)
+
+    async def read() -> None:
+        async with asyncio.timeout(5):
+            await observer._read(cast("Cluster", Target()))
+
+    monkeypatch.setattr(observe, "silent_brokers", silent_brokers)
+    monkeypatch.setattr(LedgerView, "catch_up", never)
+    observer = Observer(link, lambda _: {})
+    with pytest.raises(ClusterUnreachable) as raised:
+        asyncio.run(read())
+    assert named.format(source=link.source) in str(raised.value)

@@ -107,6 +107,8 @@ def judge(status: LinkStatus) -> LinkState:
     faulted = sum(1 for p in status.partitions if p.fault is not None)
     if faulted or status.problems:
         return "FAULTED" if faulted == len(status.partitions) and not _moving(status) else "DEGRADED"
+    if engine.trouble and engine.phase == "running" and _moving(status):
+        return "DEGRADED"  # the engine waits for something, but records arrive: that is no link that stands still
     if engine.trouble or (status.source_trouble and not status.source_partly):
         return "STALLED"
     if status.source_trouble:
