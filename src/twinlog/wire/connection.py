@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from twinlog.config.settings import ClientSettings, Security
 from twinlog.errors import AccessDenied, BrokerAway, BrokerTooOld, ClusterUnreachable, TokenUnavailable
 from twinlog.wire.broken import BROKEN, why
 from twinlog.wire.broker_connection import BrokerConnection
+from twinlog.wire.first_answer import NobodyAnswers, first_to_answer
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
 from twinlog.wire.tickets import kerberos_options, ticket_trouble
 from twinlog.wire.tokens import TokenProvider, TokenTrouble
@@ -33,8 +35,8 @@ _THROTTLED_MS = 1_000
 _THROTTLED_FOR_S = 3.0
 """The next answer, which tells whether it goes on, needs a moment."""
 _CONNECT_SECONDS = 10.0
-"""All that the addresses of the file have together, so that a cluster behind a dead line is told of soon."""
-_LEAST_CONNECT_SECONDS = 4.0
+_BOOTSTRAP_SECONDS = 5.0
+"""For an address of the file: a cluster behind a dead line is told of soon."""
 
 
 def ssl_context(security: Security) -> ssl.SSLContext:
@@ -137,6 +139,9 @@ class Cluster:
         try:
             async with asyncio.timeout(min(within_s, self.timeout_s)):
                 await connection.connect()
+        except asyncio.CancelledError:
+            connection.close()  # another broker answered first
+            raise
         except TokenTrouble as error:
             connection.close()
             raise TokenUnavailable(self.alias, str(error)) from error
@@ -167,27 +172,27 @@ class Cluster:
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to whichever broker answers: known ones first, then the bootstrap list."""
-        problems: list[str] = []
-        for node in list(self.nodes):
-            try:
-                return await self.connection(node)
-            except BrokerAway as error:
-                problems.append(f"broker {node}: {error.reason}")
+        for node in self.nodes:
+            known = self._connections.get((node, "main"))
+            if known is not None and known.connected():
+                return known
+        attempts: dict[str, Callable[[], Awaitable[BrokerConnection]]] = {
+            f"broker {node}": partial(self.connection, node) for node in self.nodes
+        }
         for server in self.settings.bootstrap_servers:
             host, _, port = server.rpartition(":")
-            try:
-                return await self._bootstrap(host.strip("[]"), int(port))
-            except BrokerAway as error:
-                problems.append(f"{server}: {error.reason}")
-        raise ClusterUnreachable(self.alias, "; ".join(problems))
+            attempts[server] = partial(self._bootstrap, host.strip("[]"), int(port))
+        try:
+            return await first_to_answer(attempts)
+        except NobodyAnswers as nobody:
+            raise ClusterUnreachable(self.alias, str(nobody)) from None
 
     async def _bootstrap(self, host: str, port: int) -> BrokerConnection:
         key = (-1, f"{host}:{port}")
         async with self._locks.setdefault(key, asyncio.Lock()):
             known = self._connections.get(key)
             if known is None or not known.connected():
-                within_s = max(_CONNECT_SECONDS / len(self.settings.bootstrap_servers), _LEAST_CONNECT_SECONDS)
-                known = self._connections[key] = await self._connect(host, port, within_s=within_s)
+                known = self._connections[key] = await self._connect(host, port, within_s=_BOOTSTRAP_SECONDS)
             return known
 
     async def refresh(self, names: Iterable[str] | None, node: int | None = None) -> dict[str, TopicMetadata]:
