@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from twinlog.engine.query_failures import QueryFailures
 from twinlog.engine.query_state import cause_of, failure_of, is_active, last_batch, stop_query
+from twinlog.engine.query_tasks import DeadTasks
 from twinlog.errors import EngineDied
 from twinlog.flow.source import LinkRun
 
@@ -30,6 +31,7 @@ class QueryRun:
     epochs: int = 0  # that came to their end
     epochs_failed: int = 0
     failures: QueryFailures = field(default_factory=QueryFailures)
+    dead_tasks: DeadTasks = field(default_factory=DeadTasks)
     _epochs_before: int = 0  # of queries before the present one
 
     async def start(self, run: LinkRun) -> str | None:
@@ -49,6 +51,7 @@ class QueryRun:
             failure = await asyncio.to_thread(failure_of, self.query)
             if count:
                 self.epochs = self._epochs_before + 1 + await asyncio.to_thread(last_batch, self.query)
+                await asyncio.to_thread(self.dead_tasks.look, self.query, time.monotonic())
         except EngineDied:
             self.query = None  # nothing left to stop
             raise
@@ -60,6 +63,10 @@ class QueryRun:
         self._epochs_before = self.epochs
         self.query = None
         return self.failures.failed(failure, time.monotonic())
+
+    def trouble(self, now: float) -> str | None:
+        """What its tasks or the query itself failed with lately."""
+        return self.dead_tasks.trouble(now) or self.failures.trouble(now)
 
     async def last_batch(self) -> int:
         """Return the number of the last epoch that came to its end."""
