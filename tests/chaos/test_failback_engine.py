@@ -13,6 +13,7 @@ from tests.kit.waiting import wait_until
 
 from twinlog.config.settings import LinkSettings
 from twinlog.local.cluster import LocalCluster
+from twinlog.model.switch.log import Command
 from twinlog.recovery.report import Report
 
 pytestmark = pytest.mark.chaos
@@ -25,8 +26,9 @@ async def no_engine(link: LinkSettings) -> AsyncIterator[None]:
 
 
 @pytest.mark.proves("R1", "R2")
+@pytest.mark.parametrize("command", ["failback-delta", "failback-full"])
 def test_a_failback_uses_the_engine_of_the_service_and_reports_the_outage_of_writes(
-    source_cluster: LocalCluster, target_cluster: LocalCluster, tmp_path: Path
+    source_cluster: LocalCluster, target_cluster: LocalCluster, tmp_path: Path, command: Command
 ) -> None:
     ends = BothWays(source_cluster, target_cluster, replication_policy_class=IDENTITY, switch_grace_seconds="0")
     here, there = source_cluster.bootstrap_servers, target_cluster.bootstrap_servers
@@ -36,7 +38,7 @@ def test_a_failback_uses_the_engine_of_the_service_and_reports_the_outage_of_wri
     async def failback() -> Report:
         one = switching(ends, tmp_path)
         one.copier = no_engine
-        _, plan = await one.plan("failback-delta")
+        _, plan = await one.plan(command)
         return await one.execute(plan)
 
     with both_running(ends, tmp_path):

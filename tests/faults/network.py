@@ -57,7 +57,12 @@ def packets_lost(scene: Scene) -> None:
         scene.network.open()
 
 
-@scenario("connections are reset all the time", 10, tools=["nft"], named=r"(?i)reset|closed|connection|no broker")
+@scenario(
+    "connections are reset all the time",
+    10,
+    tools=["nft"],
+    named=r"(?i)reset|closed|connection|no broker|does not answer",
+)
 def connections_reset(scene: Scene) -> None:
     """One packet in a hundred, to and from both sites, is answered with a TCP reset for 20 s."""
     with scene.fault():

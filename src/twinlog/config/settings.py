@@ -6,6 +6,7 @@ No value here is read from the environment or a file later on: certificates are 
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -16,9 +17,9 @@ from twinlog.model.groups.cut_sets import CutSet
 from twinlog.model.health.objectives import Objectives
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
-from twinlog.model.routes.provenance import Provenance
+from twinlog.model.routes.provenance import Override, Provenance
 from twinlog.model.selection import Patterns, Selection
-from twinlog.model.start import StartFrom
+from twinlog.model.start import Earliest, StartFrom
 from twinlog.model.topics.deletion import TopicDeletion
 
 Protocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -183,6 +184,11 @@ class LinkSettings(_Frozen):
     def name(self) -> str:
         """The link's name as everybody writes it: `A->B`."""
         return str(LinkName(self.source, self.target))
+
+    def carrying_all(self) -> LinkSettings:
+        """The link as a full failback needs it: every topic whole, with the records that came from the target."""
+        provenance = dataclasses.replace(self.provenance, overrides=(Override(".*", ".*"),))
+        return self.model_copy(update={"provenance": provenance, "start_from": Earliest()})
 
 
 class HeartbeatPair(_Frozen):

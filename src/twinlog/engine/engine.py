@@ -104,6 +104,7 @@ class LinkEngine:
     _since_ms: int = 0
     _took_from: str = ""
     _heeded: int = 0
+    _carries_all: bool = False  # the query copies what came from the target, too
     _signed_out: bool = False  # by a switch: what we do needs a new generation
     _noted: bool = False  # a task of a query noted a partition
     _task_failures: TaskFailures = field(default_factory=TaskFailures)
@@ -158,7 +159,7 @@ class LinkEngine:
         watch = SwitchWatch(self.link, target)
         following = None
         try:
-            shards = await self._patiently("preparing the ledger", lambda: self._prepare(target))
+            shards: int | None = await self._patiently("preparing the ledger", lambda: self._prepare(target))
             if shards is None or await self._patiently("reading the switch", lambda: watch.read("target")) is None:
                 return
             self._following = following = asyncio.create_task(watch.follow())
@@ -167,6 +168,7 @@ class LinkEngine:
                     await self._stand_by(target, self._rival)
                 elif self._held(watch):
                     await self._stand_still(watch)
+                    shards = None  # a full failback deletes the ledger of the way back meanwhile
                 else:
                     await self._copy(target, shards, watch)
         except Exception as error:  # whoever keeps the engines starts it again; what happened is told here
@@ -179,12 +181,16 @@ class LinkEngine:
             await watch.close()
             await target.close()
 
-    async def _copy(self, target: Cluster, shards: int, watch: SwitchWatch) -> None:
+    async def _copy(self, target: Cluster, shards: int | None, watch: SwitchWatch) -> None:
         """From signing in until stopped, or until the switch holds the link."""
         writer = roster_writer(target, self.link.source, self.link.name)
         tasks = self._beside_tasks
         self._signed_out = False
         self._enter("starting")
+        if shards is None:
+            shards = await self._patiently("preparing the ledger", lambda: self._prepare(target), watch)
+        if shards is None:
+            return
         try:
             self.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
             ours = partial(check_before_signing_in, self.link, target, view, self._identify)
@@ -204,9 +210,11 @@ class LinkEngine:
             clusters = await self._patiently("reading cluster IDs", lambda: self._bind(writer, view))
             if clusters is None:
                 return
-            if await self._patiently("reading the topics", lambda: self._roster.refresh(writer, view)) is None:
+            self._carries_all = self._wants_all(watch)
+            if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
                 return
-            run = LinkRun(self.link, self.generation, shards, self.cores, clusters)
+            link = self.link.carrying_all() if self._carries_all else self.link
+            run = LinkRun(link, self.generation, shards, self.cores, clusters)
             telling.cancel()
             await self._drive(run, writer, view, watch)
         finally:
@@ -434,7 +442,7 @@ class LinkEngine:
         next_refresh = time.monotonic() + self.link.refresh_topics_seconds
         next_beat = 0.0
         refreshing: asyncio.Task[None] | None = None
-        while not self._over and not self._held(watch):
+        while not self._over and not self._held(watch) and self._wants_all(watch) == self._carries_all:
             self._see_that_all_live()
             if await self._heed_draining(writer, view, watch):
                 next_beat = 0.0
@@ -501,7 +509,7 @@ class LinkEngine:
         """What query and tasks fail with is the link's trouble, unless it has another; tells if it is new (R14)."""
         now = time.monotonic()
         before = self._task_trouble
-        self._task_trouble = self._task_failures.trouble(now) or self._run.failures.trouble(now)
+        self._task_trouble = self._task_failures.trouble(now) or self._run.trouble(now)
         if self.trouble is None or self.trouble == before:
             self._say(self._task_trouble)
         return before != self._task_trouble
@@ -524,7 +532,10 @@ class LinkEngine:
         return before != self._heeded
 
     def _drains(self, watch: SwitchWatch) -> bool:
-        return self.heeds_switch and watch.mode == "draining"
+        return self.heeds_switch and watch.drains
+
+    def _wants_all(self, watch: SwitchWatch) -> bool:
+        return self.heeds_switch and watch.wants_all
 
     def _see_ledger(self, writer: LedgerWriter, view: LedgerView) -> None:
         """Name parts of the ledger that have no leader: what their shards hold is not copied meanwhile (R14)."""
@@ -541,9 +552,13 @@ class LinkEngine:
             if task.done() and not task.cancelled() and (error := task.exception()) is not None:
                 raise EngineBroke(self.link.name, f"{type(error).__name__}; the log says more") from error
 
+    async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
+        # What is copied back whole is read from its first record on, whatever `start.from` says.
+        return await self._roster.refresh(writer, view, whole=self._carries_all)
+
     async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
         try:
-            await self._roster.refresh(writer, view)
+            await self._refresh(writer, view)
         except (ClusterError, TimeoutError) as error:
             self._say(f"reading the topics: {error}")
             log.warning("%s: reading the topics: %s", self.link.name, error)

@@ -51,10 +51,11 @@ class RosterCycle:
     _cycles: int = 0
     _tasks: int = 0
 
-    async def refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
-        """One cycle."""
+    async def refresh(self, writer: LedgerWriter, view: LedgerView, *, whole: bool = False) -> bool:
+        """One cycle; `whole` reads every new topic from its first record on."""
         # `start.from` is for what is there when the link is new; whatever appears later is read from its first record.
-        first_time = self._cycles == 0 and not view.roster and _BEGUN.name not in view.memos.get(_BEGUN.chore, {})
+        begun = whole or self._cycles > 0 or _BEGUN.name in view.memos.get(_BEGUN.chore, {})
+        first_time = not begun and not view.roster
         observed = await asyncio.to_thread(self.topics.observe, dict(view.roster))
         wanted = wanted_origins(observed.topics.values(), view.roster)
         origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else Origins()

@@ -54,6 +54,16 @@ class SwitchWatch:
         return may_copy(self.state, self.link.name)
 
     @property
+    def drains(self) -> bool:
+        """Whether only records may be copied."""
+        return self.mode in {"draining", "draining-all"}
+
+    @property
+    def wants_all(self) -> bool:
+        """Whether records that came from the target are to be copied back to it."""
+        return self.mode == "draining-all"
+
+    @property
     def holds(self) -> bool:
         """Whether nothing may be copied."""
         return self.mode in {"held", "by-switch"} or self.generation < self.shut_out

@@ -110,7 +110,7 @@ def test_run_refuses_to_take_the_link_of_a_living_engine_where_nobody_can_be_ask
 def test_work_that_was_under_way_does_not_hide_who_took_the_link(tmp_path: Path) -> None:
     """A look at the topics may end while the query of the superseded engine is being stopped."""
 
-    async def nothing(*_: object) -> None:
+    async def nothing(*_: object, **__: object) -> None:
         return None
 
     mine = LinkEngine(LINK, cast("Any", None), lambda *_: None, tmp_path, 2, stands_by=True)

@@ -31,13 +31,14 @@ F = TypeVar("F", bound=StepFacts)
 SILENT_MS: Final = 10_000
 """A runner that wrote nothing for so long is gone: it writes every two seconds."""
 
-Copying: TypeAlias = Literal["copying", "draining", "held", "by-switch"]
+Copying: TypeAlias = Literal["copying", "draining", "draining-all", "held", "by-switch"]
 """What an engine may do with its link.
 
-copying    everything, as if there was no switch
-draining   copy records, but leave configs, ACLs and groups alone: the switch is changing them
-held       nothing
-by-switch  nothing: the switch runs an engine of its own
+copying       everything, as if there was no switch
+draining      copy records, but leave configs, ACLs and groups alone: the switch is changing them
+draining-all  the same, with the records that came from the target: a full failback copies everything back to it
+held          nothing
+by-switch     nothing: the switch runs an engine of its own
 """
 Command: TypeAlias = Literal["failover-planned", "failover-unplanned", "failback-delta", "failback-full"]
 StepEvent: TypeAlias = Literal["begun", "note", "done", "failed"]

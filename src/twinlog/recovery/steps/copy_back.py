@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -11,7 +10,6 @@ from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.model.ledger.records import Engine, PartitionState
 from twinlog.model.names import TopicPartition
-from twinlog.model.routes.provenance import Override
 from twinlog.model.switch.facts import (
     BackStopped,
     CopiedAll,
@@ -22,7 +20,6 @@ from twinlog.model.switch.facts import (
     TargetFence,
     findings_of,
 )
-from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import sentences_about
 from twinlog.recovery.forced_stop import stop_by_force
@@ -95,17 +92,11 @@ async def _left(ctx: SwitchContext, tails: Mapping[TopicPartition, int]) -> list
 
 async def copy_all(ctx: SwitchContext) -> StepResult:
     """Copy everything back, also what was born on the side that it goes to."""
-    modes: dict[str, Copying] = {ctx.back.name: "by-switch", ctx.link.name: "held"}
-    await ctx.journal.decide(f"a full failback copies to {ctx.link.source}", links=modes)
-    await ctx.engines.start([everything(ctx.back)])
+    await ctx.journal.decide(f"a full failback copies to {ctx.link.source}", links={ctx.link.name: "held"})
+    who = await let_copy(ctx, ctx.back, whole=True)
     left = await _await_nearly(ctx, "copy-all", ctx.back)
-    return StepResult(f"{ctx.back.name} copies everything and is {left} offsets behind", CopiedAll(full=True))
-
-
-def everything(back: LinkSettings) -> LinkSettings:
-    """The way back, without leaving out what came from there."""
-    provenance = dataclasses.replace(back.provenance, overrides=(Override(".*", ".*"),))
-    return back.model_copy(update={"provenance": provenance})
+    says = f"{ctx.back.name} copies everything, is copied by {who} and is {left} offsets behind"
+    return StepResult(says, CopiedAll(full=True))
 
 
 async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> int:
@@ -152,10 +143,7 @@ def _reached(state: PartitionState | None, origin: int) -> int:
 
 async def drain_back(ctx: SwitchContext) -> StepResult:
     """Copy what is left; an interrupted switch lets an engine copy again here."""
-    if ctx.find(CopiedAll) is not None:
-        await ctx.engines.start([everything(ctx.back)])
-    else:
-        await let_copy(ctx, ctx.back)
+    await let_copy(ctx, ctx.back, whole=ctx.find(CopiedAll) is not None)
     return await drain_link(ctx, DrainedBack(), ctx.back, TargetFence)
 
 
