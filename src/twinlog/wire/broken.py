@@ -31,5 +31,9 @@ def why(trouble: BaseException) -> str:
             return trouble.strerror or str(trouble)
         case OSError(errno=int(number)):
             return os.strerror(number).lower()
+        case ConnectionError() | EOFError() | KafkaConnectionError():
+            return (
+                "the broker closed the connection"  # without a number from the system: asyncio's own, or the client's
+            )
         case _:
             return str(trouble) or type(trouble).__name__

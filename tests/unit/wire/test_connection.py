@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import socket
 import time
@@ -152,6 +153,10 @@ def test_who_cannot_be_reached_is_told_in_words() -> None:
         asyncio.run(cluster.refresh(None))
     assert str(caught.value) == f"east: no broker answers: {address}: connection refused"
     assert why(TimeoutError()) == "no answer in time"
+    # A broker that speaks no TLS ends the handshake so; an open connection that is closed ends as the second one.
+    assert why(ConnectionResetError()) == "the broker closed the connection"
+    assert why(KafkaConnectionError("Connection at 127.0.0.1:9092 closed")) == "the broker closed the connection"
+    assert why(ConnectionRefusedError(errno.ECONNREFUSED, "x")) == "connection refused"
     assert why(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
 
 
