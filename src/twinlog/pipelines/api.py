@@ -203,6 +203,15 @@ class Converter(Protocol):
         ...
 
 
+@runtime_checkable
+class TopicConverter(Protocol):
+    """A converter whose bytes depend on the topic: a schema registry gives ids per topic. Used instead of `encode`."""
+
+    def encode_to(self, column: Column, shape: Shape, topic: Column, topics: Sequence[str], side: Side) -> Encoded:
+        """Bytes from a column; `topics` are the names that the column `topic` can hold. Raises PlanRefused."""
+        ...
+
+
 class Transform(Protocol):
     """One step between converter and connector. On the driver: it makes expressions."""
 
@@ -247,6 +256,7 @@ __all__ = [
     "Source",
     "SourcePartition",
     "Superseded",
+    "TopicConverter",
     "Transform",
     "setting",
 ]

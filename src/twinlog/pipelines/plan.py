@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from twinlog.pipelines.api import Converter, TopicConverter
 from twinlog.pipelines.records import (
     CONNECT_EXCEPTION,
     DATA_EXCEPTION,
@@ -153,19 +154,31 @@ class Frame:
         self, side: Side, java: str, convert: Callable[[Column, Shape], Decoded | Encoded], *, into: Shape | None = None
     ) -> Frame:
         """Decode (or encode) one side of all branches."""
+        frame = self._each(side, java, lambda column, branch: convert(column, branch.shape(side)))
+        branches = self.branches if into is None else tuple(one.with_shape(side, into) for one in self.branches)
+        return replace(frame, branches=branches)
+
+    def encoded(self, side: Side, java: str, its: Converter) -> Frame:
+        """Encode one side of all branches, by topic where the converter must know it."""
+        if not isinstance(its, TopicConverter):
+            return self.converted(side, java, its.encode)
+        encode = its.encode_to
+        return self._each(side, java, lambda column, one: encode(column, one.shape(side), F.col("topic"), one.topics,
+                                                                 side))  # fmt: skip
+
+    def _each(self, side: Side, java: str, convert: Callable[[Column, Branch], Decoded | Encoded]) -> Frame:
         changes: dict[str, Column] = {}
         problems: list[tuple[Branch, Problem]] = []
         for branch in self.branches:
             name = branch.column(side)
-            source = F.col(name) if name in self.rows.columns else F.col(side)
-            done = convert(source, branch.shape(side))
+            source = F.col(name) if name in self.rows.columns else self.only(branch, F.col(side))
+            done = convert(source, branch)
             changes[name] = self.only(branch, done.column)
             problems += [(branch, one) for one in done.problems]
         error = self.failed(_STAGE[side], java, problems)
         if error is not None:
             changes["error"] = error
-        branches = self.branches if into is None else tuple(one.with_shape(side, into) for one in self.branches)
-        return Frame(self.rows.withColumns(changes), branches)
+        return replace(self, rows=self.rows.withColumns(changes))
 
     def delivered(self, make: Callable[[RecordColumns], dict[str, Column]], keep: Sequence[str]) -> DataFrame:
         """The rows for the writer: columns that every branch makes, and shared ones."""

@@ -36,6 +36,12 @@ _OURS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     "converter": (
         "twinlog.pipelines.converters.json_documents:JsonConverter",
+        "twinlog.pipelines.converters.avro:AvroConverter",
+        "twinlog.pipelines.converters.json_schema:JsonSchemaConverter",
+        "twinlog.pipelines.converters.protobuf:ProtobufConverter",
+        "twinlog.pipelines.converters.delimited:CsvConverter",
+        "twinlog.pipelines.converters.delimited:XmlConverter",
+        "twinlog.pipelines.converters.auto:AutoConverter",
         *(
             f"twinlog.pipelines.converters.primitives:{kind}Converter"
             for kind in ("String", "ByteArray", "Boolean", "Short", "Integer", "Long", "Float", "Double")

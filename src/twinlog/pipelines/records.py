@@ -6,8 +6,8 @@ evaluates them on the executors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from pyspark.sql import Column
@@ -27,11 +27,12 @@ class Shape:
     """What a column of keys or values holds.
 
     With a schema it has that schema's Spark type. Without one it is a variant, or still the text of a JSON document
-    that no step had to look into (`unread`).
+    that no step had to look into (`unread`). `wire` is for the converter alone: what it must know of the bytes.
     """
 
     schema: Schema | None = None
     unread: bool = False
+    wire: Hashable = field(default=None, compare=False, repr=False)
 
     @property
     def is_struct(self) -> bool:

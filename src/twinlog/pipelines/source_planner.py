@@ -100,8 +100,8 @@ class SourcePlanner:
         for step in self.steps:
             frame = frame.step(step)
         names = self.connector.converters
-        frame = frame.converted("key", find(names.key, "converter").name, self.key.encode)
-        frame = frame.converted("value", find(names.value, "converter").name, self.value.encode)
+        frame = frame.encoded("key", find(names.key, "converter").name, self.key)
+        frame = frame.encoded("value", find(names.value, "converter").name, self.value)
         return self._delivered(frame)
 
     @staticmethod
