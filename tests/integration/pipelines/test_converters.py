@@ -13,7 +13,7 @@ from confluent_kafka.schema_registry import Schema as RegisteredSchema
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
-from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from tests.integration.pipelines.test_files import SINK, SOURCE, records_of
 from tests.kit.memory_registry import registry_running
@@ -138,7 +138,9 @@ def test_records_of_confluents_avro_client_are_read(spark: Session, registry: st
     make = AvroSerializer(client(registry), text)
     events = [{"which": w, "state": "OFF", "hash": b"1234", "old": 1} for w in (None, 3, "x", {"d": 0.5})]
     its = converter(AVRO, {"schema.registry.url": registry})
-    values, shape, errors = read(spark, its, [make(one, CONTEXT) for one in events])
+    values, shape, errors = read(
+        spark, its, [make(one, SerializationContext("avro-events", MessageField.VALUE)) for one in events]
+    )
     assert errors == [None] * 4
     union = {"int": None, "string": None, "Deep": None}
     assert [one["which"] for one in values] == [
@@ -178,13 +180,15 @@ def test_ids_follow_the_topics_subject(spark: Session, registry: str) -> None:
                 [{"id": 1}], ["never-seen"])  # fmt: skip
     strategy = {"value.subject.name.strategy": "io.confluent.kafka.serializers.subject.RecordNameStrategy"}
     with pytest.raises(PlanRefused, match="RecordNameStrategy"):
-        written(spark, converter(AVRO, {"schema.registry.url": registry} | strategy), Schema("string"), ["x"])
+        written(
+            spark, converter(AVRO, {"schema.registry.url": registry} | strategy), Schema("string"), ["x"], ["plain"]
+        )
 
 
 def test_json_schema_both_ways(spark: Session, registry: str) -> None:
     its = converter(JSON_SCHEMA, {"schema.registry.url": registry, "decimal.format": "NUMERIC"})
-    data = written(spark, its, ORDER, [FULL, EMPTY])
-    text = client(registry).get_latest_version("orders-value").schema.schema_str
+    data = written(spark, its, ORDER, [FULL, EMPTY], ["json-orders"] * 2)
+    text = client(registry).get_latest_version("json-orders-value").schema.schema_str
     read_back = JSONDeserializer(text)
     found = read_back(data[0], CONTEXT)
     assert (found["id"], found["amount"], found["counts"], found["inner"]) == (7, -12.5, {"k": 1}, {"x": -1})
@@ -201,8 +205,8 @@ def test_json_schema_both_ways(spark: Session, registry: str) -> None:
 
 def test_protobuf_both_ways(spark: Session, registry: str) -> None:
     its = converter(PROTOBUF, {"schema.registry.url": registry, "decimal.scale": "2"})
-    data = written(spark, its, ORDER, [FULL, EMPTY])
-    text = client(registry).get_latest_version("orders-value").schema.schema_str
+    data = written(spark, its, ORDER, [FULL, EMPTY], ["proto-orders"] * 2)
+    text = client(registry).get_latest_version("proto-orders-value").schema.schema_str
     made = class_of(file_of(text, ()).message_types_by_name["Order"])
     found = ProtobufDeserializer(made, {"use.deprecated.format": False})(data[0], CONTEXT)
     assert (found.id, found.name, found.at.ToMilliseconds(), list(found.tags)) == (7, "Ännchen", FULL["at"], ["a", ""])
@@ -219,11 +223,10 @@ def test_a_nested_protobuf_message_with_a_oneof_is_read(spark: Session, registry
     text = text.replace("repeated Event more = 4;", "")
     outer = file_of(text, ()).message_types_by_name["Outer"]
     make = class_of(outer.nested_types_by_name["Event"])
-    asked = client(registry)
-    asked.register_schema("events-value", RegisteredSchema(text, "PROTOBUF"))
-    serializer = ProtobufSerializer(make, asked, {"auto.register.schemas": False, "use.latest.version": True,
-                                                  "use.deprecated.format": False})  # fmt: skip
-    data = serializer(make(text="x", color=1, big=(1 << 64) - 1), SerializationContext("events", MessageField.VALUE))
+    schema_id = client(registry).register_schema("events-value", RegisteredSchema(text, "PROTOBUF"))
+    # The first message inside of the first one: two indexes, both 0, as zigzag numbers.
+    body = make(text="x", color=1, big=(1 << 64) - 1).SerializeToString()
+    data = b"\x00" + schema_id.to_bytes(4, "big") + b"\x04\x00\x00" + body
     values, shape, errors = read(spark, converter(PROTOBUF, {"schema.registry.url": registry}), [data])
     assert (errors, values) == ([None], [{"what_0": {"number": None, "text": "x"}, "color": "BLUE", "big": -1}])
     assert shape.schema is not None
