@@ -18,10 +18,11 @@ from twinlog.pipelines.converters.registry_client import Registered
 from twinlog.pipelines.converters.registry_settings import RegistrySettings, subject
 from twinlog.pipelines.records import ConversionFailed, PlanRefused
 from twinlog.pipelines.schemas import DATE, DECIMAL, TIMESTAMP, Field, Schema
+from twinlog.pipelines.settings import read_settings
 
 NAMES = st.text("abcdefgh", min_size=1, max_size=6)
 PLAIN = st.sampled_from(
-    [Schema(kind) for kind in ("boolean", "int8", "int16", "int32", "int64", "float", "double", "string", "bytes")]  # type: ignore[arg-type]
+    [Schema(kind) for kind in ("boolean", "int8", "int16", "int32", "int64", "float", "double", "string", "bytes")]
     + [
         Schema("bytes", name=DECIMAL, version=1, parameters=(("scale", "3"),)),
         Schema("int32", name=DATE, version=1),
@@ -129,5 +130,6 @@ def test_what_does_not_fit_is_an_error() -> None:
     [("TopicNameStrategy", "t-value"), ("RecordNameStrategy", "a.R"), ("TopicRecordNameStrategy", "t-a.R")],
 )
 def test_subjects_are_named_as_confluent_names_them(strategy: str, expected: str) -> None:
-    s = RegistrySettings(urls=("http://x",), value_strategy=f"io.confluent.kafka.serializers.subject.{strategy}")
+    key = f"io.confluent.kafka.serializers.subject.{strategy}"
+    s = read_settings(RegistrySettings, {"schema.registry.url": "http://x", "value.subject.name.strategy": key})
     assert subject(s, "value", "t", "a.R") == expected
