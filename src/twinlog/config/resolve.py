@@ -173,7 +173,7 @@ def examine_together(drafts: Sequence[Draft]) -> list[Examined]:
         for one, names, runs in zip(drafts, aliases, chosen, strict=True)
         for link in _enabled(one.lookup, names, ())
     ]
-    routes = resolve_routes(every)
+    routes = resolve_routes(every, [one.lookup for one in drafts])
     return [_examined(one, names, runs, routes) for one, names, runs in zip(drafts, aliases, chosen, strict=True)]
 
 

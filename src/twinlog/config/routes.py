@@ -6,25 +6,37 @@ enabled links are read here, also those that another process runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from twinlog.config.residency import resolve_residency
 from twinlog.config.text import catalogue as keys
-from twinlog.config.text.lookup import LinkLookup
+from twinlog.config.text.lookup import LinkLookup, Lookup
 from twinlog.model.javaregex import RegexError
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.routes.provenance import Mode, Provenance, Relay
+from twinlog.model.routes.residency import Residency, asked_for, unrecognised
 from twinlog.model.routes.topology import Route, settle
 from twinlog.model.selection import Patterns, Selection
 
 
-def resolve_routes(links: Iterable[LinkLookup]) -> dict[LinkName, Route]:
-    """Read every enabled link; a topology that would bring records home or twice is noted as an error."""
+def resolve_routes(links: Iterable[LinkLookup], texts: Iterable[Lookup]) -> dict[LinkName, Route]:
+    """Read every enabled link; a topology that would bring records back or twice is noted as an error."""
     lookups = list(links)
     namings = _namings(lookups)
     routes = [Route(at.link, namings[at.link], _selection(at), *_provenance(at, namings)) for at in lookups]
+    rules = resolve_residency(texts)
+    routes = [_resident(at, route, rules, lookups) for at, route in zip(lookups, routes, strict=True)]
+    carried = unrecognised(rules, routes)
+    if carried is not None:
+        rule, renamed, further = carried
+        sentence = (
+            f"residency {rule.name}: {renamed.link} renames topics, so {further.link} would not recognise them; remove "
+            f"topic.rename.format, or the link {further.link}"
+        )
+        lookups[0].lookup.note("error", None, sentence)
     settled = settle(routes)
     if settled.fault is not None and lookups:
         lookups[0].lookup.note("error", None, f"the links form a loop: {settled.fault}; {settled.remedy}")
@@ -82,6 +94,33 @@ def _selection(at: LinkLookup) -> Selection:
             at.lookup.note("error", entry, f"together with the other patterns of the link it has {error}", key.name)
             return Selection(())
     return Selection(include, exclude, heartbeats=at.value(keys.HEARTBEATS_REPLICATION))
+
+
+def _resident(at: LinkLookup, route: Route, rules: Sequence[Residency], every: Sequence[LinkLookup]) -> Route:
+    """Leave out what must not leave its clusters; a link that asks for it by name is refused."""
+    named = asked_for(rules, at.link, route.selection.include)
+    if named is not None:
+        rule, pattern = named
+        entry = at.entry(keys.TOPICS) or at.entry(keys.TOPIC_WHITELIST) or at.entry(keys.TOPIC_REGEX)
+        sentence = f"{pattern} must not reach {at.link.target}: residency {rule.name} keeps it on {_list(rule)}"
+        at.lookup.note("error", entry, sentence, keys.TOPICS.name)
+    aliases = {alias for one in every for alias in one.link}
+    left_out: list[str] = []
+    for rule in rules:
+        if rule.forbids(at.link):
+            left_out += rule.excluded(aliases, route.naming.separator)
+            sentence = (
+                f"residency {rule.name}: {', '.join(rule.topics)} stays on {_list(rule)}; {at.link} leaves it out"
+            )
+            at.lookup.note("info", None, sentence)
+    if not left_out:
+        return route
+    selection = replace(route.selection, exclude=(*route.selection.exclude, *left_out))
+    return replace(route, selection=selection)
+
+
+def _list(rule: Residency) -> str:
+    return ", ".join(rule.clusters)
 
 
 def _quoted(name: str) -> str:

@@ -61,6 +61,13 @@ def test_a_link_tells_its_state_and_the_reason(api: TestClient) -> None:
     assert detail["rpo"]["seconds"] is not None
 
 
+def test_the_topology_of_the_service_is_judged(api: TestClient) -> None:
+    found = api.get("/v1/topology").json()
+    assert {"east", "west"} <= set(found["clusters"])
+    assert {loss["cluster"] for loss in found["losses"]} == set(found["clusters"])
+    assert found["judgements"]
+
+
 def test_what_does_not_exist_is_said_with_the_way_out(api: TestClient) -> None:
     answer = api.get("/v1/links/nope")
     assert answer.status_code == 404

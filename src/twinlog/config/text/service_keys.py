@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from twinlog.config.notifications import NOTIFICATION_KEYS, NOTIFICATIONS
+from twinlog.config.residency import RESIDENCY, RESIDENCY_KEYS
 from twinlog.config.security.roles import ROLE_KEYS
 from twinlog.config.text.keys import Key, Scope
 from twinlog.config.text.values import (
@@ -157,5 +158,5 @@ SERVICE_KEYS: tuple[Key[Any], ...] = (
     HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
     OTEL_ENDPOINT, OTEL_INTERVAL, HTTP_GROUP_SECRET, HTTP_GROUP_URLS, HTTP_INSECURE,
     OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
-    NOTIFICATIONS, NOTIFICATION_KEYS,
+    NOTIFICATIONS, NOTIFICATION_KEYS, RESIDENCY, RESIDENCY_KEYS,
 )  # fmt: skip

@@ -60,7 +60,7 @@ class Route:
         return Copy(link.target, remote, (*copy.way, link.source), marks)
 
     def _selects(self, topic: str, *, plain: bool) -> bool:
-        return self.selection.matches(topic) if plain else any(not _is_plain(p) for p in self.selection.include)
+        return self.selection.matches(topic) if plain else any(not is_plain(p) for p in self.selection.include)
 
 
 class Copy(NamedTuple):
@@ -126,7 +126,7 @@ def _settle(routes: tuple[Route, ...]) -> Settled:
 
 def first_fault(routes: Sequence[Route]) -> Fault | None:
     """Follow a record of each cluster, for each name in the selections and for what patterns select."""
-    plain = {_unescaped(p) for route in routes for p in route.selection.include if _is_plain(p)}
+    plain = {unescaped(p) for route in routes for p in route.selection.include if is_plain(p)}
     clusters = list(dict.fromkeys(alias for route in routes for alias in route.link))
     for topic in [ANY_TOPIC, *sorted(plain)]:
         for origin in clusters:
@@ -209,9 +209,11 @@ def _remedy(routes: tuple[Route, ...]) -> str:
     return "there is more than one way between two clusters: remove a link, or link every cluster with every other"
 
 
-def _is_plain(pattern: str) -> bool:
+def is_plain(pattern: str) -> bool:
+    """Whether a pattern is the name of one topic."""
     return _PLAIN_NAME.fullmatch(pattern) is not None
 
 
-def _unescaped(pattern: str) -> str:
+def unescaped(pattern: str) -> str:
+    """Return the name that a plain pattern stands for."""
     return pattern.replace("\\.", ".")

@@ -53,6 +53,7 @@ READING: Final = frozenset(
         "import ureplicator",
         "validate",
         "status",
+        "topology",
         "top",
         "diff",
         "rpo",

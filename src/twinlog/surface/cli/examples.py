@@ -23,6 +23,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("only say what would be mirrored", "twinlog run --dry-run"),
         ("on a Spark cluster", "twinlog run --master spark://host:7077"),
     ),
+    "topology": (
+        ("shape, ways of records, cost of each loss", "twinlog topology -c links.properties"),
+        ("as a picture", "twinlog topology --svg topology.svg"),
+    ),
     "status": (
         ("all links, once", "twinlog status"),
         ("how far each partition is", "twinlog status --partitions"),

@@ -38,6 +38,7 @@ Root.book = Book(
         Page("Watch", "rpo", "what would be lost if a source vanished now", "rpo", "rpo"),
         Page("Watch", "diff", "what differs between both ends, and why", "diff", "diff"),
         Page("Watch", "explain", "whether and why a topic or a group is mirrored", "explain", "app"),
+        Page("Watch", "topology", "what the links make together; cost of each loss", "topology", "topology"),
         Page("Prove", "doctor", "would a switch work today?", "doctor", "doctor"),
         Page("Prove", "verify", "compare every copied record with its original", "verify", "verify"),
         Page("Prove", "drill", "rehearse a disaster without touching production", "drill", "drill"),

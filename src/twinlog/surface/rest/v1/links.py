@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -18,6 +18,7 @@ from twinlog.surface.answers.links import Fault, LinkDetail, LinkSummary
 from twinlog.surface.answers.lists import EventWish, events_of, group_part, partition_part, topic_part
 from twinlog.surface.answers.rows import GroupRow, PartitionRow, TopicRow
 from twinlog.surface.answers.tables import TheWish
+from twinlog.surface.answers.topology import survey_of, topology_json
 from twinlog.surface.http.app_state import TheAppState
 from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.rest.v1.route import PROBLEMS, V1Route
@@ -178,6 +179,13 @@ def list_settings(link: str, app_state: TheAppState) -> list[Setting]:
     """Every setting with the line that decided it. Secrets are masked."""
     origins = app_state.backend.settings(app_state.link(link))
     return [Setting(name=name, **origin._asdict()) for name, origin in sorted(origins.items())]
+
+
+@router.get("/topology")
+def show_topology(app_state: TheAppState) -> dict[str, Any]:
+    """What the links of this service make together: shapes, ways of records, the cost of each loss."""
+    found = list(app_state.backend.links())
+    return topology_json(survey_of(found), found)
 
 
 @router.get("/events", tags=["events"])

@@ -1,0 +1,68 @@
+r"""`residency`: topics that must not leave some clusters. Runs while the links of a file are resolved.
+
+    residency = eu-data
+    residency.eu-data.topics = eu\\..*, customers
+    residency.eu-data.clusters = east, north
+
+The rules of a file hold for all links of the service, also for those that were created over HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from twinlog.config.text.keys import Key, Scope
+from twinlog.config.text.values import Kind, Regexes, Text, Words
+from twinlog.model.routes.residency import Residency
+
+if TYPE_CHECKING:  # the catalogue holds these keys, and a lookup needs the catalogue
+    from twinlog.config.text.lookup import Lookup
+
+_PARTS: Final = ("topics", "clusters")
+RESIDENCY: Final[Key[tuple[str, ...]]] = Key(
+    "residency", (Scope.FILE,), Words(), "", "Names of rules for topics that must not leave some clusters.", own=True
+)
+RESIDENCY_KEYS: Final[Key[str]] = Key(
+    "residency.*", (Scope.FILE,), Text(), None,
+    "Of each rule: residency.NAME.topics (regular expressions) and residency.NAME.clusters (where these topics may "
+    "exist). Links into other clusters leave them out; a link that asks for one by its name is refused.",
+    own=True,
+)  # fmt: skip
+
+
+def resolve_residency(lookups: Iterable[Lookup]) -> tuple[Residency, ...]:
+    """Read the rules of all texts; what is wrong is noted in the lookup."""
+    return tuple(rule for lookup in lookups for rule in _of(lookup))
+
+
+def _of(lookup: Lookup) -> Iterable[Residency]:
+    listed = lookup.find((RESIDENCY.name,))
+    words: tuple[str, ...] = lookup.read(RESIDENCY, listed) or ()
+    names = tuple(dict.fromkeys(words))
+    for key, entry in lookup.entries.items():
+        if key.startswith(f"{RESIDENCY.name}."):
+            name, _, part = key.removeprefix(f"{RESIDENCY.name}.").rpartition(".")
+            lookup.asked.add(key)
+            if part not in _PARTS:
+                # A rule that is misread would let data out: not a warning.
+                lookup.note("error", entry, f"unknown; after the name comes {' or '.join(_PARTS)}")
+            elif name not in names:
+                lookup.note("error", entry, f"`residency` does not list {name}, so the rule would not hold")
+    for name in names:
+        topics = _read(lookup, name, "topics", Regexes()) or ()
+        clusters = _read(lookup, name, "clusters", Words()) or ()
+        known = lookup.entries.get("clusters")
+        strange = [one for one in clusters if known is not None and one not in Words().read(known.value)]
+        if strange:
+            lookup.note("error", listed, f"{name}: {', '.join(strange)} is not listed in `clusters`")
+        if topics and clusters:
+            yield Residency(name, topics, clusters)
+            continue
+        missing = "topics" if not topics else "clusters"
+        lookup.note("error", listed, f"{name} has no {missing}; write residency.{name}.{missing}")
+
+
+def _read(lookup: Lookup, name: str, part: str, kind: Kind[tuple[str, ...]]) -> tuple[str, ...] | None:
+    key: Key[Any] = Key(f"{RESIDENCY.name}.{name}.{part}", (Scope.FILE,), kind, None, "", own=True)
+    return lookup.read(key, lookup.find((key.name,)))
