@@ -20,7 +20,7 @@ from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.pulse import Pulse
 from twinlog.model.health.states import LinkStatus, PartitionStatus
-from twinlog.model.ledger.records import ENGINE_SILENT_MS, FaultEntry, RosterTopic, ledger_topic
+from twinlog.model.ledger.records import ENGINE_DEAD_MS, ENGINE_SILENT_MS, FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.ledger.source_ends import CHORE, known_ends, seen_at
 from twinlog.model.ledger.stage_times import Durations, LinkTimes, Stage, StageTimes, since
 from twinlog.model.names import LinkName, TopicPartition
@@ -37,6 +37,8 @@ _NOBODY: Final = -1
 _LISTED: Final = 5
 _WATCH_S: Final = 7.0
 """An engine writes its record every 2 s: one that does not within this time is silent."""
+_BEAT_S: Final = 3.0
+"""Long enough to see a record change that is written every 2 s."""
 _WATCH_LOOK_S: Final = 0.5
 EndOffsets = Callable[[list[TopicPartition]], Mapping[TopicPartition, int | ClusterError]]
 
@@ -71,15 +73,21 @@ class Observer:
         return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
 
     async def _feel_pulse(self, target: Cluster, view: LedgerView) -> float | None:
-        """How long ago the engine spoke. A record of a host whose clock is ahead of ours is watched for a while."""
+        """How long ago the engine spoke. A record whose time cannot be believed is watched for a change.
+
+        One from the future is of a clock that is ahead of ours. A very old one is of a dead engine, or of a clock that
+        is behind ours; a younger one is believed, because a dead engine is to be named soon.
+        """
         deadline = time.monotonic() + _WATCH_S
         while view.engine is not None:
             spoken = (view.engine.generation, view.engine.at_ms, view.engine.phase)
-            self._pulse.hear(spoken, view.engine.at_ms, SYSTEM_CLOCK.now_ms(), time.monotonic())
-            age = self._pulse.age_s(time.monotonic())
-            if age is not None or view.engine.phase in {"stopped", "switched"}:
+            now = time.monotonic()
+            self._pulse.hear(spoken, view.engine.at_ms, SYSTEM_CLOCK.now_ms(), now)
+            age = self._pulse.age_s(now)
+            doubtful = age is None or self._pulse.doubtful(now, ENGINE_DEAD_MS / 1000, _BEAT_S)
+            if not doubtful or view.engine.phase in {"stopped", "switched"}:
                 return age
-            if time.monotonic() > deadline:
+            if age is None and now > deadline:
                 self._pulse.give_up(ENGINE_SILENT_MS / 1000)
             else:
                 await asyncio.sleep(_WATCH_LOOK_S)

@@ -29,6 +29,24 @@ def test_a_record_that_changes_is_alive_whatever_its_clock_says() -> None:
     assert pulse.age_s(7.0) == 2.0
 
 
+@pytest.mark.proves("R14")
+def test_a_record_that_is_old_by_its_stamp_alone_is_doubtful_until_it_was_watched() -> None:
+    pulse = Pulse()
+    pulse.hear("beat", NOW - HOUR_MS, NOW, 0.0)
+    assert pulse.doubtful(1.0, old_s=20, watched_s=3)
+    assert not pulse.doubtful(3.0, old_s=20, watched_s=3)
+    assert pulse.age_s(3.0) == HOUR_MS / 1000 + 3
+    pulse.hear("next beat", NOW - HOUR_MS + 2000, NOW + 2000, 2.0)
+    assert not pulse.doubtful(2.0, old_s=20, watched_s=3)
+    assert pulse.age_s(2.0) == 0.0
+
+
+def test_a_record_that_is_not_very_old_is_believed_at_once() -> None:
+    pulse = Pulse()
+    pulse.hear("beat", NOW - 8_000, NOW, 0.0)
+    assert not pulse.doubtful(0.0, old_s=20, watched_s=3)
+
+
 def test_the_first_look_takes_a_plausible_stamp_as_a_hint() -> None:
     pulse = Pulse()
     pulse.hear("beat", NOW - 3_000, NOW, 100.0)

@@ -11,7 +11,8 @@ from tests.kit.paper_backend import PaperBackend
 
 from twinlog.errors import ClusterError, ClusterUnreachable, LeaderMissing
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger.records import RosterTopic
+from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.ledger.records import Engine, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.watch import observe
 from twinlog.watch.observe import Observer
@@ -104,3 +105,26 @@ def test_a_dead_leader_of_the_ledger_is_named_while_its_reader_waits(
     with pytest.raises(ClusterUnreachable) as raised:
         asyncio.run(read())
     assert named.format(source=link.source) in str(raised.value)
+
+
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize("lives", [True, False])
+def test_an_engine_whose_clock_is_an_hour_behind_is_silent_only_if_its_record_does_not_change(
+    lives: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observe, "_BEAT_S", 0.2)
+    monkeypatch.setattr(observe, "_WATCH_LOOK_S", 0.05)
+    hour_ago = SYSTEM_CLOCK.now_ms() - 3_600_000
+    view = LedgerView({})
+    view.engine = Engine(engine_id="e", generation=1, phase="running", at_ms=hour_ago)
+    observer = Observer(PaperBackend().links()[0], lambda _: {})
+
+    async def read(_: Observer, __: object) -> LedgerView:
+        if lives and view.engine is not None:
+            view.engine = view.engine.model_copy(update={"at_ms": hour_ago + 2_000})
+        return view
+
+    monkeypatch.setattr(Observer, "_read", read)
+    age = asyncio.run(observer._feel_pulse(cast("Cluster", None), view))
+    assert age is not None
+    assert (age < 1) is lives
