@@ -114,7 +114,7 @@ def test_work_that_was_under_way_does_not_hide_who_took_the_link(tmp_path: Path)
         return None
 
     mine = LinkEngine(LINK, cast("Any", None), lambda *_: None, tmp_path, 2, stands_by=True)
-    mine._give_way(engine())
+    mine._state.give_way(engine())
     said = mine.trouble
     assert said is not None
     assert "has run this link since" in said
