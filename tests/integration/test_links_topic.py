@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from twinlog.config.settings import ClientSettings
 from twinlog.control.audit import Audit, Who
 from twinlog.control.events_topic import EventsTopic
-from twinlog.control.links_topic import LinksTopic
+from twinlog.control.links_topic import LinksTopic, shared_place
 from twinlog.errors import NotActive
 from twinlog.kafka.client_options import client_options
 from twinlog.model.connectors import GroupState, Leader
@@ -32,12 +32,12 @@ from twinlog.surface.cli.main import app
 VICTIM = """
 import sys
 from twinlog.config.settings import ClientSettings
-from twinlog.control.links_topic import LinksTopic
+from twinlog.control.links_topic import LinksTopic, shared_place
 from twinlog.model.connectors import Leader
 from threading import Event
 turn = Event()
 store = ClientSettings(cluster="store", bootstrap_servers=(sys.argv[1],))
-topic = LinksTopic(store, sys.argv[2], replication_factor=1, on_news=lambda _: None, on_turn=turn.set)
+topic = LinksTopic(store, shared_place(sys.argv[2], 1), on_news=lambda _: None, on_turn=turn.set)
 topic.open()
 turn.wait()
 group_state = topic.lead(Leader("victim", "http://victim:1"))
@@ -53,7 +53,7 @@ class Seat:
     def __init__(self, store: ClientSettings, group: str) -> None:
         self.turn = Event()
         self.group_state = GroupState(group)
-        self.topic = LinksTopic(store, group, replication_factor=1, on_news=self._hear, on_turn=self.turn.set)
+        self.topic = LinksTopic(store, shared_place(group, 1), on_news=self._hear, on_turn=self.turn.set)
         self.group_state = self.topic.open()
 
     def _hear(self, group_state: GroupState) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi.testclient import TestClient
 from tests.kit.waiting import wait_until
@@ -26,11 +27,13 @@ from twinlog.control.states import EngineSight
 from twinlog.errors import NotActive, UsageError
 from twinlog.machine.local_token import LocalToken
 from twinlog.model.connectors import GroupState, Leader
+from twinlog.pipelines.worker_settings import Worker
 from twinlog.surface.http.app import build_app
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.local_login import TokenLogin
 from twinlog.surface.http.serve import address_of, bind, is_unix, server_of
 
+MIRROR = "org.apache.kafka.connect.mirror.Mirror{}Connector"
 TOKEN = "the-token-of-a-paper-service"
 
 
@@ -92,6 +95,7 @@ class PaperRunner:
     def __init__(self) -> None:
         self.links: dict[str, LinkSettings] = {}
         self.others: list[Spec] = []
+        self.pipelines: dict[str, EngineSight] = {}  # what is told of a pipeline's job
         self.heartbeats: tuple[HeartbeatPair, ...] = ()
         self.phases: dict[str, tuple[str, str | None]] = {}
         self.restarted: list[str] = []
@@ -108,6 +112,8 @@ class PaperRunner:
         self.restarted.append(name)
 
     def snapshot(self, name: str) -> EngineSight | None:
+        if any(spec.name == name for spec in self.others):
+            return self.pipelines.get(name, EngineSight("running", None, 2))
         if name not in self.links:
             return None
         return EngineSight(*self.phases.get(name, ("running", None)), self.links[name].tasks_max or 1)
@@ -141,6 +147,7 @@ class PaperService:
         audit: Path | None = None,
         app_state: Callable[[Audit], AppState] | None = None,
         environment: Mapping[str, str] | None = None,
+        worker: Worker | None = None,
     ) -> None:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
         self.control = ConnectorService(
@@ -152,6 +159,7 @@ class PaperService:
             environment=environment or {"SECRET": "hush-from-env"},
             audit=Audit(audit, required=self.http.audit_required),
             trust=GroupTrust(topic.group_state.group, self.http.group_secret, self.http.group_urls),
+            worker=worker,
         )
         self.app = build_app(
             None,
@@ -229,3 +237,26 @@ def served(service: PaperService, sock: socket.socket | None = None, *, active: 
         server.should_exit = True
         thread.join(20)
         taken.close()
+
+
+def config(kind: str = "Source", **more: Any) -> dict[str, Any]:
+    """The config of a MirrorMaker connector from A to B."""
+    return {
+        "connector.class": MIRROR.format(kind),
+        "source.cluster.alias": "A",
+        "target.cluster.alias": "B",
+        "source.cluster.bootstrap.servers": "a:9092",
+        "target.cluster.bootstrap.servers": "b:9092",
+        "tasks.max": 1,
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+
+
+def make(client: TestClient, name: str = "c", /, kind: str = "Source", **more: Any) -> Any:
+    answer = client.post("/connectors", json={"name": name, "config": config(kind, **more)})
+    assert answer.status_code == 201, answer.text
+    return answer
+
+
+def await_links(service: PaperService, *names: str) -> None:
+    wait_until(lambda: set(service.runner.links), lambda seen: seen == set(names), within_s=20, what=f"links {names}")

@@ -16,6 +16,7 @@ from twinlog.control.levels import OrderedLevels
 from twinlog.control.orders import Orders
 from twinlog.control.planning import Planning
 from twinlog.control.sealing import Seal
+from twinlog.pipelines.worker_settings import Worker
 
 
 class ConnectorService:
@@ -32,13 +33,14 @@ class ConnectorService:
         environment: Mapping[str, str],
         audit: Audit | None = None,
         trust: GroupTrust | None = None,
+        worker: Worker | None = None,
     ) -> None:
-        """Nothing is read yet."""
+        """Nothing is read yet. `worker` says where pipelines run; without one there are links only."""
         self.runner = runner
         self.audit = audit or Audit()
         self.trust = trust or GroupTrust()
         self.levels = OrderedLevels()
-        self.planning = Planning(runner.check, environment, Seal(group, self.trust.secret))
+        self.planning = Planning(runner.check, environment, Seal(group, self.trust.secret), worker=worker)
         self.leadership = Leadership(
             make_store,
             group,

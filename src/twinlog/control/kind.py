@@ -40,6 +40,18 @@ class Definition(NamedTuple):
     default: str | None = None
     meaning: str = ""
     required: bool = False
+    importance: str = "MEDIUM"
+
+
+@dataclass(frozen=True)
+class OtherPlugin:
+    """A plugin that is no connector: a converter, a transform or a predicate."""
+
+    class_name: str
+    type: str
+    version: str
+    definitions: Callable[[], Sequence[Definition]]
+    is_called: Callable[[str], bool]
 
 
 class Offset(NamedTuple):
@@ -136,6 +148,9 @@ class Kind(Protocol):
     def may_come_first(self) -> bool:
         """Whether it may be made before that what it needs: it runs once that is there."""
 
+    def is_called(self, name: str) -> bool:
+        """Whether a user means this class by a name."""
+
     def about(self, connector: Connector) -> str:
         """What rights are granted for, and what it is listed by: the link, or the connector itself."""
 
@@ -147,6 +162,9 @@ class Kind(Protocol):
 
     def check(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
         """Everything that is wrong with one connector by itself. Blocking: it may read files."""
+
+    def try_out(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
+        """What the other system says about a connector that is in order by itself. Blocking: it asks that system."""
 
     def status(self, subject: Subject) -> ConnectorStatus:
         """The state of a connector and its tasks."""
@@ -169,6 +187,9 @@ class Family(Protocol):
 
     def kinds(self) -> Sequence[Kind]:
         """All of them."""
+
+    def other_plugins(self) -> Sequence[OtherPlugin]:
+        """What its connectors may be configured with."""
 
     def in_file(self, file: Resolved) -> list[Connector]:
         """What the settings file has of them, shown as connectors."""

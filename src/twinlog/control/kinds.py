@@ -8,11 +8,13 @@ from typing import Final
 
 from twinlog.config.resolve import Resolved
 from twinlog.control.grounds import Grounds
-from twinlog.control.kind import Family, Kind, Part
+from twinlog.control.kind import Family, Kind, OtherPlugin, Part
 from twinlog.control.link_kinds import LinkFamily
-from twinlog.model.connectors import Connector, TargetState, names_class
+from twinlog.control.pipeline_kinds import PipelineFamily
+from twinlog.model.connectors import Connector, TargetState
 
-FAMILIES: Final[tuple[Family, ...]] = (LinkFamily(),)
+FAMILIES: Final[tuple[Family, ...]] = (LinkFamily(), PipelineFamily())
+"""Links come first: whoever asks about a link alone does not load what pipelines need."""
 
 
 @functools.cache
@@ -23,7 +25,12 @@ def all_kinds() -> tuple[Kind, ...]:
 
 def kind_named(class_name: str) -> Kind | None:
     """Find a kind by its class: in full, without the package, or without the word Connector, as Connect takes it."""
-    return next((kind for kind in all_kinds() if names_class(class_name, kind.class_name)), None)
+    return next((kind for family in FAMILIES for kind in family.kinds() if kind.is_called(class_name)), None)
+
+
+def other_plugins() -> list[OtherPlugin]:
+    """Plugins that are no connectors."""
+    return [plugin for family in FAMILIES for plugin in family.other_plugins()]
 
 
 def kind_of(connector: Connector) -> Kind | None:
@@ -44,11 +51,13 @@ def plan_all(
     file: Resolved | None, stored: Sequence[Connector], state_of: Callable[[str], TargetState], grounds: Grounds
 ) -> list[Part]:
     """Plan each family with its connectors. Blocking."""
-    parts = []
+    parts, others = [], list(stored)
     for family in FAMILIES:
-        own = set(family.kinds())
-        parts.append(family.plan(file, [one for one in stored if kind_of(one) in own], state_of, grounds))
-    strangers = {one.name: unknown_class(one.class_name) for one in stored if kind_of(one) is None}
+        # A family is asked for its kinds only while connectors are left: those of pipelines take a second to load.
+        own = [one for one in others if any(kind.is_called(one.class_name) for kind in family.kinds())]
+        parts.append(family.plan(file, own, state_of, grounds))
+        others = [one for one in others if one not in own]
+    strangers = {one.name: unknown_class(one.class_name) for one in others}
     return [*parts, Part(troubles=strangers)]
 
 

@@ -12,12 +12,22 @@ from twinlog.config.text.catalogue import CATALOGUE
 from twinlog.config.text.keys import Key, Scope, Supported
 from twinlog.config.text.values import Flag, Regexes, Whole, Words
 from twinlog.control.grounds import Grounds
-from twinlog.control.kind import ConnectorType, Definition, Offset, OffsetsChange, Part, Role, StateOf, Subject
+from twinlog.control.kind import (
+    ConnectorType,
+    Definition,
+    Offset,
+    OffsetsChange,
+    OtherPlugin,
+    Part,
+    Role,
+    StateOf,
+    Subject,
+)
 from twinlog.control.link_offsets import change_offsets
 from twinlog.control.link_plan import check_connector, connectors_of, link_name, plan_links
 from twinlog.control.states import ConnectorStatus, EngineSight, judge
 from twinlog.errors import ConnectorRefused, Finding
-from twinlog.model.connectors import Connector
+from twinlog.model.connectors import Connector, names_class
 from twinlog.model.link_connectors import CLASSES, COPYING, Sort
 from twinlog.model.naming import HEARTBEATS
 
@@ -47,6 +57,10 @@ class LinkKind:
         """Checkpoints may be switched on before their link is there."""
         return self.sort == "checkpoint"
 
+    def is_called(self, name: str) -> bool:
+        """In full, without the package, or without the word Connector."""
+        return names_class(name, self.class_name)
+
     def about(self, connector: Connector) -> str:
         """The link."""
         return link_name(connector)
@@ -63,6 +77,11 @@ class LinkKind:
     def check(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
         """As its line in a settings file would be checked."""
         return check_connector(connector, grounds)
+
+    def try_out(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
+        """Nothing: `twinlog doctor` asks the clusters."""
+        del connector, grounds
+        return ()
 
     def status(self, subject: Subject) -> ConnectorStatus:
         """The engine's state; heartbeats to a cluster without a link need no engine."""
@@ -126,6 +145,10 @@ class LinkFamily:
     def kinds(self) -> Sequence[LinkKind]:
         """One per class."""
         return [LinkKind(sort) for sort in CLASSES]
+
+    def other_plugins(self) -> Sequence[OtherPlugin]:
+        """None: records are copied as they are."""
+        return ()
 
     def in_file(self, file: Resolved) -> list[Connector]:
         """Each link of the file, and its sync jobs that are on."""

@@ -13,9 +13,8 @@ from twinlog.config.foreign.mirror_connector import pair_of
 from twinlog.config.foreign.replicator import link_of
 from twinlog.config.resolve import Draft, Examined, Resolved, draft, examine_together
 from twinlog.config.settings import HeartbeatPair, LinkSettings
-from twinlog.config.text.properties import Entry
 from twinlog.config.text.providers import NAMES, refers
-from twinlog.control.grounds import Grounds
+from twinlog.control.grounds import Grounds, entries_of
 from twinlog.control.kind import Part
 from twinlog.errors import Finding
 from twinlog.model.connectors import STARTED, Connector, TargetState
@@ -52,7 +51,7 @@ def _sort(connector: Connector) -> Sort:
 def link_name(connector: Connector) -> str:
     """Name the link that a connector is, or whose sync job it is."""
     if _sort(connector) == "replicator":
-        return str(link_of(_entries(connector.config)))
+        return str(link_of(entries_of(connector.config)))
     return str(pair_of(connector.config))
 
 
@@ -222,8 +221,4 @@ def _alone(connector: Connector, grounds: Grounds) -> Draft:
 
 
 def _draft(connector: Connector, config: Mapping[str, str], grounds: Grounds) -> Draft:
-    return draft(_entries(config), (), f"connector {connector.name}", (), grounds.references(), rules=grounds.rules)
-
-
-def _entries(config: Mapping[str, str]) -> dict[str, Entry]:
-    return {key: Entry(key, 1, value, value) for key, value in config.items()}
+    return draft(entries_of(config), (), f"connector {connector.name}", (), grounds.references(), rules=grounds.rules)

@@ -1,4 +1,4 @@
-"""The topic that keeps links made over HTTP, and which service of a group runs them. Its methods block.
+"""The topic that keeps connectors made over HTTP, and which service of a group runs them. Its methods block.
 
 All services of the group read it; Kafka elects one of them (logs.elected). The elected one shuts the former leader out
 of the topic, then writes that it leads.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from twinlog.config.settings import ClientSettings
@@ -20,6 +21,7 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.logs.background import BackgroundWriter
 from twinlog.logs.elected import ElectedLog
 from twinlog.logs.ensure import ensure_logs
+from twinlog.logs.memory import MemoryLog
 from twinlog.logs.topic import KeyValue, LogRecord
 from twinlog.model.connectors import GroupState, Leader
 
@@ -28,38 +30,61 @@ log = logging.getLogger("twinlog.audit")
 Record: TypeAlias = KeyValue
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the connectors of a group are kept. `ensure` creates the topic. Without a topic they are in memory."""
+
+    group: str
+    topic: str | None
+    transactional_id: str
+    ensure: Callable[[ClusterAdmin], object]
+    own_topic: bool = False
+
+
+def shared_place(group: str, replication_factor: int) -> Place:
+    """Twinlog's own topic, which all groups share."""
+
+    def ensure(admin: ClusterAdmin) -> None:
+        ensure_logs(admin, replication_factor, LINKS, AUDIT)
+
+    return Place(group, LINKS.name, f"twinlog-links-{group}", ensure)
+
+
 class LinksTopic:
-    """The links topic for one service of one group. `on_news` and `on_turn` are called in threads of the log."""
+    """The topic for one service of one group. `on_news` and `on_turn` are called in threads of the log."""
 
     def __init__(
         self,
         settings: ClientSettings,
-        group: str,
+        place: Place,
         *,
-        replication_factor: int,
         on_news: Callable[[GroupState], None],
         on_turn: Callable[[], None],
     ) -> None:
         """Nothing is sent yet."""
         self.cluster = settings.cluster
         self._settings = settings
-        self._group = group
-        self._replication_factor = replication_factor
-        self._log = ElectedLog(
-            settings,
-            LINKS.name,
-            group,
-            start=GroupState(group),
-            apply=_with_record,
-            on_change=on_news,
-            on_elected=on_turn,
-            transactional_id=f"twinlog-links-{group}",
-        )
+        self._place = place
+        start = GroupState(place.group, own_topic=place.own_topic)
+        self._log: ElectedLog[GroupState] | MemoryLog[GroupState]
+        if place.topic is None:
+            self._log = MemoryLog(start, _with_record, on_turn)
+        else:
+            self._log = ElectedLog(
+                settings,
+                place.topic,
+                place.group,
+                start=start,
+                apply=_with_record,
+                on_change=on_news,
+                on_elected=on_turn,
+                transactional_id=place.transactional_id,
+            )
         self._audit = BackgroundWriter(settings, AUDIT.name)
 
     def open(self) -> GroupState:
         """Read everything there is, then follow it, and stand for election. Raises ClusterError."""
-        ensure_logs(ClusterAdmin(self._settings), self._replication_factor, LINKS, AUDIT)
+        self._place.ensure(ClusterAdmin(self._settings))
         return self._log.open()
 
     def lead(self, leader: Leader) -> GroupState:
@@ -69,11 +94,11 @@ class LinksTopic:
     def append(self, records: Sequence[Record]) -> GroupState:
         """Write records, all or none, and read up to them. Raises ClusterError; NotActive when another one leads."""
         if not self._log.leads:
-            raise NotActive(self._group, "this service does not run the links")
+            raise NotActive(self._place.group, "this service does not run the links")
         try:
             return self._log.append(records)
         except LogFenced as error:
-            raise NotActive(self._group, "another service took the links over") from error
+            raise NotActive(self._place.group, "another service took the links over") from error
 
     def audit(self, entry: bytes, done: Callable[[str | None], None]) -> None:
         """Write one audit entry in the background. `done` gets None when it is written, or why it is not."""

@@ -19,6 +19,7 @@ from twinlog.control.kinds import in_file, plan_all
 from twinlog.control.sealing import Opened, Seal
 from twinlog.errors import TwinlogError
 from twinlog.model.connectors import Connector, GroupState, TargetState
+from twinlog.pipelines.worker_settings import Worker
 
 _Inputs: TypeAlias = tuple[Resolved | None, tuple[Opened, ...], Mapping[str, TargetState]]
 
@@ -31,6 +32,7 @@ class Planning:
     environment: Mapping[str, str]
     seal: Seal
     file: Resolved | None = None
+    worker: Worker | None = None  # whose cluster and defaults pipelines use
     plan: Plan = field(default_factory=Plan)
     made: int = 0  # how many plans were made
     _ordered: tuple[_Inputs, Plan] | None = None
@@ -40,7 +42,7 @@ class Planning:
     @property
     def grounds(self) -> Grounds:
         """What connectors are read by."""
-        return grounds_of(self.file, self.environment)
+        return grounds_of(self.file, self.environment, self.worker)
 
     def connectors(self, group_state: GroupState) -> list[Connector]:
         """All of them, those of the file first."""

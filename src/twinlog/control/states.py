@@ -22,11 +22,16 @@ _PHASES: Final[dict[str, State]] = {
 
 @dataclass(frozen=True)
 class EngineSight:
-    """What is known of a link's engine."""
+    """What is known of a job: of a link's engine, or of a pipeline.
+
+    `fault` says why some of its partitions stand still while the others go on. `topics` are those that a pipeline uses.
+    """
 
     phase: str
     trouble: str | None
     tasks: int = 1
+    fault: str | None = None
+    topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class ConnectorStatus:
     trace: str | None = None
     tasks: int = 0
     task_state: State = "UNASSIGNED"
+    task_trace: str | None = None
 
 
 def judge(wanted: TargetState, trouble: str | None, engine: EngineSight | None, *, copies: bool) -> ConnectorStatus:
@@ -51,5 +57,7 @@ def judge(wanted: TargetState, trouble: str | None, engine: EngineSight | None, 
     if engine is None:
         return ConnectorStatus("UNASSIGNED", None, tasks, "UNASSIGNED")
     state = _PHASES.get(engine.phase, "UNASSIGNED")
+    if state == "RUNNING" and engine.fault is not None:
+        return ConnectorStatus(state, None, tasks, "FAILED", engine.fault)
     trace = engine.trouble if state != "RUNNING" else None
-    return ConnectorStatus(state, trace, tasks, state)
+    return ConnectorStatus(state, trace, tasks, state, trace)

@@ -413,6 +413,10 @@ class LinkEngine:
         elif (self.trouble or "").startswith(begins):
             self._state.say(None)
 
+    async def _refresh(self, writer: LedgerWriter, view: LedgerView) -> bool:
+        # What is copied back whole is read from its first record on, whatever `start.from` says.
+        return await self._roster.refresh(writer, view, whole=self._carries_all)
+
     async def _refresh_once(self, writer: LedgerWriter, view: LedgerView) -> None:
         try:
             await self._refresh(writer, view)

@@ -6,6 +6,9 @@ The records of the links topic are those of Connect's config topic, with the ser
     <group>/target-state-<name>  {"state": "PAUSED", "state.v2": "STOPPED"}
     <group>/leader               {"instance", "url", "links"}               the last one runs the links
     <group>/logger-cluster-<name>  {"level": "DEBUG", "at_ms"}              for every service that reads it now
+
+The config topic of a Connect worker belongs to one group (`own_topic`). Its keys have no group before them, and the
+leader's key is `twinlog-leader`. Records that Connect writes there for its own tasks change nothing.
 """
 
 from __future__ import annotations
@@ -77,6 +80,7 @@ class GroupState:
     leader: Leader | None = None
     levels: Mapping[str, LevelOrder] = field(default_factory=dict)
     records: int = 0  # of this group that were read: tells an older look from a newer one
+    own_topic: bool = False  # whether the topic belongs to this group alone, as Connect's config topic does
 
     def take(self, key: bytes | None, value: bytes | None) -> GroupState:
         """Read one record on; one of another group, or one that nobody understands, changes nothing."""
@@ -84,11 +88,11 @@ class GroupState:
         return self if taken is self else replace(taken, records=self.records + 1)
 
     def _take(self, key: bytes | None, value: bytes | None) -> GroupState:
-        group, slash, what = (key or b"").decode("utf-8", errors="replace").partition("/")
-        if not slash or group != self.group:
+        what = self._what((key or b"").decode("utf-8", errors="replace"))
+        if what is None:
             return self
         found = _parse(value)
-        if what == "leader":
+        if what == self._leader:
             return replace(self, leader=_leader(found))
         if what.startswith("connector-"):
             properties = found.get("properties") if found else None
@@ -103,6 +107,17 @@ class GroupState:
         if what.startswith("logger-cluster-"):
             return replace(self, levels=_with(self.levels, what.removeprefix("logger-cluster-"), _level(found)))
         return self
+
+    def _what(self, key: str) -> str | None:
+        """What a record of this group is about; None for a record of another group."""
+        if self.own_topic:
+            return key
+        group, slash, what = key.partition("/")
+        return what if slash and group == self.group else None
+
+    @property
+    def _leader(self) -> str:
+        return "twinlog-leader" if self.own_topic else "leader"
 
     def state_of(self, name: str) -> TargetState:
         """What was asked for a connector last; at first, that it runs."""
@@ -130,7 +145,7 @@ class GroupState:
         """Write who runs the links from now on."""
         value = {"instance": leader.instance, "url": leader.url, "links": list(leader.links)}
         value |= {"signature": leader.signature} if leader.signature else {}
-        return self._key("leader"), _dump(value)
+        return self._key(self._leader), _dump(value)
 
     def level_record(self, logger: str, order: LevelOrder) -> tuple[bytes, bytes]:
         """Write a level of logging for all services."""
@@ -138,7 +153,7 @@ class GroupState:
 
     def _key(self, what: str) -> bytes:
         # The group comes first and holds no slash; the rest may.
-        return f"{self.group}/{what}".encode()
+        return what.encode() if self.own_topic else f"{self.group}/{what}".encode()
 
 
 def _with(before: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:

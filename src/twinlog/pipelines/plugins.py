@@ -93,6 +93,10 @@ class Plugin:
     def name(self) -> str:
         return self.names[0]
 
+    def is_called(self, name: str) -> bool:
+        """Whether a configuration means it; `Connector` at the end may be left out, as in Connect."""
+        return bool({name, name.removesuffix("Connector"), f"{name}Connector"} & set(self.names))
+
 
 @lru_cache
 def _loaded() -> tuple[tuple[Plugin, ...], tuple[Finding, ...]]:
@@ -135,9 +139,8 @@ def broken_plugins() -> tuple[Finding, ...]:
 
 def find(name: str, *kinds: Kind) -> Plugin:
     """The plugin of that name; `Connector` at the end may be left out, as in Connect. Raises SettingsRefused."""
-    wanted = {name, name.removesuffix("Connector"), f"{name}Connector"}
     for plugin in all_plugins():
-        if plugin.kind in kinds and wanted & set(plugin.names):
+        if plugin.kind in kinds and plugin.is_called(name):
             return plugin
     known = ", ".join(sorted(one.name for one in all_plugins() if one.kind in kinds))
     raise SettingsRefused([Finding(None, f"{name}: no such {' or '.join(kinds)}; there are: {known}")])

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from twinlog.pipelines.chain import listed, steps_of, under
 from twinlog.pipelines.connector import CommonSettings, read_connector
-from twinlog.pipelines.plugins import all_plugins, connector, find
+from twinlog.pipelines.plugins import connector, find
 from twinlog.pipelines.run import ErrorSettings
 from twinlog.pipelines.settings import Finding, SettingsRefused, facts_of, keys_of, read_settings
 
@@ -104,39 +104,4 @@ def _definitions(settings: type) -> list[dict[str, Any]]:
     return made
 
 
-def validated(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, Any]:
-    """The answer of /connector-plugins/{p}/config/validate."""
-    findings = [one for one in findings_of(config.get("name", ""), config, worker) if one.level == "error"]
-    by_key: dict[str, list[str]] = {}
-    for one in findings:
-        by_key.setdefault(one.key or "connector.class", []).append(one.message)
-    configs: list[dict[str, Any]] = []
-    for definition in definitions(name):
-        key = definition["name"]
-        value = {
-            "name": key, "value": config.get(key, definition["default_value"]), "recommended_values": [],
-            "errors": by_key.pop(key, []), "visible": True,
-        }  # fmt: skip
-        configs.append({"definition": definition, "value": value})
-    for key, errors in by_key.items():
-        value = {"name": key, "value": config.get(key), "recommended_values": [], "errors": errors, "visible": True}
-        configs.append({"definition": None, "value": value})
-    count = sum(1 for one in configs if one["value"]["errors"])
-    return {
-        "name": name,
-        "error_count": count,
-        "groups": ["Common", "Transforms", "Error Handling"],
-        "configs": configs,
-    }
-
-
-def plugin_list(*, connectors_only: bool) -> list[dict[str, str]]:
-    """The answer of /connector-plugins: every name under which a plugin is known to configurations."""
-    return [
-        {"class": one.name, "type": one.kind, "version": one.version}
-        for one in all_plugins()
-        if one.kind in {"source", "sink"} or not connectors_only
-    ]
-
-
-__all__ = ["checked", "definitions", "findings_of", "listed", "plugin_list", "read_settings", "under", "validated"]
+__all__ = ["checked", "definitions", "findings_of", "listed", "read_settings", "under"]

@@ -44,7 +44,7 @@ class Pipelines:
         """Run a pipeline, instead of the one of this name if there is one. Raises SettingsRefused, ClusterError."""
         connector = read_connector(name, config, self.worker.config)
         self.stop(name)
-        generation = self.claim(name)
+        generation = claim(self.worker, name, self.worker_id)
         planner: Planner
         if connector.kind == "sink":
             planner = SinkPlanner(connector, self.worker, generation)
@@ -64,12 +64,6 @@ class Pipelines:
             self.worker.keys.offsets_partitions, self.worker.keys.offsets_replicas
         )
 
-    def claim(self, name: str) -> int:
-        """Say that this service runs the connector. The place of that record in the log grows with each start."""
-        status: dict[str, Any] = {"state": "RUNNING", "trace": None, "worker_id": self.worker_id, "generation": 0}
-        key = f"status-connector-{name}".encode()
-        return append_record(self.worker.cluster, self.worker.status_topic, key, json.dumps(status).encode())
-
     def stop(self, name: str) -> None:
         with self._lock:
             engine = self._engines.pop(name, None)
@@ -85,3 +79,10 @@ class Pipelines:
     def close(self) -> None:
         for name in self.names():
             self.stop(name)
+
+
+def claim(worker: Worker, name: str, worker_id: str) -> int:
+    """Say that this service runs a connector. The place of that record in the log grows with each start."""
+    status: dict[str, Any] = {"state": "RUNNING", "trace": None, "worker_id": worker_id, "generation": 0}
+    key = f"status-connector-{name}".encode()
+    return append_record(worker.cluster, worker.status_topic, key, json.dumps(status).encode())

@@ -60,6 +60,17 @@ class Worker:
         return self.keys.status_topic or f"{self.group_id}-status"
 
 
+def worker_on(cluster: ClientSettings, group_id: str, replicas: int) -> Worker:
+    """The worker of a service that has no worker's file: its storage topics are named after the group."""
+    config = {
+        "bootstrap.servers": ",".join(cluster.bootstrap_servers),
+        "group.id": group_id,
+        "offset.storage.replication.factor": str(replicas),
+        "status.storage.replication.factor": str(replicas),
+    }
+    return Worker(read_settings(WorkerKeys, config), config, cluster)
+
+
 def read_worker(config: Mapping[str, str]) -> Worker:
     """A worker of its file. Raises SettingsRefused, SettingsInvalid."""
     keys = read_settings(WorkerKeys, config)

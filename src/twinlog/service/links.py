@@ -1,7 +1,8 @@
-"""All links of one process: what is built for each, in which order it starts and stops, and why.
+"""All links and pipelines of one process: what is built for each, in which order it starts and stops, and why.
 
     settings ─▶ Spark session (once, slow: it starts while the clusters are asked) ─▶ one engine per link, side by side,
                                                                                     each with its sync jobs
+                                                                                  ─▶ one job per pipeline
 
 Stopping goes the other way: engines first, each letting its epoch finish, then Spark. A changed settings file replaces
 single engines meanwhile (engine/fleet.py). No logic lives here.
@@ -30,13 +31,16 @@ from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.verify.report import VerifyReport
+from twinlog.pipelines.spec import PipelineSpec
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier
 from twinlog.recovery.switching import Switching
 from twinlog.service.actions import forget_topic
+from twinlog.service.pipeline_job import PipelineJob
 from twinlog.service.questions import looking, observer
 from twinlog.spark.place import SPARE_SLOTS, SparkPlace, spark_session
-from twinlog.spark.session import stop_session
+from twinlog.spark.session import session_for, stop_session
+from twinlog.spark.work import MIRROR, Work
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.heartbeat_pairs import HeartbeatPairs
 from twinlog.sync.jobs import SyncJobs
@@ -63,12 +67,14 @@ class Service:
         stays: bool = False,
         group: str = "",
         take_over: bool = False,
+        work: Work = MIRROR,
     ) -> None:
         """Nothing is started yet. One that `stays` begins without links: `become` brings them, at once or over HTTP.
 
         `group` names the services that stand by for each other. `take_over`: the first engine of each of these links
-        takes it even from a living engine of somebody else.
+        takes it even from a living engine of somebody else. `work` is what the JVM is started for.
         """
+        self._work = work
         self._group = group
         self._to_take = {link.name for link in links} if take_over else set()
         self._stays = stays
@@ -81,7 +87,7 @@ class Service:
         self._asked = asyncio.Event()
         self._cores = os.cpu_count() or 1
         self._slots = sum(link.tasks_max or self._cores for link in links) + SPARE_SLOTS
-        self._makers: dict[type, Callable[[Any], Job]] = {LinkSettings: self._engine}
+        self._makers: dict[type, Callable[[Any], Job]] = {LinkSettings: self._engine, PipelineSpec: self._pipeline}
         self._fleet = Fleet(self._job, stays=stays)
         self._settings_file = SettingsFile()
 
@@ -115,8 +121,12 @@ class Service:
             service=self._group,
         )
 
+    def _pipeline(self, spec: PipelineSpec) -> PipelineJob:
+        return PipelineJob(spec, lambda: self._session, self._state / "pipelines")
+
     def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
-        return start_query(self._session, run, checkpoint)
+        session = self._session if self._work is MIRROR else session_for(self._session, MIRROR)
+        return start_query(session, run, checkpoint)
 
     async def run(self) -> None:
         """Run all links until each has ended. One link's end does not end another's (R8)."""
@@ -198,6 +208,8 @@ class Service:
         failure = self._fleet.failure(name)
         if failure is not None:
             return EngineSight("waiting", str(failure), 0)
+        if isinstance(job, PipelineJob):
+            return EngineSight(job.phase, job.trouble, job.tasks, job.fault, job.topics)
         return EngineSight(job.phase, job.trouble, job.tasks)
 
     def check(self, spec: Spec) -> None:
@@ -214,7 +226,7 @@ class Service:
         await forget_topic(link, topic)
 
     def _start_spark(self) -> None:
-        self._session = spark_session(self._spark, self._slots, self._state)
+        self._session = spark_session(self._spark, self._slots, self._state, self._work)
 
     def _stop_spark(self) -> None:
         session, self._session = self._session, None

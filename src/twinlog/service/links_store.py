@@ -1,4 +1,4 @@
-"""The cluster that keeps links made over HTTP, and the connectors of a service over it."""
+"""The cluster that keeps connectors made over HTTP, and the connectors of a service over it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ from twinlog.control.connector_service import ConnectorService
 from twinlog.control.events_topic import EventsTopic
 from twinlog.control.group_trust import GroupTrust
 from twinlog.control.kind import Runner
-from twinlog.control.links_topic import LinksTopic
+from twinlog.control.links_topic import LinksTopic, Place, shared_place
+from twinlog.control.service_topics import AUDIT
 from twinlog.errors import UsageError
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.logs.ensure import ensure_logs
+from twinlog.pipelines.dead_letters import ensure_topic
+from twinlog.pipelines.worker_settings import Worker, worker_on
 
 
 def store_of(file: Resolved) -> ClientSettings:
@@ -40,22 +44,35 @@ def chronicle(file: Resolved, leads: Callable[[], bool]) -> Chronicle:
     return Chronicle(topic, leads)
 
 
-def connector_service(runner: Runner, file: Resolved, instance: str, url: str | None) -> ConnectorService:
-    """The connectors of a service; the file says where they are kept."""
+def connector_service(
+    runner: Runner, file: Resolved, instance: str, url: str | None, worker: Worker | None = None
+) -> ConnectorService:
+    """The connectors of a service. The file says where they are kept; with a Connect worker, where the worker does."""
     settings, store = file.service, store_of(file)
+    replicas = settings.store_replication_factor
+    place = shared_place(settings.group_id, replicas) if worker is None else place_of(worker)
+
     return ConnectorService(
         runner,
-        lambda on_news, on_turn: LinksTopic(
-            store,
-            settings.group_id,
-            replication_factor=settings.store_replication_factor,
-            on_news=on_news,
-            on_turn=on_turn,
-        ),
+        lambda on_news, on_turn: LinksTopic(store, place, on_news=on_news, on_turn=on_turn),
         group=settings.group_id,
         instance=instance,
         url=url,
         environment=os.environ,
         audit=Audit(settings.http.audit_file, required=settings.http.audit_required),
         trust=GroupTrust(settings.group_id, settings.http.group_secret, settings.http.group_urls),
+        worker=worker or worker_on(store, settings.group_id, replicas),
     )
+
+
+def place_of(worker: Worker) -> Place:
+    """Connect's config topic, which belongs to one group. A standalone worker keeps its connectors in memory."""
+    keys = worker.keys
+
+    def ensure(admin: ClusterAdmin) -> None:
+        if not worker.standalone:
+            ensure_topic(worker.cluster, keys.config_topic, keys.config_replicas, 1, {"cleanup.policy": "compact"})
+        ensure_logs(admin, -1, AUDIT)
+
+    topic = None if worker.standalone else keys.config_topic
+    return Place(worker.group_id, topic, f"connect-cluster-{worker.group_id}", ensure, own_topic=True)

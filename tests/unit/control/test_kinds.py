@@ -13,7 +13,18 @@ from tests.kit.waiting import wait_until
 from twinlog.config.resolve import Resolved
 from twinlog.control import kinds
 from twinlog.control.grounds import Grounds
-from twinlog.control.kind import ConnectorType, Definition, Kind, Offset, OffsetsChange, Part, Role, StateOf, Subject
+from twinlog.control.kind import (
+    ConnectorType,
+    Definition,
+    Kind,
+    Offset,
+    OffsetsChange,
+    OtherPlugin,
+    Part,
+    Role,
+    StateOf,
+    Subject,
+)
 from twinlog.control.states import ConnectorStatus, judge
 from twinlog.errors import Finding
 from twinlog.model.connectors import Connector
@@ -43,6 +54,13 @@ class SinkKind:
     type: ConnectorType = "sink"
     role: Role = "pipeline"
     may_come_first: bool = False
+
+    def is_called(self, name: str) -> bool:
+        return name in {self.class_name, "WaterSink"}
+
+    def try_out(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
+        del connector, grounds
+        return ()
 
     def about(self, connector: Connector) -> str:
         return connector.name
@@ -80,6 +98,9 @@ class SinkKind:
 class SinkFamily:
     def kinds(self) -> Sequence[Kind]:
         return [SinkKind()]
+
+    def other_plugins(self) -> Sequence[OtherPlugin]:
+        return []
 
     def in_file(self, file: Resolved) -> list[Connector]:
         del file

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from twinlog.model.connectors import GroupState, Leader
 from twinlog.pipelines.bytes_kind import kind_of, remark
-from twinlog.pipelines.connect_state import ConnectState, connector_record, leader_record, target_record
 from twinlog.pipelines.files import read_connector_file
 from twinlog.pipelines.schemas import Schema, struct
 from twinlog.pipelines.settings import SettingsRefused
 from twinlog.pipelines.sinks.elasticsearch.mapping import index_name, mapping_of
-from twinlog.pipelines.validate import definitions, findings_of, plugin_list, validated
+from twinlog.pipelines.validate import definitions, findings_of
 from twinlog.pipelines.worker_settings import read_worker
 
 FILE_SINK = {"connector.class": "FileStreamSink", "file": "/data/x", "topics": "t"}
@@ -30,21 +29,25 @@ def test_the_config_topic_of_connect_is_understood() -> None:
         (b"connector-b", None),
         (b"connector-c", b"broken"),
     ]
-    state = ConnectState()
+    state = GroupState("workers", own_topic=True)
     for key, value in records:
-        state = state.applied(key, value)
-    assert state.connectors == {"a": {"connector.class": "X", "tasks.max": "1"}}
-    assert state.target("a") == "STOPPED"
-    assert state.target("unknown") == "STARTED"
+        state = state.take(key, value)
+    assert state.configs == {"a": {"connector.class": "X", "tasks.max": "1"}}
+    assert state.state_of("a") == "STOPPED"
+    assert state.state_of("unknown") == "STARTED"
 
 
 def test_our_records_are_read_back_as_written() -> None:
-    state = ConnectState()
-    for record in (connector_record("ä", {"k": "v"}), target_record("ä", "PAUSED"), leader_record("w", "http://w")):
-        state = state.applied(*record)
-    assert (state.connectors, state.target("ä"), state.leader["url"]) == ({"ä": {"k": "v"}}, "PAUSED", "http://w")
-    state = state.applied(*connector_record("ä", None))
-    assert (state.connectors, state.targets) == ({}, {})
+    state = GroupState("workers", own_topic=True)
+    for record in (
+        state.config_record("ä", {"k": "v"}),
+        state.state_record("ä", "PAUSED"),
+        state.leader_record(Leader("w", "http://w")),
+    ):
+        state = state.take(*record)
+    assert (state.configs, state.state_of("ä"), state.leader) == ({"ä": {"k": "v"}}, "PAUSED", Leader("w", "http://w"))
+    state = state.take(*state.config_record("ä", None)).take(*state.state_record("ä", None))
+    assert (state.configs, state.states) == ({}, {})
 
 
 def test_every_error_of_a_connector_is_found_at_once() -> None:
@@ -74,26 +77,9 @@ def test_a_sink_needs_topics_and_an_unknown_class_is_named() -> None:
     assert "Nothing: no such source or sink" in finding.message
 
 
-def test_validate_answers_as_connect_does() -> None:
-    answer = validated("FileStreamSink", {"connector.class": "FileStreamSink", "topics": "t"}, {})
-    assert answer["error_count"] == 1
-    (file,) = [one for one in answer["configs"] if one["value"]["name"] == "file"]
-    assert file["definition"]["required"]
-    assert file["value"]["errors"]
-    assert json.dumps(answer)
-
-
 def test_passwords_are_passwords_in_the_list_of_keys() -> None:
     kinds = {one["name"]: one["type"] for one in definitions("io.confluent.connect.jdbc.JdbcSinkConnector")}
     assert (kinds["connection.password"], kinds["delete.enabled"], kinds["tasks.max"]) == ("PASSWORD", "BOOLEAN", "INT")
-
-
-def test_plugins_are_listed_with_all_kinds() -> None:
-    assert {one["type"] for one in plugin_list(connectors_only=True)} == {"source", "sink"}
-    everything = plugin_list(connectors_only=False)
-    assert {"converter", "transformation", "predicate"} <= {one["type"] for one in everything}
-    names = [one["class"] for one in everything]
-    assert len(names) == len(set(names))
 
 
 def test_a_workers_file_says_where_things_are() -> None:

@@ -1,19 +1,18 @@
-"""Connect's REST interface over pipelines, with a worker whose pipelines run on paper."""
+"""Connect's REST interface over pipelines: a kind of connector beside links, in the same service."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import SimpleNamespace
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.waiting import wait_until
 
-from twinlog.pipelines.connect_service import ConnectService
-from twinlog.pipelines.engine import Progress
+from twinlog.control.states import EngineSight
+from twinlog.pipelines.spec import PipelineSpec
 from twinlog.pipelines.worker_settings import read_worker
-from twinlog.surface.rest.pipelines import pipelines_app
 
 CONFIG = {
     "connector.class": "FileStreamSink",
@@ -22,96 +21,107 @@ CONFIG = {
     "connection.password": "hunter2",
     "url": "jdbc:x://h/d?user=u&password=hunter2&a=b",
 }
-
-
-class PaperPipelines:
-    """Notes what is started and stopped."""
-
-    def __init__(self) -> None:
-        self.worker = read_worker({"bootstrap.servers": "nowhere:1"})
-        self.worker_id = "here:8083"
-        self.engines: dict[str, Any] = {}
-        self.started: list[str] = []
-
-    def prepare(self) -> None:
-        pass
-
-    def start(self, name: str, config: Mapping[str, str]) -> None:
-        self.started.append(name)
-        self.engines[name] = SimpleNamespace(progress=Progress(state="RUNNING", tasks=2), planner=None, config=config)
-
-    def stop(self, name: str) -> None:
-        self.engines.pop(name, None)
-
-    def engine(self, name: str) -> Any:
-        return self.engines.get(name)
-
-    def close(self) -> None:
-        self.engines.clear()
+FILES = """
+store.bootstrap.servers = store:9092
+connector.allowed.paths = /data
+"""
 
 
 @pytest.fixture
-def paper() -> PaperPipelines:
-    return PaperPipelines()
+def service() -> PaperService:
+    return PaperService(PaperTopic(), text=FILES, worker=read_worker({"bootstrap.servers": "nowhere:1"}))
 
 
 @pytest.fixture
-def rest(paper: PaperPipelines) -> Iterator[TestClient]:
-    service = ConnectService(paper, "http://here:8083")  # type: ignore[arg-type]
-    service.open()
-    yield TestClient(pipelines_app(service))
-    service.close()
+def rest(service: PaperService) -> Iterator[TestClient]:
+    with asked(service) as client:
+        yield client
 
 
-def running(rest: TestClient, name: str, state: str) -> Any:
-    return wait_until(
-        lambda: rest.get(f"/connectors/{name}/status").json(),
-        lambda seen: seen["connector"]["state"] == state,
-        within_s=10,
-        what=f"{name} {state}",
+def running(service: PaperService) -> list[PipelineSpec]:
+    return [spec for spec in service.runner.others if isinstance(spec, PipelineSpec)]
+
+
+def until_runs(service: PaperService, *names: str) -> None:
+    wait_until(
+        lambda: [spec.connector_name for spec in running(service)],
+        lambda seen: seen == list(names),
+        within_s=60,
+        what="pipelines",
     )
 
 
-def test_a_connector_lives_as_in_connect(rest: TestClient, paper: PaperPipelines) -> None:
+def state(rest: TestClient, name: str) -> Any:
+    return rest.get(f"/connectors/{name}/status").json()
+
+
+def test_a_pipeline_lives_as_in_connect(rest: TestClient, service: PaperService) -> None:
     made = rest.post("/connectors", json={"name": "out", "config": CONFIG})
-    assert (made.status_code, made.headers["location"]) == (201, "/connectors/out")
+    assert (made.status_code, made.headers["location"].endswith("/connectors/out")) == (201, True)
     assert rest.get("/connectors").json() == ["out"]
-    status = running(rest, "out", "RUNNING")
-    assert (status["type"], [one["state"] for one in status["tasks"]]) == ("sink", ["RUNNING", "RUNNING"])
+    until_runs(service, "out")
+    status = state(rest, "out")
+    assert (status["type"], status["connector"]["state"]) == ("sink", "RUNNING")
+    assert [task["state"] for task in status["tasks"]] == ["RUNNING", "RUNNING"]
     assert rest.get("/connectors/out").json()["tasks"] == [{"connector": "out", "task": n} for n in (0, 1)]
     assert rest.put("/connectors/out/pause").status_code == 202
-    running(rest, "out", "PAUSED")
+    until_runs(service)
+    assert state(rest, "out")["connector"]["state"] == "PAUSED"
     assert rest.put("/connectors/out/resume").status_code == 202
-    running(rest, "out", "RUNNING")
+    until_runs(service, "out")
     assert rest.put("/connectors/out/stop").status_code == 204
-    assert running(rest, "out", "STOPPED")["tasks"] == []
+    until_runs(service)
+    assert (state(rest, "out")["connector"]["state"], state(rest, "out")["tasks"]) == ("STOPPED", [])
+    assert rest.post("/connectors/out/restart").status_code == 204
+    assert service.runner.restarted == ["pipeline out"]
     assert rest.delete("/connectors/out").status_code == 204
     assert rest.get("/connectors/out").status_code == 404
-    assert paper.started == ["out", "out"]
 
 
-def test_a_changed_configuration_starts_the_pipeline_anew(rest: TestClient, paper: PaperPipelines) -> None:
+def test_a_failed_pipeline_says_why_and_a_partition_that_stands_still_fails_its_tasks(
+    rest: TestClient, service: PaperService
+) -> None:
+    rest.post("/connectors", json={"name": "out", "config": CONFIG})
+    until_runs(service, "out")
+    service.runner.pipelines["pipeline out"] = EngineSight("waiting", "the disk is full")
+    status = state(rest, "out")
+    assert (status["connector"]["state"], status["connector"]["trace"]) == ("FAILED", "the disk is full")
+    service.runner.pipelines["pipeline out"] = EngineSight("running", None, 1, "t-0 offset 7: not JSON", ("t",))
+    status = state(rest, "out")
+    assert (status["connector"]["state"], status["tasks"][0]["state"]) == ("RUNNING", "FAILED")
+    assert status["tasks"][0]["trace"] == "t-0 offset 7: not JSON"
+    assert rest.get("/connectors/out/topics").json() == {"out": {"topics": ["t"]}}
+
+
+def test_a_changed_configuration_changes_what_runs(rest: TestClient, service: PaperService) -> None:
     assert rest.put("/connectors/out/config", json=CONFIG).status_code == 201
-    running(rest, "out", "RUNNING")
+    until_runs(service, "out")
     assert rest.put("/connectors/out/config", json={**CONFIG, "tasks.max": "3"}).status_code == 200
-    wait_until(lambda: paper.started, lambda seen: len(seen) == 2, within_s=10, what="starts")
+    wait_until(
+        lambda: [spec.config.get("tasks.max") for spec in running(service)],
+        lambda seen: seen == ["3"],
+        within_s=60,
+        what="the new config",
+    )
     assert rest.patch("/connectors/out/config", json={"tasks.max": None, "topics": "u"}).status_code == 200
     found = rest.get("/connectors/out/config").json()
     assert ("tasks.max" in found, found["topics"]) == (False, "u")
-    assert rest.post("/connectors/out/restart").status_code == 204
 
 
 @pytest.mark.proves("R12")
 def test_secrets_are_never_shown_and_a_shown_configuration_can_be_sent_back(
-    rest: TestClient, paper: PaperPipelines
+    rest: TestClient, service: PaperService
 ) -> None:
     rest.post("/connectors", json={"name": "out", "config": CONFIG})
-    running(rest, "out", "RUNNING")
+    until_runs(service, "out")
     shown = rest.get("/connectors/out/config").json()
     assert "hunter2" not in str(shown) + rest.get("/connectors?expand=info&expand=status").text
-    assert rest.put("/connectors/out/config", json=shown).status_code == 200
+    assert "hunter2" not in repr(running(service))
     assert shown["url"] == "jdbc:x://h/d?user=u&password=***&a=b"
-    assert {key: paper.engines["out"].config[key] for key in CONFIG} == CONFIG
+    assert rest.put("/connectors/out/config", json=shown).status_code == 200
+    assert {key: running(service)[0].config[key] for key in CONFIG} == CONFIG
+    elsewhere = rest.put("/connectors/out/config", json={**shown, "url": "jdbc:x://evil/d?password=***"})
+    assert (elsewhere.status_code, "masked" in elsewhere.json()["message"]) == (400, True)
 
 
 @pytest.mark.parametrize(
@@ -146,20 +156,51 @@ def test_a_name_is_taken_once_and_all_errors_are_told(rest: TestClient) -> None:
     assert "errors.tolerance" in told
 
 
-def test_offsets_are_changed_only_while_stopped(rest: TestClient) -> None:
+def test_files_are_read_and_written_only_where_the_service_allows_it(rest: TestClient) -> None:
+    for file in ("/etc/passwd", "/data/../etc/passwd", "/database"):
+        answer = rest.put("/connectors/out/config", json={**CONFIG, "file": file})
+        assert (answer.status_code, "connector.allowed.paths" in answer.json()["message"]) == (400, True), file
+
+
+def test_offsets_are_changed_only_while_stopped(rest: TestClient, service: PaperService) -> None:
     rest.post("/connectors", json={"name": "out", "config": CONFIG})
-    running(rest, "out", "RUNNING")
+    until_runs(service, "out")
     wish = {"offsets": [{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 1}}]}
     answer = rest.patch("/connectors/out/offsets", json=wish)
     assert (answer.status_code, "STOPPED" in answer.json()["message"]) == (400, True)
     assert rest.patch("/connectors/out/offsets", json={"offsets": []}).status_code == 400
 
 
-def test_plugins_and_validation(rest: TestClient) -> None:
+def test_plugins_of_links_and_pipelines_are_one_list(rest: TestClient) -> None:
     plugins = rest.get("/connector-plugins").json()
+    names = {one["class"] for one in plugins}
     assert {one["type"] for one in plugins} == {"source", "sink"}
-    assert len(rest.get("/connector-plugins?connectorsOnly=false").json()) > len(plugins)
-    name = "org.apache.kafka.connect.file.FileStreamSinkConnector"
-    assert rest.put(f"/connector-plugins/{name}/config/validate", json={"topics": "t"}).json()["error_count"] == 1
-    assert rest.put(f"/connector-plugins/{name}/config/validate", json=CONFIG).json()["error_count"] == 0
-    assert any(one["name"] == "file" for one in rest.get(f"/connector-plugins/{name}/config").json())
+    assert "org.apache.kafka.connect.mirror.MirrorSourceConnector" in names
+    sink = "org.apache.kafka.connect.file.FileStreamSinkConnector"
+    assert sink in names
+    everything = rest.get("/connector-plugins?connectorsOnly=false").json()
+    assert {"converter", "transformation", "predicate"} <= {one["type"] for one in everything}
+    assert len(everything) == len({one["class"] for one in everything})
+    wrong = {"name": "out", "connector.class": sink, "topics": "t"}
+    answer = rest.put(f"/connector-plugins/{sink}/config/validate", json=wrong).json()
+    assert answer["error_count"] == 1
+    (file,) = [one for one in answer["configs"] if one["value"]["name"] == "file"]
+    assert (file["definition"]["required"], bool(file["value"]["errors"])) == (True, True)
+    listed = rest.get(f"/connector-plugins/{sink}/config").json()
+    assert any(one["name"] == "file" and one["importance"] == "HIGH" for one in listed)
+    cast = "org.apache.kafka.connect.transforms.Cast$Value"
+    assert rest.get(f"/connector-plugins/{cast}/config").status_code == 200
+
+
+def test_links_and_pipelines_run_beside_each_other(rest: TestClient, service: PaperService) -> None:
+    link = {
+        "connector.class": "MirrorSourceConnector",
+        "source.cluster.alias": "A",
+        "target.cluster.alias": "B",
+        "source.cluster.bootstrap.servers": "a:9092",
+        "target.cluster.bootstrap.servers": "b:9092",
+    }
+    assert rest.post("/connectors", json={"name": "A->B", "config": link}).status_code == 201
+    assert rest.post("/connectors", json={"name": "out", "config": CONFIG}).status_code == 201
+    until_runs(service, "out")
+    assert list(service.runner.links) == ["A->B"]

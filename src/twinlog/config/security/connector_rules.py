@@ -8,6 +8,7 @@ somebody planted are held to the same rules, because they are read the same way.
 from __future__ import annotations
 
 import ipaddress
+import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias, cast
@@ -34,6 +35,8 @@ _CLIENTS: Final = re.compile(
     r"src\.kafka|dest\.kafka|src\.consumer)\."
 )
 _PRINCIPAL: Final = frozenset({"security.protocol", "sasl.mechanism", "sasl.jaas.config"})
+_HOSTS_OF_URL: Final = re.compile(r"//(?:[^/@?]*@)?([^/?;,]+)")
+_PORT: Final = re.compile(r":\d*$")
 _ADDRESS: Final = "bootstrap.servers"
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key's name
 
@@ -49,6 +52,8 @@ class ConnectorRules(BaseModel):
     allowed_hosts: tuple[str, ...] = ()
     token_urls: tuple[str, ...] = ()
     kerberos: bool = False
+    # None: any. Folders in which connectors of files may read and write.
+    allowed_paths: tuple[str, ...] | None = ()
 
 
 def resolve_rules(lookup: Lookup) -> ConnectorRules:
@@ -72,6 +77,7 @@ def resolve_rules(lookup: Lookup) -> ConnectorRules:
         allowed_hosts=tuple(host.lower() for host in value(keys.CONNECTOR_HOSTS)),
         token_urls=value(keys.TOKEN_URLS),
         kerberos=value(keys.CONNECTOR_KERBEROS),
+        allowed_paths=value(keys.CONNECTOR_PATHS),
     )
 
 
@@ -109,10 +115,21 @@ def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
         yield f"not allowed by {keys.OVERRIDE_POLICY.name} = {rules.override_policy} of the service's settings file"
     if name == _ADDRESS:
         yield from _of_hosts(Words().read(entry.value), rules)
+    elif key == "connection.url":
+        yield from _of_hosts(_HOSTS_OF_URL.findall(entry.value), rules)
+    elif key == "file" and not _is_allowed(entry.value, rules):
+        yield f"not in a folder that {keys.CONNECTOR_PATHS.name} of the service's settings file lists"
     elif name == _TOKEN_URL and entry.value.strip() not in rules.token_urls:
         yield f"not listed in {keys.TOKEN_URLS.name} of the service's settings file"
     elif name == "sasl.jaas.config" and not rules.kerberos and _asks_for_kerberos(entry.value):
         yield f"Krb5LoginModule needs {keys.CONNECTOR_KERBEROS.name} = true in the service's settings file"
+
+
+def _is_allowed(file: str, rules: ConnectorRules) -> bool:
+    path = os.path.normpath(file)
+    return rules.allowed_paths is None or any(
+        path.startswith(os.path.normpath(folder).rstrip("/") + "/") for folder in rules.allowed_paths
+    )
 
 
 def _may_override(name: str, rules: ConnectorRules) -> bool:
@@ -136,7 +153,7 @@ def _asks_for_kerberos(jaas: str) -> bool:
 
 def _of_hosts(servers: Iterable[str], rules: ConnectorRules) -> Iterator[str]:
     for server in servers:
-        host = server.rpartition("://")[2].rpartition(":")[0].strip("[]").lower()
+        host = _PORT.sub("", server.rpartition("://")[2]).strip("[]").lower()
         if is_link_local(host):
             yield "link-local addresses are not allowed: they lead to the metadata of the machine"
         elif rules.allowed_hosts and not any(_fits(host, allowed) for allowed in rules.allowed_hosts):

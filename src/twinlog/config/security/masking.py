@@ -20,8 +20,10 @@ _PLAIN_OF_HOOKS: Final = re.compile(
 )
 _DESTINATION: Final = re.compile(
     r"(?:^|\.)(?:bootstrap\.servers|security\.protocol|sasl\.mechanism|sasl\.oauthbearer\.token\.endpoint\.url|"
-    r"sasl\.kerberos\.service\.name|ssl\.endpoint\.identification\.algorithm|ssl\.truststore\..+|connector\.class)$"
+    r"sasl\.kerberos\.service\.name|ssl\.endpoint\.identification\.algorithm|ssl\.truststore\..+|connector\.class|"
+    r"connection\.url)$"
 )
+_IN_ADDRESS: Final = re.compile(r"(?i)\b(password|pwd|secret|token)=[^&;\s]+")
 _PLAIN: Final = frozenset({"key.converter", "header.converter", "value.converter"})
 
 
@@ -51,15 +53,19 @@ def masked(config: Mapping[str, str]) -> dict[str, str]:
 
 def _shown(key: str, value: str) -> str:
     hides = is_secret(key) and value and not is_reference(value)
-    return MASK if hides else without_login(value)
+    return MASK if hides else _IN_ADDRESS.sub(rf"\1={MASK}", without_login(value))
 
 
 def unmasked(config: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Put back what was shown as `***`."""
+    """Put back what was shown as `***`: a whole value, or a password inside of an address that did not change."""
     return {
-        key: before[key] if value == MASK and key in before and is_secret(key) else value
+        key: before[key] if key in before and _is_kept(key, value, before[key]) else value
         for key, value in config.items()
     }
+
+
+def _is_kept(key: str, value: str, before: str) -> bool:
+    return (value == MASK and is_secret(key)) or (MASK in value and value == _shown(key, before))
 
 
 def repointed(before: Mapping[str, str], after: Mapping[str, str], sent: Mapping[str, str | None]) -> dict[str, str]:
@@ -96,4 +102,8 @@ def _end(key: str) -> str:
 
 def left_masked(config: Mapping[str, str]) -> list[str]:
     """List the keys whose secret is still `***`: nobody can log in with that."""
-    return [key for key, value in config.items() if value == MASK and is_secret(key)]
+    return [
+        key
+        for key, value in config.items()
+        if (value == MASK and is_secret(key)) or any(MASK in found.group() for found in _IN_ADDRESS.finditer(value))
+    ]

@@ -141,6 +141,11 @@ CONNECTOR_HOSTS = _file(
     "Brokers that connectors made over HTTP may name; `*.example.com` stands for every host below. Empty: any, "
     "except link-local addresses.",
 )  # fmt: skip
+CONNECTOR_PATHS = _file(
+    "connector.allowed.paths", Words(), "",
+    "Folders in which connectors made over HTTP may read and write files (FileStream). Empty: none. `twinlog connect` "
+    "allows any, as Kafka Connect does, unless its file sets this.",
+)  # fmt: skip
 CONNECTOR_KERBEROS = _file(
     "connector.kerberos.enabled", Flag(), "false", "Connectors made over HTTP may log in with Krb5LoginModule."
 )
@@ -157,6 +162,6 @@ SERVICE_KEYS: tuple[Key[Any], ...] = (
     HTTP_PROXIES, ROLE_KEYS, HTTP_HEALTH, HTTP_CONNECTIONS, HTTP_STREAMS,
     HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
     OTEL_ENDPOINT, OTEL_INTERVAL, HTTP_GROUP_SECRET, HTTP_GROUP_URLS, HTTP_INSECURE,
-    OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_KERBEROS, TOKEN_URLS,
+    OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_PATHS, CONNECTOR_KERBEROS, TOKEN_URLS,
     NOTIFICATIONS, NOTIFICATION_KEYS, RESIDENCY, RESIDENCY_KEYS,
 )  # fmt: skip

@@ -20,6 +20,7 @@ from twinlog.control.reports import ReportFolder
 from twinlog.errors import ExtraMissing, UsageError
 from twinlog.machine.folders import state_folder
 from twinlog.machine.local_token import LocalToken, offer
+from twinlog.pipelines.worker_settings import Worker
 from twinlog.service.links import Service
 from twinlog.service.links_store import chronicle, cluster_id_of, connector_service, store_of
 from twinlog.surface.http.app import build_app
@@ -43,10 +44,11 @@ class Door:
     file: Resolved
     token: LocalToken | None = None
     probes: socket.socket | None = None
+    worker: Worker | None = None  # of `twinlog connect`
     _control: ConnectorService | None = None
 
     @classmethod
-    def open(cls, listen: Sequence[str], file: Resolved) -> Door:
+    def open(cls, listen: Sequence[str], file: Resolved, worker: Worker | None = None) -> Door:
         """Take the addresses: a port, a Unix socket, or one of each. Raises UsageError."""
         if len({one.startswith(UNIX) for one in listen}) != len(listen):
             raise UsageError(f"--listen {' --listen '.join(listen)}: give one HOST:PORT, one unix:PATH, or one of each")
@@ -57,7 +59,7 @@ class Door:
         health = file.service.http.health_listen
         probes = None if health is None else bind_health(health)
         needs_token = not is_unix(socks[0]) and not file.service.http.asks_who
-        return cls(socks, file, offer(socks[0].getsockname()[1]) if needs_token else None, probes)
+        return cls(socks, file, offer(socks[0].getsockname()[1]) if needs_token else None, probes, worker)
 
     @property
     def addresses(self) -> list[str]:
@@ -81,6 +83,11 @@ class Door:
         return f"{said}, the page is at {page_link(self.url, None)}; orders need the token in {self.token.path}"
 
     @property
+    def control(self) -> ConnectorService | None:
+        """The connectors, while it answers."""
+        return self._control
+
+    @property
     def to_run(self) -> tuple[str, ...] | None:
         """The links that are ours to run; None while another service has them, or nobody knows."""
         if self._control is None or not self._control.leadership.active:
@@ -91,7 +98,7 @@ class Door:
     async def standing(self, service: Service) -> AsyncIterator[Take]:
         """Answer while the block lasts; yields what is to be done with a changed file."""
         settings = self.file.service.http
-        control = self._control = connector_service(service, self.file, uuid.uuid4().hex[:12], self.url)
+        control = self._control = connector_service(service, self.file, uuid.uuid4().hex[:12], self.url, self.worker)
         await control.use_file(self.file)
         backend = ServiceBackend(service, Path(self.file.draft.lookup.file), self.file.links, control)
         past = chronicle(self.file, lambda: control.leadership.active)

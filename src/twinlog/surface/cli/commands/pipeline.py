@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from twinlog.errors import ServiceRefused, ServiceUnreachable, UsageError
+from twinlog.config.contexts import ServiceAddress
+from twinlog.errors import UsageError
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_facts
+from twinlog.surface.cli.service_client import opened
 
 if TYPE_CHECKING:
     from twinlog.pipelines.connector import Connector
@@ -28,33 +30,17 @@ WorkerFile = Annotated[Path | None, typer.Option("--config", "-c", help="File of
 _URL = "http://127.0.0.1:8083"
 
 
-def _ask(url: str, method: str, path: str, body: Any = None) -> Any:
-    from urllib.error import HTTPError, URLError
-    from urllib.request import Request, urlopen
-
-    data = None if body is None else json.dumps(body).encode()
-    if not url.startswith(("http://", "https://")):
-        raise UsageError(f"--url: {url} does not start with http:// or https://")
-    request = Request(url.rstrip("/") + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310
-    try:
-        with urlopen(request, timeout=30) as answer:  # noqa: S310
-            found = answer.read()
-    except HTTPError as error:
-        told = error.read().decode(errors="replace")
-        try:
-            told = json.loads(told)["message"]
-        except (ValueError, KeyError, TypeError):
-            told = told[:300]
-        raise ServiceRefused(url, told, error.code, "") from error
-    except (URLError, OSError) as error:
-        raise ServiceUnreachable(url, str(getattr(error, "reason", error))) from error
-    return json.loads(found) if found else None
+def _ask(url: str, method: str, *path: str, query: str = "", body: object | None = None) -> Any:
+    """Ask a worker, as the user who runs it where no login is set."""
+    if not url.startswith(("http://", "https://", "unix:")):
+        raise UsageError(f"--url: {url} does not start with http://, https:// or unix:")
+    return opened(ServiceAddress(url=url)).send(method, *path, query=query, body=body)
 
 
 @app.command("list")
 def list_all(*, url: Url = _URL, output: Form = Output.TABLE) -> None:
     """All pipelines of a worker: state, tasks, type."""
-    found = _ask(url, "GET", "/connectors?expand=status")
+    found = _ask(url, "GET", "connectors", query="?expand=status")
     rows = [
         {
             "name": name,
@@ -81,10 +67,10 @@ def show(
 ) -> None:
     """Configuration, status and positions of one pipeline."""
     facts = {
-        "status": _ask(url, "GET", f"/connectors/{name}/status"),
-        "config": _ask(url, "GET", f"/connectors/{name}/config"),
-        "offsets": _ask(url, "GET", f"/connectors/{name}/offsets")["offsets"],
-        "topics": _ask(url, "GET", f"/connectors/{name}/topics")[name]["topics"],
+        "status": _ask(url, "GET", "connectors", name, "status"),
+        "config": _ask(url, "GET", "connectors", name, "config"),
+        "offsets": _ask(url, "GET", "connectors", name, "offsets")["offsets"],
+        "topics": _ask(url, "GET", "connectors", name, "topics")[name]["topics"],
     }
     print_facts(facts, output)
 
@@ -242,7 +228,7 @@ def offsets(
     if change is not None and reset:
         raise UsageError("--set and --reset exclude each other")
     if change is None and not reset:
-        print_facts(_ask(url, "GET", f"/connectors/{name}/offsets")["offsets"], output)
+        print_facts(_ask(url, "GET", "connectors", name, "offsets")["offsets"], output)
         return
     try:
         wishes = None if change is None else json.loads(change)
@@ -252,8 +238,8 @@ def offsets(
         would(f"{name}: would {'remove all positions' if reset else f'set {change}'}")
         return
     answer = (
-        _ask(url, "DELETE", f"/connectors/{name}/offsets")
+        _ask(url, "DELETE", "connectors", name, "offsets")
         if reset
-        else _ask(url, "PATCH", f"/connectors/{name}/offsets", {"offsets": wishes})
+        else _ask(url, "PATCH", "connectors", name, "offsets", body={"offsets": wishes})
     )
     typer.echo(answer["message"])

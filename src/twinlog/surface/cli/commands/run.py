@@ -3,45 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
-import os
-import shutil
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from twinlog.errors import EngineDied, Finding, LinkTaken, SettingsInvalid, TwinlogError, UsageError
-from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.errors import Finding, LinkTaken, UsageError
 from twinlog.surface.cli.effects import DryRun, would
-from twinlog.surface.cli.notify import Supervisor, known_phases
 from twinlog.surface.cli.options import Clusters, ConfigFile
-from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_event, print_findings
+from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_findings
+from twinlog.surface.cli.serving import run_service, voice
 
 if TYPE_CHECKING:
-    from twinlog.config.changes import Change
     from twinlog.config.resolve import Resolved
     from twinlog.config.settings import LinkSettings
-    from twinlog.config.watch import SettingsWatch
     from twinlog.model.ledger.records import Engine as EngineEntry
     from twinlog.service.links import Service
-    from twinlog.surface.cli.listening import Door, Take
-
-Say: TypeAlias = "Callable[[str, str, str | None], None]"
-Reading: TypeAlias = "Callable[[], contextlib.AbstractContextManager[None]]"
-"""Surrounds each reading of a changed file."""
-SUPERSEDED = 4
-"""Exit code when another engine took the links over."""
-LOOK_SECONDS = 1.0
-"""How often the settings file is looked at."""
+    from twinlog.surface.cli.listening import Door
 
 
 def run(
@@ -73,7 +54,7 @@ def run(
     engine that was stopped or killed, and a standby of the same group, need no flag.
     """
     from twinlog.config.watch import SettingsWatch
-    from twinlog.service import SparkPlace, scratch_folder
+    from twinlog.service import SparkPlace
     from twinlog.service.links import Service
 
     watch = SettingsWatch(config, chosen_clusters(clusters))
@@ -91,34 +72,22 @@ def run(
     take_over = take_over or _asked_to_take(resolved.links, group, listening=bool(listen))
     door = None if not listen else _open_door(listen, resolved)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
-    say = _voice(output)
+    say = voice(output)
     for link in resolved.links:
         say("starting", link.name, f"topics {','.join(link.topics.include)} from {link.start_from}")
-    scratch = scratch_folder()
-    try:
-        place = SparkPlace(master, options)
-        service = Service(
+
+    def make(scratch: Path) -> Service:
+        return Service(
             resolved.links,
-            place,
+            SparkPlace(master, options),
             scratch,
             resolved.heartbeats,
             stays=door is not None,
             group=group,
             take_over=take_over,
         )
-        gc.freeze()  # what is loaded stays: a full collection need not look at it while somebody waits for an answer
-        with asyncio.Runner() as runner:
-            runner.get_loop().set_default_executor(_Questions())
-            runner.run(_serve(service, watch, say, output, door))
-    except EngineDied as error:
-        Console(stderr=True).print(f"[yellow]{error}[/] Starting anew.")
-        shutil.rmtree(scratch, ignore_errors=True)
-        time.sleep(1)
-        os.execv(sys.executable, [sys.executable, "-m", "twinlog", *sys.argv[1:]])  # noqa: S606  ourselves again
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    phases = {job.spec.name: job.phase for job in service.jobs}
-    _leave(SUPERSEDED if phases and all(phase == "superseded" for phase in phases.values()) else 0)
+
+    run_service(make, watch, output, door)
 
 
 def _asked_to_take(links: Sequence[LinkSettings], group: str, *, listening: bool) -> bool:
@@ -141,22 +110,6 @@ def _asked_to_take(links: Sequence[LinkSettings], group: str, *, listening: bool
     return bool(taken)
 
 
-class _Questions(ThreadPoolExecutor):
-    """Threads in which clusters are asked. Nobody waits for their answers once the links have ended."""
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002  asyncio wants both
-        super().shutdown(wait=False, cancel_futures=True)
-
-
-def _leave(code: int) -> NoReturn:
-    """End the process. A cluster that is away holds a question for half a minute, and Python would wait for it."""
-    if any(not one.daemon and one is not threading.current_thread() for one in threading.enumerate()):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    raise typer.Exit(code)
-
-
 def _plan(resolved: Resolved, master: str | None, listen: Sequence[str]) -> Iterator[str]:
     for link in resolved.links:
         topics = ",".join(link.topics.include)
@@ -171,115 +124,3 @@ def _open_door(listen: Sequence[str], resolved: Resolved) -> Door:
     from twinlog.surface.cli.listening import Door
 
     return Door.open(listen, resolved)
-
-
-async def _serve(service: Service, watch: SettingsWatch, say: Say, output: Output, door: Door | None) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, service.stop)
-    asked = asyncio.Event()
-    loop.add_signal_handler(signal.SIGHUP, asked.set)
-    told: dict[str, tuple[str, str | None]] = {}
-    async with contextlib.AsyncExitStack() as stack:
-        take: Take = _taker(service)
-        if door is not None:
-            take = await stack.enter_async_context(door.standing(service))
-            seen = sys.stderr.isatty() and not output.for_programs
-            _announce(output, "service", None, "answering", door.announcement(to_its_user=seen))
-        supervisor, began = Supervisor.of(os.environ), time.monotonic()
-        reading: Reading = contextlib.nullcontext if supervisor is None else supervisor.reloading
-        beside = [
-            asyncio.create_task(_watch(service, say, told)),
-            asyncio.create_task(_follow_file(service, watch, asked, output, take=take, reading=reading)),
-        ]
-        if supervisor is not None:
-            beside.append(asyncio.create_task(supervisor.follow(lambda: _phases(service, door, began))))
-        try:
-            await service.run()
-        finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
-            _tell(service, say, told)
-
-
-def _phases(service: Service, door: Door | None, began: float) -> list[str] | None:
-    phases = [job.phase for job in service.jobs]
-    if door is None:
-        return phases or None
-    return known_phases(phases, door.to_run, time.monotonic() - began)
-
-
-def _taker(service: Service) -> Take:
-    async def take(resolved: Resolved) -> tuple[Change, ...]:
-        return await service.apply(resolved.links, resolved.heartbeats)
-
-    return take
-
-
-async def _follow_file(
-    service: Service, watch: SettingsWatch, asked: asyncio.Event, output: Output, *, take: Take, reading: Reading
-) -> None:
-    """Bring what the file says into force whenever it changes; a wrong file changes nothing."""
-    while True:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_SECONDS):
-                await asked.wait()
-        if not asked.is_set() and not await asyncio.to_thread(watch.changed):
-            continue
-        asked.clear()
-        try:
-            with reading():
-                resolved = await asyncio.to_thread(watch.load)
-                changes = await take(resolved)
-        except TwinlogError as error:
-            findings = error.findings if isinstance(error, SettingsInvalid) else ()
-            print_findings(findings, output)
-            _announce(
-                output,
-                "settings",
-                None,
-                "rejected",
-                f"{watch.path} is wrong; all links go on with the settings read before",
-            )
-            service.reject([str(one) for one in findings if one.level == "error"] or [str(error)])
-        else:
-            print_findings(resolved.findings, output)
-            for change in changes:
-                _announce(output, "settings", change.name, "changed", str(change))
-
-
-def _announce(output: Output, what: str, link: str | None, phase: str, detail: str) -> None:
-    if output.for_programs:
-        print_event({"at": SYSTEM_CLOCK.now_s(), "link": link, "phase": phase, "detail": detail}, output)
-    else:
-        told = f"{time.strftime('%H:%M:%S')} [bold]{what}[/] {phase}: {escape(detail)}"
-        Console(stderr=True, highlight=False).print(told, soft_wrap=True)
-
-
-async def _watch(service: Service, say: Say, told: dict[str, tuple[str, str | None]]) -> None:
-    """Say every change of a link's phase or trouble once."""
-    while True:
-        _tell(service, say, told)
-        await asyncio.sleep(0.2)
-
-
-def _tell(service: Service, say: Say, told: dict[str, tuple[str, str | None]]) -> None:
-    for job in service.jobs:
-        now = (job.phase, job.trouble)
-        if told.get(job.spec.name) != now:
-            told[job.spec.name] = now
-            say(job.phase, job.spec.name, job.trouble)
-
-
-def _voice(output: Output) -> Say:
-    console = Console(stderr=True, highlight=False)
-
-    def say(phase: str, job: str, detail: str | None) -> None:
-        if output.for_programs:
-            print_event({"at": SYSTEM_CLOCK.now_s(), "link": job, "phase": phase, "detail": detail}, output)
-        else:
-            more = f": {detail}" if detail else ""
-            console.print(f"{time.strftime('%H:%M:%S')} [bold]{job}[/] {phase}{more}", soft_wrap=True)
-
-    return say

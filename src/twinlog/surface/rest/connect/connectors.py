@@ -1,4 +1,4 @@
-"""`/connectors`: links as connectors, made, changed, looked at, held and ended. Runs in the service's loop."""
+"""`/connectors`: links and pipelines, made, changed, shown, held and ended. Runs in the service's loop."""
 
 from __future__ import annotations
 
@@ -254,7 +254,8 @@ def _status(connectors: Connectors, name: str, request: Request) -> dict[str, An
         "name": name,
         "connector": _part(status.state, worker, status.trace, version),
         "tasks": [
-            {"id": number, **_part(status.task_state, worker, status.trace, version)} for number in range(status.tasks)
+            {"id": number, **_part(status.task_state, worker, status.task_trace, version)}
+            for number in range(status.tasks)
         ],
         "type": connectors.type(name),
     }

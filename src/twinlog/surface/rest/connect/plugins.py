@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from twinlog.config.security.masking import is_secret, masked
 from twinlog.control.kind import Definition
-from twinlog.control.kinds import all_kinds, kind_named, unknown_class
+from twinlog.control.kinds import all_kinds, kind_named, other_plugins, unknown_class
 from twinlog.errors import ConnectorRefused, ConnectorUnknown
 from twinlog.model.connectors import Connector
 from twinlog.surface.rest.connect.exchange import (
@@ -33,20 +33,25 @@ Plugin = Annotated[str, Path(description="A class, with or without its package a
 async def list_plugins(
     request: Request, connectors_only: Annotated[str, Query(alias="connectorsOnly")] = "true"
 ) -> Response:
-    """There are no other plugins: records are copied as they are."""
-    del connectors_only
-    return JSONResponse(
-        [{"class": kind.class_name, "type": kind.type, "version": request.app.version} for kind in all_kinds()]
-    )
+    """With `connectorsOnly=false` also converters, transforms and predicates."""
+    kinds = await asyncio.to_thread(all_kinds)
+    listed = [{"class": kind.class_name, "type": kind.type, "version": request.app.version} for kind in kinds]
+    if connectors_only.lower() == "false":
+        others = await asyncio.to_thread(other_plugins)
+        listed += [{"class": plugin.class_name, "type": plugin.type, "version": plugin.version} for plugin in others]
+    return JSONResponse(listed)
 
 
 @router.get("/{plugin}/config", summary="What may be set")
 async def get_definitions(plugin: Plugin) -> Response:
     """One entry per key."""
     kind = kind_named(plugin)
-    if kind is None:
+    if kind is not None:
+        return JSONResponse([_shape(definition) for definition in kind.definitions()])
+    other = next((one for one in other_plugins() if one.is_called(plugin)), None)
+    if other is None:
         raise ConnectorUnknown(plugin, f"Unknown plugin {plugin}.")
-    return JSONResponse([_shape(definition) for definition in kind.definitions()])
+    return JSONResponse([_shape(definition) for definition in other.definitions()])
 
 
 @router.put("/{plugin}/config/validate", summary="Check settings", openapi_extra=json_body(CONFIG_SCHEMA))
@@ -64,7 +69,7 @@ async def validate(request: Request, plugin: Plugin) -> Response:
     one = Connector(config.get("name", ""), config)
     # Where references and key stores lead is for those alone who may make connectors.
     grounds = replace(service_of(request).planning.grounds, looks_inside=who_asks(request).may("admin"))
-    findings = await asyncio.to_thread(kind.check, one, grounds)
+    findings = await asyncio.to_thread(lambda: (*kind.check(one, grounds), *kind.try_out(one, grounds)))
     errors: dict[str, list[str]] = {}
     for finding in findings:
         if finding.level == "error":
@@ -105,7 +110,7 @@ def _shape(definition: Definition) -> dict[str, Any]:
         "type": definition.type,
         "required": definition.required,
         "default_value": definition.default,
-        "importance": "MEDIUM",
+        "importance": definition.importance,
         "documentation": definition.meaning,
         "group": "Common",
         "order_in_group": 0,

@@ -1,0 +1,217 @@
+"""Pipelines as kinds of connectors: one kind per source and sink that is installed.
+
+connector ─▶ references filled in ─▶ checked ─▶ PipelineSpec ─▶ a job of the fleet (service/pipeline_job.py)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, cast
+
+from twinlog.config.resolve import Resolved
+from twinlog.config.security.connector_rules import broken_rules
+from twinlog.config.text.providers import expand
+from twinlog.control.grounds import Grounds, entries_of
+from twinlog.control.kind import (
+    ConnectorType,
+    Definition,
+    Offset,
+    OffsetsChange,
+    OtherPlugin,
+    Part,
+    Role,
+    StateOf,
+    Subject,
+)
+from twinlog.control.states import ConnectorStatus, judge
+from twinlog.errors import ConnectorRefused, Finding
+from twinlog.model.connectors import STARTED, Connector
+from twinlog.pipelines.settings import Finding as Remark
+from twinlog.pipelines.spec import PipelineSpec
+
+if TYPE_CHECKING:
+    from twinlog.pipelines.plugins import Plugin
+    from twinlog.pipelines.stored_offsets import StoredOffsets
+
+_NO_WORKER = "this service has no cluster for pipelines"
+
+
+@dataclass(frozen=True)
+class PipelineKind:
+    """One class of sources or sinks."""
+
+    plugin: Plugin
+    role: Role = "pipeline"
+    may_come_first: bool = False
+
+    @property
+    def class_name(self) -> str:
+        """The class in full."""
+        return self.plugin.name
+
+    @property
+    def type(self) -> ConnectorType:
+        """Source or sink."""
+        return cast("ConnectorType", self.plugin.kind)
+
+    def is_called(self, name: str) -> bool:
+        """By any of its names, with or without the word Connector."""
+        return self.plugin.is_called(name)
+
+    def about(self, connector: Connector) -> str:
+        """Rights are granted for the connector itself."""
+        return connector.name
+
+    def job(self, connector: Connector) -> str:
+        """No link has such a name."""
+        return f"pipeline {connector.name}"
+
+    def definitions(self) -> Sequence[Definition]:
+        """The keys of the class, then those of every connector."""
+        return _definitions(self.plugin.name)
+
+    def check(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
+        """Keys, classes and transforms; no system is asked."""
+        return read(connector, grounds)[1]
+
+    def try_out(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
+        """What the system itself says."""
+        from twinlog.pipelines.validate import checked  # noqa: PLC0415  loads pyspark: a second
+
+        config, findings = read(connector, grounds)
+        if not grounds.looks_inside or any(finding.level == "error" for finding in findings):
+            return ()
+        return tuple(_finding(connector, remark) for remark in checked(config))
+
+    def status(self, subject: Subject) -> ConnectorStatus:
+        """The state of its job; a partition that stands still fails its tasks, not the connector."""
+        job = self.job(subject.connector)
+        trouble = subject.plan.troubles.get(subject.name) or subject.plan.refused.get(job)
+        sight = subject.runner.snapshot(job) if subject.active else None
+        return judge(subject.connector.state, trouble, sight, copies=True)
+
+    async def topics(self, subject: Subject) -> list[str]:
+        """The topics that it uses now."""
+        sight = subject.runner.snapshot(self.job(subject.connector))
+        return [] if sight is None else list(sight.topics)
+
+    async def offsets(self, subject: Subject) -> list[Offset]:
+        """Of a source from the offsets topic, of a sink from its system and its group."""
+        found = await asyncio.to_thread(self._stored(subject).shown)
+        return [Offset(one["partition"], one["offset"]) for one in found]
+
+    async def change_offsets(self, subject: Subject, wanted: Sequence[Offset] | None) -> OffsetsChange | None:
+        """Any position of a stopped connector may be set or removed."""
+        stored, spec = self._stored(subject), self._spec(subject)
+        wishes: list[dict[str, Any]] | None = None
+        if wanted is not None:
+            wishes = [{"partition": dict(one.partition), "offset": one.offset} for one in wanted]
+
+        def change() -> None:
+            from twinlog.pipelines.worker import claim  # noqa: PLC0415  loads pyspark: a second
+
+            generation = claim(spec.worker, subject.name, "offsets")
+            if wishes is None:
+                stored.clear(generation)
+            else:
+                stored.change(wishes, generation)
+
+        async def apply() -> None:
+            if subject.runner.snapshot(spec.name) is not None:
+                raise ConnectorRefused(subject.name, f"{subject.name}: it has not come to its end yet; ask again soon")
+            await asyncio.to_thread(change)
+
+        return OffsetsChange("change positions", wishes, apply)
+
+    def _spec(self, subject: Subject) -> PipelineSpec:
+        spec = subject.plan.specs.get(self.job(subject.connector))
+        if not isinstance(spec, PipelineSpec):
+            raise ConnectorRefused(subject.name, subject.plan.troubles.get(subject.name, _NO_WORKER))
+        return spec
+
+    def _stored(self, subject: Subject) -> StoredOffsets:
+        from twinlog.pipelines.stored_offsets import StoredOffsets  # noqa: PLC0415  loads pyspark: a second
+
+        spec = self._spec(subject)
+        return StoredOffsets(spec.connector(), spec.worker)
+
+
+@dataclass(frozen=True)
+class PipelineFamily:
+    """All sources and sinks. Each is planned by itself."""
+
+    def kinds(self) -> Sequence[PipelineKind]:
+        """One per class."""
+        return _kinds()
+
+    def other_plugins(self) -> Sequence[OtherPlugin]:
+        """Converters, transforms and predicates."""
+        from twinlog.pipelines.plugins import all_plugins  # noqa: PLC0415  loads pyspark: a second
+
+        return [
+            OtherPlugin(one.name, one.kind, one.version, partial(_definitions, one.name), one.is_called)
+            for one in all_plugins()
+            if one.kind not in {"source", "sink"}
+        ]
+
+    def in_file(self, file: Resolved) -> list[Connector]:
+        """None: a settings file holds links only."""
+        del file
+        return []
+
+    def plan(self, file: Resolved | None, stored: Sequence[Connector], state_of: StateOf, grounds: Grounds) -> Part:
+        """Read each of them."""
+        del file, state_of
+        specs: dict[str, PipelineSpec] = {}
+        troubles: dict[str, str] = {}
+        for connector in stored:
+            config, findings = read(connector, grounds)
+            errors = [str(finding) for finding in findings if finding.level == "error"]
+            if grounds.worker is None:
+                errors.append(_NO_WORKER)
+            if errors or grounds.worker is None:
+                troubles[connector.name] = "; ".join(errors)
+                continue
+            spec = PipelineSpec(f"pipeline {connector.name}", connector.name, config, grounds.worker)
+            specs[spec.name] = spec
+        started = {f"pipeline {connector.name}" for connector in stored if connector.state == STARTED}
+        return Part(tuple(spec for name, spec in specs.items() if name in started), specs, troubles)
+
+
+def read(connector: Connector, grounds: Grounds) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
+    """A connector's config with its references filled in, and every remark about it. Blocking: it may read files."""
+    from twinlog.pipelines.validate import findings_of  # noqa: PLC0415  loads pyspark: a second
+
+    where = f"connector {connector.name}"
+    expanded = expand(entries_of(connector.config), where, grounds.references())
+    findings = [*expanded.findings, *broken_rules(expanded.entries, where, grounds.rules)]
+    config = {key: entry.value for key, entry in expanded.entries.items()}
+    defaults = {} if grounds.worker is None else grounds.worker.config
+    remarks = findings_of(connector.name, config, defaults)
+    return config, (*findings, *(_finding(connector, remark) for remark in remarks))
+
+
+def _finding(connector: Connector, remark: Remark) -> Finding:
+    said = f"{remark.message}. {remark.remedy}" if remark.remedy else remark.message
+    return Finding(remark.level, f"connector {connector.name}", None, remark.key, said)
+
+
+@cache
+def _kinds() -> tuple[PipelineKind, ...]:
+    from twinlog.pipelines.plugins import all_plugins  # noqa: PLC0415  loads pyspark: a second
+
+    return tuple(PipelineKind(plugin) for plugin in all_plugins() if plugin.kind in {"source", "sink"})
+
+
+def _definitions(name: str) -> list[Definition]:
+    from twinlog.pipelines.validate import definitions  # noqa: PLC0415  loads pyspark: a second
+
+    def definition(of: Mapping[str, Any]) -> Definition:
+        return Definition(
+            of["name"], of["type"], of["default_value"], of["documentation"], of["required"], of["importance"]
+        )
+
+    return sorted(map(definition, definitions(name)), key=lambda one: not one.required)
