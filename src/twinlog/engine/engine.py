@@ -11,7 +11,6 @@ waited for with growing pauses (R9, R14).
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -29,7 +28,8 @@ from twinlog.engine.roster_cycle import RosterCycle, Topics
 from twinlog.engine.signing_in import SigningIn
 from twinlog.engine.state import EngineState, Phase
 from twinlog.engine.switch_watch import SwitchWatch
-from twinlog.errors import ClusterError, LinkToItself, told
+from twinlog.engine.telling import beat_while_starting, tell_failure, tell_why_it_waits
+from twinlog.errors import ClusterError, LinkToItself
 from twinlog.flow.source import LinkRun
 from twinlog.flow.task_failures import TaskFailures
 from twinlog.ledger.view import LedgerView
@@ -47,8 +47,6 @@ log = logging.getLogger("twinlog.engine")
 STOP_SECONDS: Final = 6.0
 _IDLE_STOP_SECONDS: Final = 1.0
 """Before the first query there is nothing to bring to an end: only a request or two that are under way."""
-_TELL_SECONDS: Final = 2.0
-_SLOW_START_SECONDS: Final = 20.0
 _TICK_S: Final = 0.25
 
 
@@ -165,7 +163,7 @@ class LinkEngine:
                 else:
                     await self._copy(target, shards, watch, signing_in)
         except Exception as error:  # whoever keeps the engines starts it again; what happened is told here
-            await self._tell_failure(target, error)
+            await tell_failure(self._state, target, error)
             raise
         finally:
             if following is not None:
@@ -191,7 +189,7 @@ class LinkEngine:
             await signing_in.sign_in(writer, view, watch)
             if self._state.over or self._held(watch):
                 return
-            telling = self._tasks.begin(self._tell_why(writer, watch))
+            telling = self._tasks.begin(tell_why_it_waits(self._state, writer, watch, lambda: self._held(watch)))
             # The source may know of a switch that the target never heard of.
             looked = await self._patiently("reading the switch", lambda: watch.read("source"), watch)
             if looked is None or self._held(watch):
@@ -230,40 +228,6 @@ class LinkEngine:
         self._state.trouble = None
         if not self._state.stopping.is_set():
             self._state.enter("starting")
-
-    async def _tell_why(self, writer: LedgerWriter, watch: SwitchWatch) -> None:
-        """Say in the ledger that the first steps are under way, and why they wait, for instance for a source (R14).
-
-        Who says nothing is taken for dead by others (R9). Nothing is copied meanwhile, so whatever the switch decides
-        is obeyed.
-        """
-        told: tuple[str | None, int] = (None, watch.generation)
-        again = time.monotonic() + HEARTBEAT_SECONDS
-        while True:
-            now = (self.trouble, watch.generation)
-            if self.phase in {"starting", "waiting"} and (now != told or time.monotonic() >= again):
-                told, again = now, time.monotonic() + HEARTBEAT_SECONDS
-                self._state.heeded = watch.generation
-                phase = "switched" if self._held(watch) else "starting"
-                try:
-                    async with asyncio.timeout(_TELL_SECONDS):
-                        await writer.write([self._state.record(phase, self.generation)])
-                except (TimeoutError, ClusterError) as error:
-                    log.warning("%s: not told why it waits: %s", self.link.name, error)
-            await asyncio.sleep(_TICK_S)
-
-    async def _tell_failure(self, target: Cluster, error: Exception) -> None:
-        """Say in the ledger, too, why nothing moves: an engine that is only silent has no cause (R14)."""
-        log.error("%s: the engine failed", self.link.name, exc_info=error)
-        self._state.enter("waiting", told(error))
-        if self.generation < 0 or self.phase == "superseded":
-            return
-        try:
-            async with asyncio.timeout(_TELL_SECONDS):
-                writer = roster_writer(target, self.link.source, self.link.name)
-                await writer.write([self._state.record("starting", self.generation)])
-        except (TimeoutError, ClusterError) as trouble:
-            log.warning("%s: the ledger was not told: %s", self.link.name, trouble)
 
     def stop(self) -> None:
         """Ask for a clean end: what was read is written and noted."""
@@ -351,23 +315,12 @@ class LinkEngine:
 
     async def _start(self, run: LinkRun, writer: LedgerWriter) -> str | None:
         """Start a query; tells what it failed with."""
-        beating = asyncio.create_task(self._beat_while_starting(writer))
+        beating = asyncio.create_task(beat_while_starting(self._state, writer))
         try:
             return await self._run.start(run)
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
-
-    async def _beat_while_starting(self, writer: LedgerWriter) -> None:
-        """Spark may take its time, and who says nothing is taken for dead by others (R9)."""
-        began = time.monotonic()
-        while True:
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-            if (so_far := time.monotonic() - began) > _SLOW_START_SECONDS:
-                self._state.say(f"Spark has been starting the query for {so_far:.0f} s; nothing is copied meanwhile")
-            with contextlib.suppress(TimeoutError, ClusterError):
-                async with asyncio.timeout(_TELL_SECONDS):
-                    await writer.write([self._state.record("starting", self.generation)])
 
     async def _after_failure(self, failure: str, writer: LedgerWriter) -> None:
         """Report what the query failed with, and wait before the next one."""
