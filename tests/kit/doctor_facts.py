@@ -148,6 +148,22 @@ def set_(**facts: Any) -> Change:
     return lambda found: replace(found, **facts)
 
 
+def with_schemas(side: str, *, replicas: int = 3, **values: str) -> Change:
+    """A mirrored registry; `side` has other configs."""
+
+    def change(found: Facts) -> Facts:
+        for name in ("source", "target"):
+            end: Any = getattr(found, name)
+            mine = {key.replace("_", "."): value for key, value in values.items()} if name == side else {}
+            configs = {**CONFIGS, "cleanup.policy": "compact", **mine}
+            factor = replicas if name == side else 3
+            topics = {**end.topics, "_schemas": replace(look("_schemas"), replication_factor=factor)}
+            found = at(name, topics=topics, configs={**end.configs, "_schemas": configs})(found)
+        return replace(found, source_topics=("_schemas", "orders"), selected=("_schemas", "orders"))
+
+    return change
+
+
 def config(side: str, topic: str, **values: str) -> Change:
     def change(found: Facts) -> Facts:
         here: Any = getattr(found, side).configs

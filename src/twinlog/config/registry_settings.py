@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.security.secrets import Secret
@@ -53,6 +55,8 @@ class RegistrySettings(_Frozen):
     eligible: bool = True
     session_timeout_ms: int = 10_000
     timeout_ms: int = 500
+    snapshot_file: Path | None = None
+    subject_prefixes: tuple[str, ...] = ()
     level: str = "BACKWARD"
     mode_mutable: bool = True
     validate_fields: bool = False

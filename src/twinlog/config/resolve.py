@@ -22,6 +22,7 @@ from twinlog.config.foreign.replicator import is_connector, parse_settings, tran
 from twinlog.config.foreign.translated import Translated
 from twinlog.config.objectives import resolve_objectives
 from twinlog.config.redirects import resolve_switch
+from twinlog.config.registry_mirror import resolve_registry_mirror
 from twinlog.config.routes import resolve_routes
 from twinlog.config.security.connector_rules import ConnectorRules, broken_rules
 from twinlog.config.service_settings import ServiceSettings, has_store, resolve_service
@@ -321,6 +322,7 @@ def _link(at: LinkLookup, route: Route) -> LinkSettings:
         cut_sets=resolve_cut_sets(at),
         switch=resolve_switch(at),
         admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
+        registry=resolve_registry_mirror(at, mirrored=bool(route.selection.registry)),
     )
 
 

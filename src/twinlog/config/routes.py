@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from twinlog.config.registry_mirror import registry_links, resolve_registry_mirror
 from twinlog.config.residency import resolve_residency
 from twinlog.config.text import catalogue as keys
+from twinlog.config.text import registry_keys
 from twinlog.config.text.lookup import LinkLookup, Lookup
 from twinlog.model.javaregex import RegexError
 from twinlog.model.names import LinkName
@@ -26,7 +28,11 @@ def resolve_routes(links: Iterable[LinkLookup], texts: Iterable[Lookup]) -> dict
     """Read every enabled link; a topology that would bring records back or twice is noted as an error."""
     lookups = list(links)
     namings = _namings(lookups)
-    routes = [Route(at.link, namings[at.link], _selection(at), *_provenance(at, namings)) for at in lookups]
+    mirrored = registry_links(lookups)
+    routes = [
+        Route(at.link, namings[at.link], _with_registry(at, at.link in mirrored), *_provenance(at, namings))
+        for at in lookups
+    ]
     rules = resolve_residency(texts)
     routes = [_resident(at, route, rules, lookups) for at, route in zip(lookups, routes, strict=True)]
     carried = unrecognised(rules, routes)
@@ -69,6 +75,7 @@ def _naming(at: LinkLookup) -> ReplicationNaming:
         source_alias=at.link.source,
         separator_in_internal_topics=at.value(keys.SEPARATOR_INTERNAL),
         rename_format=at.value(keys.RENAME_FORMAT),
+        kept=() if at.value(registry_keys.MIRROR) == "off" else resolve_registry_mirror(at, mirrored=False).topics,
     )
 
 
@@ -115,12 +122,23 @@ def _resident(at: LinkLookup, route: Route, rules: Sequence[Residency], every: S
             at.lookup.note("info", None, sentence)
     if not left_out:
         return route
-    selection = replace(route.selection, exclude=(*route.selection.exclude, *left_out))
+    bound = Patterns(tuple(left_out))
+    registry = tuple(topic for topic in route.selection.registry if not bound.matches(topic))
+    selection = replace(route.selection, exclude=(*route.selection.exclude, *left_out), registry=registry)
     return replace(route, selection=selection)
 
 
 def _list(rule: Residency) -> str:
     return ", ".join(rule.clusters)
+
+
+def _with_registry(at: LinkLookup, mirrored: bool) -> Selection:
+    """The selection, and what becomes of the topics of the schema registry: they go one way, or not at all."""
+    topics = resolve_registry_mirror(at, mirrored=mirrored).topics
+    if mirrored:
+        return replace(_selection(at), registry=topics)
+    # Where nobody said anything about the registry, `off` leaves its topic to the patterns, as it ever was.
+    return _selection(at) if at.value(registry_keys.MIRROR) == "off" else replace(_selection(at), not_this_way=topics)
 
 
 def _quoted(name: str) -> str:

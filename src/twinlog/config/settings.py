@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from twinlog.config.registry_mirror import RegistryMirror
 from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import SwitchSettings
 from twinlog.model.groups.cut_sets import CutSet
@@ -179,6 +180,7 @@ class LinkSettings(_Frozen):
     cut_sets: tuple[CutSet, ...] = ()
     switch: SwitchSettings
     admin_timeout_ms: int
+    registry: RegistryMirror = RegistryMirror()
 
     @property
     def name(self) -> str:

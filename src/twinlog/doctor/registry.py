@@ -18,6 +18,7 @@ from twinlog.doctor.checks import (
     own_topics,
     reach,
     rights,
+    schemas,
 )
 from twinlog.doctor.facts import Facts
 
@@ -28,6 +29,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *rights.CHECKS,
     *own_topics.CHECKS,
     *names.CHECKS,
+    *schemas.CHECKS,
     *limits.CHECKS,
     *keeping.CHECKS,
     *durability.CHECKS,

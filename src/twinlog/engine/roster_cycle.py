@@ -67,6 +67,7 @@ class RosterCycle:
             view.states,
             selected,
             refused=origins.refused,
+            halted=observed.halted,
             unseen=observed.unseen,
             vanished=observed.vanished,
         )

@@ -73,7 +73,7 @@
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
         ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── PartitionRefused
         ├── TakeOverRefused        ├── TargetUnwritable       ├── LedgerUnwritable     ├── ParcelsMissing
-        └── ProvenanceUnknown
+        ├── ProvenanceUnknown      └── RegistryNotMirrored
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -135,6 +135,7 @@ from twinlog.errors.faults import (
     PartitionRefused,
     ProvenanceUnknown,
     RecordTooLarge,
+    RegistryNotMirrored,
     SourceTopicMissing,
     SourceTopicRecreated,
     SourceTruncated,
@@ -248,6 +249,7 @@ __all__ = [
     "RecordTooLarge",
     "RecordsUnreadable",
     "RedirectFailed",
+    "RegistryNotMirrored",
     "RegistryRefused",
     "RegistryTopicUnsafe",
     "RegistryUnreachable",

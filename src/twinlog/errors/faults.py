@@ -284,5 +284,21 @@ class TakeOverRefused(PartitionFault):
     problem: str
 
 
+@dataclass(eq=False)
+class RegistryNotMirrored(PartitionFault):
+    """The target has schemas that a copy of the source's schemas would overwrite."""
+
+    code = "REGISTRY_NOT_MIRRORED"
+    says = "{topic}: the schemas of {source} are not mirrored: {problem}"
+    remedy = (
+        "After a failover `twinlog failback` brings the schemas home first. A registry that stays apart is left alone "
+        "with `registry.mirror = off`; one that is to be replaced is exported (`twinlog registry export`), then its "
+        "topic is deleted."
+    )
+
+    source: str
+    problem: str
+
+
 STAYING: Final = frozenset(fault.code for fault in PartitionFault.__subclasses__() if fault.stays)
 """Codes of faults that only an operator ends."""

@@ -22,8 +22,8 @@ from twinlog.errors import (
     SourceTruncated,
 )
 from twinlog.flow.parcel import FLUSH, Parcel, data_parcel, now_us
-from twinlog.flow.parcel_queue import ParcelQueue
 from twinlog.flow.row import LARGE
+from twinlog.flow.schema_gate import Outlet
 from twinlog.flow.streams import PAUSE_S
 from twinlog.ledger.writers import SourceWriters
 from twinlog.model.ledger.records import RosterTopic
@@ -56,7 +56,7 @@ class Delivery:
     link: LinkSettings
     clusters: ClusterIds
     source: Cluster
-    out: ParcelQueue
+    out: Outlet
     reading: Mapping[TopicPartition, Reading]
     fault: Callable[[TopicPartition, PartitionFault], None]
     replace: Callable[[], Awaitable[None]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
@@ -18,6 +18,14 @@ from twinlog.model.names import TopicPartition
 
 IDLE_WEIGHT: Final = 1.0
 """What a partition without traffic weighs: a little, so that idle ones are spread as well."""
+
+
+class SchemasAt(NamedTuple):
+    """The part of the ledger that knows the copy of the schemas, where to read it on, and what it said."""
+
+    ledger_partition: int
+    ledger_at: int
+    state: PartitionState | None
 
 
 @dataclass
@@ -34,6 +42,7 @@ class TaskPlan(InputPartition):
     roster: dict[str, RosterTopic] = field(default_factory=dict)
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     truncations: dict[str, Memo] = field(default_factory=dict)
+    schemas: SchemasAt | None = None
 
     def __repr__(self) -> str:
         return f"TaskPlan(epoch={self.epoch}, task={self.task}, shards={self.shards})"

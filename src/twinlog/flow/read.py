@@ -37,6 +37,7 @@ from twinlog.flow.patience import MISSING_FOR_S
 from twinlog.flow.plan import TaskPlan
 from twinlog.flow.reader_fault import fault_note
 from twinlog.flow.row import Row
+from twinlog.flow.schema_gate import Outlet, SchemaGate
 from twinlog.flow.streams import Streams
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import (
@@ -86,13 +87,15 @@ class Reader:
     def __post_init__(self) -> None:
         link = self.link
         self.teller = HindranceTeller(link, f"read-{self.plan.task}")
-        delivery = Delivery(link, self.clusters, self.source, self.out, self.reading, self._fault, self._place)
+        self.gate = _gate(link, self.plan, self.source, self.out, self.view) if self.plan.schemas else None
+        self.outlet: Outlet = self.gate or self.out
+        delivery = Delivery(link, self.clusters, self.source, self.outlet, self.reading, self._fault, self._place)
         self.streams = Streams(
             self.source,
             link.name,
             link.fetch,
             link.max_bytes_in_flight // 2,
-            room=self.out.wait_for_room,
+            room=self.outlet.wait_for_room,
             deliver=delivery.take,
             replace=self._place,
             on_failure=self.out.put,
@@ -102,11 +105,18 @@ class Reader:
         """Read until the epoch ends, the plan changes, or the engine stops or is superseded."""
         mine = set(self.plan.shards)
         follow = None
+        gating: list[asyncio.Task[None]] = []
         try:
             await self.view.catch_up(self.target, self.link.source)
             self._heed(self.view.engine)
             if self.finished.is_set():
                 return
+            if self.gate is not None:
+                ledger = self.gate.ledger
+                gating += [
+                    asyncio.create_task(self.gate.run()),
+                    asyncio.create_task(ledger.follow(self.target, self.link.source, lambda _: None)),
+                ]
             for topic in list(self.view.roster.values()):
                 self._enlist(topic, mine)
             self.out.put(FLUSH)
@@ -114,13 +124,14 @@ class Reader:
             await self._place()
             deadline = time.monotonic() + self.link.epoch_seconds
             while not self.finished.is_set() and time.monotonic() < deadline:
-                if follow.done():
-                    follow.result()
+                for task in (follow, *gating):
+                    if task.done():
+                        task.result()
                 await self._tick(min(0.5, deadline - time.monotonic()))
                 self._nudge()
         finally:
-            if follow is not None:
-                follow.cancel()
+            for task in filter(None, (follow, *gating)):
+                task.cancel()
             await self.streams.stop()
             await self.teller.close()
 
@@ -136,7 +147,8 @@ class Reader:
                 await self.finished.wait()
         except TimeoutError:
             now = time.monotonic()
-            self.teller.tell(throttled(self.source, now), now, longest_throttle_s(self.source, now))
+            hindered = [*throttled(self.source, now), *(self.gate.says(now) if self.gate else ())]
+            self.teller.tell(hindered, now, longest_throttle_s(self.source, now))
             self._rest_where_the_ledger_is_lost(now)
             for partition in [p for p, when in self.resting.items() if when <= now]:
                 del self.resting[partition]
@@ -230,7 +242,7 @@ class Reader:
             "shard": ledger - 1,
             "resume": resume,
         }
-        self.out.put(Parcel(partition, offset, offset, "begin", json.dumps(note).encode()))
+        self.outlet.put(Parcel(partition, offset, offset, "begin", json.dumps(note).encode()))
 
     def _decided(self, partition: TopicPartition, state: PartitionState | None) -> int | None:
         """Where an operator wants a truncated partition to continue; None: there is no decision about this fault."""
@@ -253,8 +265,8 @@ class Reader:
     def _fault(self, partition: TopicPartition, fault: PartitionFault) -> None:
         """The partition cannot be read: tell the writer, which tells the ledger; try again later (R7, R8)."""
         at = self.reading[partition].position.offset
-        self.out.put(Parcel(partition, at, at, "fault", fault_note(fault)))
-        self.out.put(FLUSH)
+        self.outlet.put(Parcel(partition, at, at, "fault", fault_note(fault)))
+        self.outlet.put(FLUSH)
         self._rest(partition)
 
     # --- who leads ----------------------------------------------------------------------------------------------------
@@ -295,6 +307,14 @@ class Reader:
             if leader is not None:
                 reading.position.leader_epoch = leader.epoch
                 self.streams.place(partition, reading.position, leader.node)
+
+
+def _gate(link: LinkSettings, plan: TaskPlan, source: Cluster, out: ParcelQueue, view: LedgerView) -> SchemaGate:
+    """What holds records back until their schemas are copied; it follows the ledger by itself."""
+    assert plan.schemas is not None  # noqa: S101  narrowing only: the caller asks
+    number, at, state = plan.schemas
+    known = {} if state is None else {TopicPartition(state.topic, state.partition): state}
+    return SchemaGate(link.registry, source, out, view.roster, LedgerView({number: at}, states=known))
 
 
 def _stays(state: PartitionState) -> bool:

@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 
 from twinlog.config.settings import LinkSettings
 from twinlog.flow.pieces import in_pieces, joined
-from twinlog.flow.plan import TaskPlan, deal, tasks_for, weigh
+from twinlog.flow.plan import SchemasAt, TaskPlan, deal, tasks_for, weigh
 from twinlog.flow.row import Row, from_arrow, to_arrow
 from twinlog.model.ledger.records import TRUNCATIONS, shard_of
 from twinlog.model.names import TopicPartition
@@ -87,7 +87,16 @@ class EpochReader(DataSourceStreamReader):
         ledger_at = {0: view.positions[0]} | {1 + shard: view.positions[1 + shard] for shard in shards}
         states = {p: state for p, state in view.states.items() if shard_of(p, run.shards) in mine}
         known = (view.engine, dict(view.roster), states, dict(view.memos.get(TRUNCATIONS, {})))
-        return TaskPlan(epoch, run.generation, task, shards, run.shards, ledger_at, *known)
+        return TaskPlan(epoch, run.generation, task, shards, run.shards, ledger_at, *known, self._schemas_at(view))
+
+    def _schemas_at(self, view: LedgerView) -> SchemasAt | None:
+        """What each task needs to follow the copy of the schemas, whoever copies it."""
+        registry = self.run.link.registry
+        if not registry.mirrored or not registry.gate_ms:
+            return None
+        partition = TopicPartition(registry.topic, 0)
+        number = 1 + shard_of(partition, self.run.shards)
+        return SchemasAt(number, view.positions[number], view.states.get(partition))
 
     def _refreshed(self) -> LedgerView:
         from twinlog.ledger.view import LedgerView  # noqa: PLC0415  only the planner needs it

@@ -47,6 +47,8 @@ class ReplicationNaming:
 
     A `rename_format` other than `${topic}`, as Replicator has it, goes with `identity`. `opposite_format` is the one of
     the link that leads back, if there is one: what fits it came from the target already.
+
+    `kept` are topics that have one name everywhere, because programs look for them by it: those of a schema registry.
     """
 
     policy: Literal["default", "identity"] = "default"
@@ -55,6 +57,7 @@ class ReplicationNaming:
     separator_in_internal_topics: bool = True
     rename_format: str = TOPIC
     opposite_format: str = TOPIC
+    kept: tuple[str, ...] = ()
 
     @property
     def keeps_names(self) -> bool:
@@ -63,6 +66,8 @@ class ReplicationNaming:
 
     def remote(self, alias: str, topic: str) -> str:
         """Name on the target of a topic that comes from the cluster `alias`."""
+        if topic in self.kept:
+            return topic
         if self._keeps(topic):
             return self.rename_format.replace(TOPIC, topic)
         return f"{alias}{self.separator}{topic}"

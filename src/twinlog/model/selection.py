@@ -64,8 +64,26 @@ class Heartbeats:
         return "heartbeats are mirrored"
 
 
+@dataclass(frozen=True)
+class OfRegistry:
+    """A topic of the schema registry, which the link takes along whatever the patterns say."""
+
+    def __str__(self) -> str:
+        return "the topics of the schema registry are mirrored (registry.mirror)"
+
+
+@dataclass(frozen=True)
+class OtherWay:
+    """A topic of the schema registry that goes along another link, or along none."""
+
+    def __str__(self) -> str:
+        return "a topic of the schema registry goes one way, and this is not the way (registry.mirror)"
+
+
 Why: TypeAlias = Included | Excluded | NotIncluded
-Verdict: TypeAlias = Why | Internal | Cycle | Heartbeats
+Taken: TypeAlias = Included | Heartbeats | OfRegistry
+"""The verdicts on topics that are mirrored."""
+Verdict: TypeAlias = Why | Internal | Cycle | Heartbeats | OfRegistry | OtherWay
 
 
 @dataclass(frozen=True)
@@ -108,6 +126,9 @@ class Selection:
     exclude: tuple[str, ...] = ()
     # Heartbeats travel whatever the patterns say, unless this is off: their names carry the topology.
     heartbeats: bool = True
+    # Topics of the schema registry that go along this link, and those that must not.
+    registry: tuple[str, ...] = ()
+    not_this_way: tuple[str, ...] = ()
 
     def matches(self, name: str) -> bool:
         """Tell whether the patterns select the name; `replicates` adds the rules nobody can switch off."""
@@ -124,6 +145,10 @@ class Selection:
 
 def verdict(topic: str, source: str, target: str, selection: Selection, naming: ReplicationNaming) -> Verdict:
     """Decide whether the link source->target mirrors a topic of the source, with the reason."""
+    if topic in selection.registry:
+        return OfRegistry()
+    if topic in selection.not_this_way:
+        return OtherWay()
     if is_own(topic) or is_others_drill(topic, source):
         return Internal("Twinlog")
     if naming.is_internal(topic):
@@ -138,7 +163,7 @@ def verdict(topic: str, source: str, target: str, selection: Selection, naming: 
 
 def replicates(topic: str, source: str, target: str, selection: Selection, naming: ReplicationNaming) -> bool:
     """Tell whether the link source->target mirrors a topic of the source."""
-    return isinstance(verdict(topic, source, target, selection, naming), Included | Heartbeats)
+    return isinstance(verdict(topic, source, target, selection, naming), Taken)
 
 
 @lru_cache(maxsize=256)

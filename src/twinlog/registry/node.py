@@ -8,6 +8,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from twinlog.config.settings import ClientSettings
@@ -16,6 +17,8 @@ from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry.election import SESSION_MS, Elector
 from twinlog.registry.identity import Assignment, Identity
 from twinlog.registry.leader import Leader, LeadershipLost
+from twinlog.registry.refusals import is_a_copy
+from twinlog.registry.snapshot import Snapshot
 from twinlog.registry.state import State
 from twinlog.registry.store import TopicReader
 from twinlog.registry.topic import TopicWish, count_brokers, ensure_topic
@@ -37,6 +40,7 @@ class NodeSettings:
     topic: TopicWish
     group: str
     me: Identity
+    snapshot: Path | None = None
     timeout_s: float = 0.5
     """How long a follower may take to read what was just written (`kafkastore.timeout.ms`)."""
 
@@ -63,7 +67,8 @@ class RegistryNode:
     def __init__(self, settings: NodeSettings, *, session_ms: int = SESSION_MS) -> None:
         self.settings = settings
         self.cluster = Cluster(settings.kafka, settings.kafka.client_id or f"sr-{settings.me.host}-{settings.me.port}")
-        self.reader = TopicReader(self.cluster, settings.topic.name)
+        snapshot = None if settings.snapshot is None else Snapshot(settings.snapshot)
+        self.reader = TopicReader(self.cluster, settings.topic.name, snapshot=snapshot, home_changed=self._reconsider)
         self.role = Role()
         self.elector = Elector(
             self.cluster,
@@ -94,8 +99,20 @@ class RegistryNode:
     def term(self) -> Leader | None:
         return self._term
 
+    @property
+    def copy_of(self) -> str | None:
+        """The Kafka cluster that the schemas belong to, where that is another one; None at home."""
+        home, here = self.state.home, self.cluster.cluster_id
+        return home.cluster if home is not None and here is not None and home.cluster != here else None
+
+    def refuse_on_copy(self) -> None:
+        """Raises Refusal where the schemas belong to another cluster: whoever leads here does not write."""
+        if (home := self.copy_of) is not None:
+            raise is_a_copy(home)
+
     async def submit(self, order: Order) -> tuple[Plan, int]:
         """Carry out an order. Raises Refusal, and LeadershipLost when another instance leads."""
+        self.refuse_on_copy()
         term = self._term
         if term is None or not term.ready:
             raise LeadershipLost
@@ -129,6 +146,8 @@ class RegistryNode:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        if self.reader.snapshot is not None:
+            self.reader.snapshot.close()
         await self.cluster.close()
 
     async def _ensure_topic(self) -> None:
@@ -140,6 +159,7 @@ class RegistryNode:
                 if isinstance(error, TwinlogError) and not error.retriable:
                     raise
                 self.start_error = why(error)
+                self.reader.fall_back()
                 log.warning("%s: %s; trying again", self.settings.topic.name, self.start_error)
                 await asyncio.sleep(_PAUSE_S)
             else:
@@ -164,12 +184,16 @@ class RegistryNode:
             self.role = Role(assignment.leader, mine, certain=True)
         else:
             self.role.certain = True
-        if mine and self.settings.me.eligible:
+        self._reconsider()
+        self._tell()
+
+    def _reconsider(self) -> None:
+        """Begin or end a term: the group elects who may write, and the topic says whether anybody may."""
+        if self.role.mine and self.settings.me.eligible and self.copy_of is None:
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._lead())
         elif self._term is not None:
             self._term.stop()
-        self._tell()
 
     def _lost(self) -> None:
         """Out of the group: somebody else may be elected, and we would not hear of it."""
@@ -180,7 +204,7 @@ class RegistryNode:
 
     async def _lead(self) -> None:
         """Terms of leadership, for as long as the group says that this instance leads."""
-        while self.role.mine:
+        while self.role.mine and self.copy_of is None:
             contact = self.elector.last_contact
             term = self._term = Leader(
                 self.cluster,
@@ -202,7 +226,7 @@ class RegistryNode:
                 self._term = None
                 self._tell()
             # Fenced: only the coordinator can say whether we still lead. Its next word decides.
-            while self.role.mine and self.elector.last_contact <= contact:  # noqa: ASYNC110  a heartbeat away
+            while self.role.mine and self.copy_of is None and self.elector.last_contact <= contact:  # noqa: ASYNC110  a heartbeat away
                 await asyncio.sleep(_PAUSE_S / 5)
 
     def _tell(self) -> None:

@@ -117,6 +117,22 @@ def not_permitted(message: str) -> Refusal:
     return Refusal(42205, message)
 
 
+def ids_end(number: int, gap: int) -> Refusal:
+    """50001: the other datacenter has not confirmed enough ids."""
+    return store_failed(
+        f"Id {number} may not be given yet: the other datacenter has not confirmed any of the last {gap} ids. "
+        "Let the link that mirrors the schemas run."
+    )
+
+
+def is_a_copy(home: str) -> Refusal:
+    """42205: the schemas belong to another cluster."""
+    return not_permitted(
+        f"This registry serves a copy of the schemas of Kafka cluster {home}. Register there, or promote this "
+        "datacenter with `twinlog failover` or `twinlog registry promote`."
+    )
+
+
 def reference_exists(subject: str, version: int) -> Refusal:
     """42206."""
     key = f"{{magic=1,keytype=SCHEMA,subject={subject},version={version}}}"

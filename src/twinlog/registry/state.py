@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from twinlog.registry import records as rec
 from twinlog.registry.content import Content
+from twinlog.registry.pair.home import HOME_SUBJECT, Home, home_of, later
 from twinlog.registry.records import BadRecord, LogicalKey
 from twinlog.registry.subject_names import beside, context_of, matches, split
 
@@ -22,7 +23,7 @@ MARK: Final = "maxId:"
 class Entry:
     """One version of one subject."""
 
-    __slots__ = ("content", "deleted", "id", "offset", "subject", "ts", "version")
+    __slots__ = ("changed", "content", "deleted", "id", "offset", "subject", "ts", "version")
 
     def __init__(
         self, subject: str, version: int, schema_id: int, content: Content, *, deleted: bool, offset: int, ts: int
@@ -33,6 +34,7 @@ class Entry:
         self.content = content
         self.deleted = deleted
         self.offset = offset
+        self.changed = offset  # where it was last changed: written, or deleted with its subject
         self.ts = ts
 
 
@@ -64,6 +66,12 @@ class State:
         self.configs: dict[str | None, dict[str, Any]] = {}
         self.modes: dict[str | None, str] = {}
         self.marks: dict[str, int] = {}
+        self.home: Home | None = None
+        """The cluster that these schemas belong to; None while the topic does not say."""
+        self.tombstones: dict[tuple[str, int], int] = {}
+        """Versions that were deleted for good, and where; compaction forgets them in time."""
+        self.setting_offsets: dict[LogicalKey, int] = {}
+        """Where settings and modes were last written."""
         self.deletions: set[str] = set()  # subjects with a DELETE_SUBJECT record
         self.revision = 0
         self.settings_revision = 0
@@ -88,9 +96,12 @@ class State:
     def _take(self, key: LogicalKey, value: bytes | None, offset: int, ts: int) -> RecordFault | None:
         if key.kind == rec.SCHEMA:
             if value is None:
+                self.tombstones[key.subject or "", key.version] = offset
                 self._remove(key.subject or "", key.version)
                 return None
             return self._put(key, rec.decode_schema(value), offset, ts)
+        if key.kind in {rec.CONFIG, rec.MODE}:
+            self.setting_offsets[key] = offset
         if key.kind == rec.CONFIG:
             self.settings_revision += 1
             self._configure(key.subject, None if value is None else rec.decode_config(value))
@@ -105,7 +116,7 @@ class State:
             else:
                 self.named_contexts[key.subject or ""] = None
         elif key.kind == rec.DELETE_SUBJECT:
-            self._delete_up_to(key.subject or "", None if value is None else rec.decode_delete(value))
+            self._delete_up_to(key.subject or "", None if value is None else rec.decode_delete(value), offset)
         elif key.kind == rec.CLEAR_SUBJECT and value is not None:
             self._clear(key.subject)
         return None
@@ -168,14 +179,14 @@ class State:
             for context in self.contexts.values():
                 context.by_digest.pop(entry.content.digest, None)
 
-    def _delete_up_to(self, subject: str, version: int | None) -> None:
+    def _delete_up_to(self, subject: str, version: int | None, offset: int) -> None:
         if version is None:
             self.deletions.discard(subject)
             return
         self.deletions.add(subject)
         for number, entry in self.subjects.get(subject, {}).items():
             if number <= version and not entry.deleted:
-                entry.deleted = True
+                entry.deleted, entry.changed = True, offset
                 self._refer_no_more(entry)
 
     def _clear(self, scope: str | None) -> None:
@@ -190,7 +201,9 @@ class State:
             self._remove(subject, version)
 
     def _configure(self, subject: str | None, config: dict[str, Any] | None) -> None:
-        if subject == MARKS_SUBJECT:
+        if subject == HOME_SUBJECT:
+            self.home = later(self.home, home_of(config))
+        elif subject == MARKS_SUBJECT:
             properties = ((config or {}).get("defaultMetadata") or {}).get("properties") or {}
             for name, value in properties.items():
                 if name.startswith(MARK) and str(value).isdecimal():
@@ -218,6 +231,12 @@ class State:
     def _note_form(self, logical: LogicalKey, key: bytes) -> None:
         if key != rec.encode_key(logical):
             self._forms.setdefault(logical, set()).add(key)
+
+    def follow_on(self, before: "State") -> None:
+        """Take the place of another state: answers that were prepared from that one do not hold any more."""
+        self.revision += before.revision + 1
+        self.settings_revision += before.settings_revision + 1
+        self.removals += before.removals + 1
 
     # --- asking ---------------------------------------------------------------------------------------------------
 

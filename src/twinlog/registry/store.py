@@ -9,6 +9,7 @@ import heapq
 import itertools
 import logging
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +18,7 @@ from twinlog.logs.follow import follow
 from twinlog.logs.read import Batches
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry.records import Record
+from twinlog.registry.snapshot import Kept, Snapshot
 from twinlog.registry.state import RecordFault, State
 from twinlog.wire.codec import open_batch
 from twinlog.wire.connection import Cluster
@@ -40,6 +42,7 @@ class StoreStatus:
     faults: deque[RecordFault] = field(default_factory=lambda: deque(maxlen=_MOST_FAULTS))
     fault_count: int = 0
     last_read_at: float | None = None
+    snapshot_of: float | None = None  # when what is served was written down, while Kafka cannot be read
     last_error: str | None = None
 
 
@@ -58,6 +61,9 @@ class TopicReader:
     """Producer id -> the epoch of its last marker: nothing of an older epoch can follow."""
     sequences: dict[tuple[int, int], int] = field(default_factory=dict)
     """(producer id, epoch) -> the sequence number of its last record."""
+    snapshot: Snapshot | None = None
+    home_changed: Callable[[], None] = lambda: None
+    _fresh: State | None = None  # read from the topic while a snapshot is served
     _waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
     _barrier: asyncio.Task[bool] | None = None
@@ -72,10 +78,33 @@ class TopicReader:
                 break
             except (OffsetsRefused, ClusterUnreachable) as trouble:
                 self.status.last_error = str(trouble)
+                self.fall_back()
                 await asyncio.sleep(_PAUSE_S)
         self.position, self.status.end_at_start, self.status.last_error = first, end, None
+        if self.snapshot is not None:
+            self.snapshot.begin()
+        if self.status.snapshot_of is not None:
+            self._fresh, self.status.loaded = State(), False
         self._look_whether_loaded()
         await follow(self.cluster, self.topic, {PARTITION: first}, self._take_batches, _LANE)
+
+    def fall_back(self) -> None:
+        """Serve what was written down at last, because the topic cannot be read. Does nothing where nothing was."""
+        if self.snapshot is None or self.status.loaded or self.status.snapshot_of is not None:
+            return
+        written_at = self.snapshot.written_at
+        if written_at is None:
+            return
+        try:
+            for record in self.snapshot.records():
+                self._note(self.state.apply(record.key, record.value, record.offset, record.ts))
+        except (OSError, ValueError) as broken:
+            self.snapshot = None
+            self.status.last_error = str(broken)
+            return
+        self.status.snapshot_of = written_at
+        versions = self.state.schema_count
+        log.warning("%s: cannot be read; %d versions are served from %s", self.topic, versions, self.snapshot.path)
 
     def _take_batches(self, _partition: int, batches: Batches) -> None:
         for header, data in batches:
@@ -91,7 +120,10 @@ class TopicReader:
             self.position = max(self.position, header.next_offset)
         self.status.last_read_at = SYSTEM_CLOCK.now_s()
         self._look_whether_loaded()
+        if self.snapshot is not None and self.status.loaded:
+            self.snapshot.keep()
         self._tell()
+        self.home_changed()
 
     def applied(self, base_offset: int, records: list[Record], ts: int) -> bool:
         """Take what this instance wrote at once; False when something else lies before it and must be read first."""
@@ -99,6 +131,8 @@ class TopicReader:
             return False
         for delta, record in enumerate(records):
             self._note(self.state.apply(record.key, record.value, base_offset + delta, ts))
+            if self.snapshot is not None:
+                self.snapshot.add(Kept(base_offset + delta, ts, record.key, record.value))
         self.position = base_offset + len(records)
         self._tell()
         return True
@@ -143,9 +177,12 @@ class TopicReader:
         except Exception as broken:  # noqa: BLE001  the codec raises whatever its decompressor raises
             self._note(RecordFault(self.position, "a whole batch", f"it cannot be decoded ({broken})"))
             return
+        state = self._fresh or self.state
         for record in records:
             if record.offset >= self.position:
-                self._note(self.state.apply(record.key, record.value, record.offset, record.timestamp))
+                self._note(state.apply(record.key, record.value, record.offset, record.timestamp))
+                if self.snapshot is not None:
+                    self.snapshot.add(Kept(record.offset, record.timestamp, record.key, record.value))
 
     def _note(self, fault: RecordFault | None) -> None:
         if fault is None:
@@ -158,6 +195,12 @@ class TopicReader:
         end = self.status.end_at_start
         if not self.status.loaded and end is not None and self.position >= end:
             self.status.loaded = True
+            if self._fresh is not None:
+                self._fresh.follow_on(self.state)
+                self.state, self._fresh = self._fresh, None
+            self.status.snapshot_of = None
+            if self.snapshot is not None:
+                self.snapshot.whole()
             self.loaded.set()
             versions, subjects = self.state.schema_count, len(self.state.subjects)
             log.info("%s: %d versions of %d subjects are loaded", self.topic, versions, subjects)

@@ -14,6 +14,7 @@ from twinlog.sync.heartbeats import Heartbeats
 from twinlog.sync.hindrances import Hindrances
 from twinlog.sync.jobs import SyncJob
 from twinlog.sync.offset_syncs import OffsetSyncs
+from twinlog.sync.registry import RegistrySync
 from twinlog.sync.scram_users import ScramUserList
 from twinlog.sync.source_ends import SourceEnds
 from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
@@ -42,6 +43,8 @@ def sync_jobs_of(ends: LinkEnds) -> list[SyncJob]:
         chores.append(Heartbeats(ends))
     if ends.link.emit_offset_syncs_enabled:
         chores.append(OffsetSyncs(ends))
+    if ends.link.registry.mirrored:
+        chores.append(RegistrySync(ends))
     if ends.link.audit_enabled:
         chores.append(Audit(ends))
     return chores

@@ -23,6 +23,7 @@ from twinlog.model.selection import replicates
 from twinlog.model.start import AtGroup, AtTime, Earliest, Latest
 from twinlog.model.topics.target_topics import Roster
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
+from twinlog.sync.registry_copy import RegistryCopy
 from twinlog.sync.topics import TopicSync
 
 LEDGER_CONFIGS: Final = {
@@ -50,6 +51,7 @@ class LinkTopics:
         self._target = target
         self._sync = TopicSync(link, source, target)
         self._takeover = MirrorMakerTakeover(link, source, target)
+        self._registry = RegistryCopy(link)
 
     def ensure_ledger(self) -> int:
         """Create our topics unless they are there; returns the ledger's shards, which were fixed when it was made."""
@@ -73,6 +75,7 @@ class LinkTopics:
     def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
         """One cycle of topic sync. A target topic that an operator deleted is not recreated."""
         roster = self._sync.step(lambda name, source_id: may_create(known, name, source_id))
+        roster = dataclasses.replace(roster, halted=self._registry.halted(roster, known))
         told = {*roster.topics, *roster.unseen}
         missing = [name for name in known if name not in told and self.selected(name)]
         if not missing:
@@ -99,7 +102,12 @@ class LinkTopics:
         """`start.from` is for what existed when the link was new; what appears later is read whole."""
         if not partitions:
             return {}
-        start = self._link.start_from if first_time else Earliest()
+        schemas = [p for p in partitions if p.topic in self._link.registry.topics]
+        if schemas and len(schemas) < len(partitions):
+            others = [p for p in partitions if p not in schemas]
+            return self._beginnings(others, first_time=first_time) | self._beginnings(schemas, first_time=False)
+        # A registry without its first schemas is none: they are copied whole, whatever `start.from` says.
+        start = self._link.start_from if first_time and not schemas else Earliest()
         match start:
             case Earliest():
                 found = self._source.fetch_start_offsets(partitions)

@@ -200,9 +200,14 @@ def test_origins_tell_the_line_that_decided():
 
 
 def test_the_catalogue_is_whole_and_its_defaults_are_valid():
-    from twinlog.config.text import catalogue, service_keys
+    from twinlog.config.text import catalogue, registry_keys, service_keys
 
-    named = [one for module in (catalogue, service_keys) for one in vars(module).values() if isinstance(one, Key)]
+    named = [
+        one
+        for module in (catalogue, registry_keys, service_keys)
+        for one in vars(module).values()
+        if isinstance(one, Key)
+    ]
     assert set(map(id, named)) == set(map(id, SUPPORTED))
     for key in CATALOGUE:
         assert key.meaning

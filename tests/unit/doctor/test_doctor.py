@@ -25,6 +25,7 @@ from tests.kit.doctor_facts import (
     settings,
     status,
     topic,
+    with_schemas,
 )
 from tests.kit.settings_text import link as read_link
 
@@ -194,10 +195,26 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("schemas", set_(source_topics=("_schemas", "orders")), "warn", "_schemas is not mirrored"),
     (
         "schemas",
-        set_(source_topics=("_schemas",), selected=("_schemas",)),
+        both(set_(source_topics=("_schemas",), selected=("_schemas",)), settings("registry.mirror = off")),
         "warn",
         "becomes A._schemas",
     ),
+    ("schemas-compacted", with_schemas("source", cleanup_policy="delete"), "fail", "A: cleanup.policy of _schemas"),
+    ("schemas-replicas", with_schemas("target", replicas=1), "fail", "B: _schemas has 1 replicas on 3 brokers"),
+    ("schemas-size", with_schemas("target", max_message_bytes="1000"), "fail", "takes 1000 bytes"),
+    (
+        "schemas-in-step",
+        both(with_schemas("source"), set_(notes={"registry": note("registry", trouble="SCHEMA_DIVERGED: x")})),
+        "fail",
+        "SCHEMA_DIVERGED",
+    ),
+    (
+        "schemas-in-step",
+        both(with_schemas("source"), set_(notes={"registry": note("registry", counts={"behind": 500})})),
+        "warn",
+        "500 records behind",
+    ),
+    ("schemas-leader", with_schemas("source"), "warn", "no instance of the registry is in group schema-registry"),
     ("all-mirrored", set_(selected=("orders", "new")), "fail", "selected and not mirrored: new"),
     ("selection", set_(source_topics=("orders", "other")), "warn", "not selected: other"),
     ("selection", set_(selected=()), "fail", "no topic at all"),

@@ -122,6 +122,8 @@ class _Reader:
             eligible=self.value(keys.ELIGIBLE),
             session_timeout_ms=self.value(keys.SESSION),
             timeout_ms=self.value(keys.TIMEOUT),
+            snapshot_file=Path(snapshot) if (snapshot := self.value(keys.SNAPSHOT)) else None,
+            subject_prefixes=tuple(filter(None, map(str.strip, str(self.value(keys.SUBJECT_PREFIXES)).split(",")))),
             level=self.value(keys.LEVEL),
             mode_mutable=self.value(keys.MODE_MUTABILITY),
             validate_fields=self.value(keys.VALIDATE_FIELDS),

@@ -53,6 +53,15 @@ INCOMPATIBLE_CODE = _key(
     "twinlog.registry.incompatible.code", OneOf(("409", "40901")), "409",
     "The error code of an incompatible schema: 409 as Confluent up to 8.1, 40901 as from 8.2 on.",
 )  # fmt: skip
+SNAPSHOT = _key(
+    "twinlog.registry.snapshot.file", Text(), None,
+    "Where this instance writes down what it reads. It serves reads from there after a restart while Kafka is gone.",
+)  # fmt: skip
+SUBJECT_PREFIXES = _key(
+    "twinlog.registry.subject.prefixes", Text(), "",
+    "Prefixes of mirrored topics, separated by commas. With `A.` the subject A.orders-value is another name of "
+    "orders-value, unless there is one of that name.",
+)  # fmt: skip
 SSL_LOCATION = _key("ssl.keystore.location", Text(), None, "The store with the certificate of the https listeners.")
 SSL_PASSWORD = _key("ssl.keystore.password", Text(), None, "Its password.", secret=True)
 SSL_TYPE = _key("ssl.keystore.type", OneOf(("JKS", "PKCS12", "PEM")), "JKS", "Its kind.")

@@ -10,6 +10,7 @@ from typing import Any
 
 from twinlog.config.text.keys import Key, Refused, Scope
 from twinlog.config.text.known_keys import KNOWN
+from twinlog.config.text.registry_keys import REGISTRY_KEYS
 from twinlog.config.text.service_keys import SERVICE_KEYS
 from twinlog.config.text.values import (
     Deletion,
@@ -430,7 +431,7 @@ SUPPORTED: tuple[Key[Any], ...] = (
     SSL_KEYSTORE_PASSWORD, SSL_KEYSTORE_KEY, SSL_KEYSTORE_CHAIN, SSL_KEY_PASSWORD, CLIENT_ID, REQUEST_TIMEOUT_MS,
     AUTO_OFFSET_RESET, ISOLATION_LEVEL, FETCH_MAX_BYTES, PARTITION_FETCH_BYTES, FETCH_MAX_WAIT_MS, FETCH_MIN_BYTES,
     MAX_REQUEST_SIZE,
-    *SERVICE_KEYS,
+    *REGISTRY_KEYS, *SERVICE_KEYS,
 )  # fmt: skip
 REFUSED = (TRANSFORMS,)
 CATALOGUE: tuple[Key[Any], ...] = (*SUPPORTED, *KNOWN)

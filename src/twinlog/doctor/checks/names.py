@@ -12,7 +12,6 @@ from twinlog.model.topics.writers_topics import missing_for_writers
 
 _THEME = "names"
 _LONGEST: Final = 249
-_SCHEMAS: Final = "_schemas"
 
 
 def _collisions(facts: Facts) -> Answer:
@@ -35,23 +34,6 @@ def _lengths(facts: Facts) -> Answer:
             f"{facts.link.name}.replication.policy.class = IdentityReplicationPolicy   # or exclude them",
         )
     return ok("every name fits")
-
-
-def _schemas(facts: Facts) -> Answer:
-    if _SCHEMAS not in known(facts.source_topics):
-        return ok(f"the source has no {_SCHEMAS}: no schema registry keeps its schemas there")
-    if _SCHEMAS not in facts.selected:
-        return warn(
-            f"{_SCHEMAS} is not mirrored",
-            f"add {_SCHEMAS} to {facts.link.name}.topics, or carry schemas by the registry's own means",
-        )
-    remote = facts.remote(_SCHEMAS)
-    if remote != _SCHEMAS:
-        return warn(
-            f"{_SCHEMAS} becomes {remote}: a registry on the target must be told so",
-            f"kafkastore.topic={remote} in the target's registry, or keep names (IdentityReplicationPolicy)",
-        )
-    return ok(f"{_SCHEMAS} is mirrored under its own name")
 
 
 def _coverage(facts: Facts) -> Answer:
@@ -130,7 +112,6 @@ CHECKS: Final = (
     Check("names-collide", _THEME, "Two sources in one copy, or a copy that cannot be created.", _collisions),
     Check("names-fit", _THEME, "A copy whose name is too long cannot be created.", _lengths),
     Check("partitions", _THEME, "Keys find their partition by the number of them.", _partitions),
-    Check("schemas", _THEME, "Records without their schemas cannot be read.", _schemas),
     Check("all-mirrored", _THEME, "What is not mirrored is lost with the source.", _coverage),
     Check("selection", _THEME, "What nobody selected is lost with the source.", _selection),
     Check("writers-topics", _THEME, "After a failover producers write to the names that they know.", _writers_topics),

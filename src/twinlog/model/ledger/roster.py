@@ -60,18 +60,23 @@ def roster_changes(
     selected: Callable[[str], bool],
     *,
     refused: Mapping[str, PartitionFault] = MappingProxyType({}),
+    halted: Mapping[str, PartitionFault] = MappingProxyType({}),
     unseen: Container[str] = (),
     vanished: Container[str] = (),
 ) -> RosterChanges:
     """Compare; an entry that would not change is not written again.
 
     `refused` are new topics that must not be begun: they are listed with their problem and asked about again.
+    `halted` are topics that must not be begun nor go on for now, whether they were mirrored before or not.
     `unseen` are topics about which the source does not say whether they exist, `vanished` those that are gone for
     certain on both ends: nothing is left to protect, and a new topic of that name begins anew.
     """
     changes = RosterChanges()
     for topic in observed.values():
-        entry = _entry(topic, known.get(topic.name), origins, states, refused.get(topic.name))
+        stopped = halted.get(topic.name)
+        entry = _entry(
+            topic, known.get(topic.name), origins, states, stopped or refused.get(topic.name), halted=stopped
+        )
         if entry is not None and entry != known.get(topic.name):
             changes.entries.append(entry)
     for name, entry in known.items():
@@ -92,6 +97,8 @@ def _entry(
     origins: Mapping[TopicPartition, int],
     states: Mapping[TopicPartition, PartitionState],
     refused: PartitionFault | None,
+    *,
+    halted: PartitionFault | None,
 ) -> RosterTopic | None:
     numbers = range(_carried(topic))
     problem = _observed_problem(topic)
@@ -124,6 +131,8 @@ def _entry(
         problem = _problem(SourceTopicRecreated(topic.name, 0, known.source_id, topic.topic_id))
     elif (topic.remote_topic_id or "") != known.target_id:
         problem = _problem(TargetTopicMissing(topic.name, 0, _reached(topic.name, states)))
+    if halted is not None:
+        problem = _problem(halted)
     # A partition whose origin is not known yet holds back those behind it: the place in the list is the partition.
     fresh = (TopicPartition(topic.name, n) for n in numbers[known.partitions :])
     grown = [origins[partition] for partition in takewhile(origins.__contains__, fresh)]

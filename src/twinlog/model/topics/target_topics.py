@@ -214,6 +214,8 @@ class Roster:
     topics: Mapping[str, MirroredTopic] = field(default_factory=dict)
     unseen: Mapping[str, str] = field(default_factory=dict)
     vanished: frozenset[str] = frozenset()
+    # Topics that must not be copied now, and why.
+    halted: Mapping[str, PartitionFault] = field(default_factory=dict)
 
     @property
     def findings(self) -> tuple[TopicFinding, ...]:

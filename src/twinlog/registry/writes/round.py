@@ -7,6 +7,7 @@ are new are noted with the id that they got, and an order that concerns more tha
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from twinlog.registry import refusals
 from twinlog.registry.records import Record
 from twinlog.registry.state import State
 
@@ -44,8 +45,12 @@ class Round:
             raise NextRound
 
     def next_id(self, state: State, context: str) -> int:
-        """One more than the highest id that was ever given in the context."""
-        return max(state.max_id(context), self.highest.get(context, 0)) + 1
+        """One more than the highest id that was ever given in the context. Raises Refusal where ids end for now."""
+        home = state.home
+        number = max(state.max_id(context), self.highest.get(context, 0), home.floor(context) if home else 0) + 1
+        if home is not None and number > home.ceiling(context):
+            raise refusals.ids_end(number, home.gap)
+        return number
 
     def note(self, context: str, schema_id: int, digest: bytes) -> None:
         self.digests[context, digest] = schema_id

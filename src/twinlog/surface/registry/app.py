@@ -100,7 +100,7 @@ class RegistryApp:
     def _request(self, scope: Scope, headers: dict[bytes, bytes]) -> Request:
         query = read_query(scope["query_string"]) if scope["query_string"] else {}
         segments = below_context(segments_of(scope["raw_path"]), query)
-        segments = with_aliases(segments, query, self.desk.state)
+        segments = with_aliases(segments, query, self.desk.state, self.desk.prefixes)
         return Request(scope["method"], segments, query, headers)
 
     async def answer(self, request: Request, scope: Scope) -> Answer:

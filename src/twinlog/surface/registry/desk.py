@@ -75,6 +75,8 @@ class Desk:
     cluster_id: str = ""
     group_id: str = "schema-registry"
     version: dict[str, Any] = field(default_factory=dict)
+    prefixes: tuple[str, ...] = ()
+    """What stands before the names of mirrored topics."""
 
     known: KnownAnswers = field(default_factory=KnownAnswers)
 

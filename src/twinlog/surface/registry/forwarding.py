@@ -43,6 +43,7 @@ class Forwarding:
         """The answer of the leader, be it this instance or another."""
         until = time.monotonic() + self.wait_s
         while True:
+            self.node.refuse_on_copy()
             if self.node.leads:
                 try:
                     return await here()

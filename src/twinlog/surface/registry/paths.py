@@ -1,7 +1,6 @@
 """The path of a request: below a context, and with aliases of subjects replaced, before it is matched. Pure."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 from twinlog.registry.state import State
@@ -38,17 +37,22 @@ def below_context(segments: list[str], query: dict[str, list[str]]) -> list[str]
     return found
 
 
-def with_aliases(segments: list[str], query: dict[str, list[str]], state: State) -> list[str]:
-    """Replaces a subject that is another name of one, after `/subjects/` and in `?subject=`."""
-    if not any("alias" in config for config in state.configs.values()):
+def with_aliases(
+    segments: list[str], query: dict[str, list[str]], state: State, prefixes: tuple[str, ...] = ()
+) -> list[str]:
+    """Replaces a subject that is another name of one, after `/subjects/` and in `?subject=`.
+
+    With `prefixes`, the subject of a mirrored topic (`A.orders-value`) is another name of its original's.
+    """
+    if not prefixes and not any("alias" in config for config in state.configs.values()):
         return segments
     found = list(segments)
     for at, part in enumerate(segments[:-1]):
         if part == "subjects":
-            found[at + 1] = _real(segments[at + 1], state.configs)
+            found[at + 1] = _real(segments[at + 1], state, prefixes)
             break
     if found[:2] == ["schemas", "ids"] and query.get("subject"):
-        query["subject"] = [_real(query["subject"][0], state.configs)]
+        query["subject"] = [_real(query["subject"][0], state, prefixes)]
     return found
 
 
@@ -56,6 +60,12 @@ def _within(scope: str, name: str) -> str:
     return name if name.startswith((":.", WILDCARD)) else scope + name
 
 
-def _real(name: str, configs: Mapping[str | None, Mapping[str, Any]]) -> str:
-    alias = (configs.get(name) or {}).get("alias") if name else None
-    return beside(name, alias) if alias else name
+def _real(name: str, state: State, prefixes: tuple[str, ...]) -> str:
+    alias = (state.configs.get(name) or {}).get("alias") if name else None
+    if alias:
+        return beside(name, alias)
+    for prefix in prefixes:
+        original = name.removeprefix(prefix)
+        if original != name and name not in state.subjects and original in state.subjects:
+            return original
+    return name

@@ -53,7 +53,9 @@ class RegistryServer:
             settings.topic, settings.replication_factor, dict(settings.topic_configs), settings.skip_topic_checks
         )
         self.node = RegistryNode(
-            NodeSettings(_named(settings.kafka), wish, settings.group_id, me, settings.timeout_ms / 1000),
+            NodeSettings(
+                _named(settings.kafka), wish, settings.group_id, me, settings.snapshot_file, settings.timeout_ms / 1000
+            ),
             session_ms=settings.session_timeout_ms,
         )
         self._peers = Peers(_peer_tls(settings), min(settings.leader_connect_timeout_ms / 1000, 5.0))
@@ -78,6 +80,7 @@ class RegistryServer:
             ),
             Parser(settings.cache_size),
             group_id=settings.group_id,
+            prefixes=settings.subject_prefixes,
             version={"version": f"twinlog-{version('twinlog')}", "commitId": ""},
         )
         self._app = RegistryApp(self._desk, Served(Access(settings.http, audit), forwarding, self.status))

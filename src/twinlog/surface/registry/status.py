@@ -42,16 +42,19 @@ class Status:
         election, state = node.elector.status, node.reader.state
         return {
             "url": node.settings.me.url,
-            "role": "leader" if node.leads else "follower" if role.leader is not None else "no leader",
+            "role": self._role(),
             "leader": None if role.leader is None else role.leader.url,
+            "copy_of": node.copy_of,
+            "term": None if state.home is None else state.home.term,
             "eligible": node.settings.me.eligible,
             "since": int(role.since * 1000),
             "group": node.settings.group,
             "generation": election.generation if election.joined_at is not None else None,
             "members": election.members,
             "topic": reader.topic,
-            "loaded": reader.status.loaded,
-            "loading": None if reader.status.loaded else {"read": reader.position, "of": reader.status.end_at_start},
+            "loaded": self.is_ready(),
+            "snapshot_of": None if reader.status.snapshot_of is None else int(reader.status.snapshot_of * 1000),
+            "loading": None if self.is_ready() else {"read": reader.position, "of": reader.status.end_at_start},
             "offset": reader.position,
             "subjects": len(state.subjects),
             "versions": state.schema_count,
@@ -64,13 +67,20 @@ class Status:
             "errors": [text for text in self._errors() if text],
         }
 
+    def _role(self) -> str:
+        node = self.node
+        if node.copy_of is not None:
+            return "copy"
+        return "leader" if node.leads else "follower" if node.role.leader is not None else "no leader"
+
     def _errors(self) -> tuple[str | None, ...]:
         node = self.node
         return node.start_error, node.reader.status.last_error, node.elector.status.last_error, node.role.last_error
 
     def is_ready(self) -> bool:
-        """Whether clients get right answers: the topic was read, and the reader reads."""
-        return self.node.reader.status.loaded
+        """Whether clients get right answers: the topic was read, or what was written down of it at last."""
+        status = self.node.reader.status
+        return status.loaded or status.snapshot_of is not None
 
     def loading(self) -> str:
         status = self.node.reader.status
@@ -96,6 +106,8 @@ class Status:
         gauge("twinlog_registry_schemas", facts["schemas"], "Different schemas.")
         gauge("twinlog_registry_last_id", facts["last_id"]["."], "The highest id of the default context.")
         gauge("twinlog_registry_offset", facts["offset"], "The next offset of the topic that is read.")
+        gauge("twinlog_registry_copy", int(facts["copy_of"] is not None), "1 when another datacenter writes.")
+        gauge("twinlog_registry_snapshot", int(facts["snapshot_of"] is not None), "1 when Kafka cannot be read.")
         gauge("twinlog_registry_loaded", int(facts["loaded"]), "1 when the topic was read to its end.")
         gauge("twinlog_registry_record_faults_total", facts["fault_count"], "Records that were left out.", "counter")
         gauge("twinlog_registry_election_failures", node.elector.status.failures, "Failures in a row.")

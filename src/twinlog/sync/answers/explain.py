@@ -13,7 +13,7 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.groups.observed import SHARE
 from twinlog.model.groups.positions import Remark, Standing
 from twinlog.model.ledger.records import RosterTopic
-from twinlog.model.selection import Heartbeats, Included, verdict
+from twinlog.model.selection import Included, Taken, verdict
 from twinlog.model.topics.configs import ConfigVerdict
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.sync import configs
@@ -57,7 +57,7 @@ async def explain_topic(ends: LinkEnds, topic: str) -> TopicExplanation:
 def _topic(ends: LinkEnds, topic: str, view: LedgerView | None) -> TopicExplanation:
     link = ends.link
     why = verdict(topic, link.source, link.target, link.topics, link.naming)
-    selected = isinstance(why, Included | Heartbeats)
+    selected = isinstance(why, Taken)
     remote = link.naming.remote(link.source, topic)
     answer = ends.source.describe_topics([topic])[topic]
     if not isinstance(answer, TopicFacts):

@@ -16,7 +16,7 @@ from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.groups.positions import GroupsNow, Standing, read_again_at_most, standings
 from twinlog.model.ledger.translation import AtOrBefore, Exact, Untranslatable
 from twinlog.model.names import TopicPartition
-from twinlog.model.selection import Heartbeats, Included, verdict
+from twinlog.model.selection import Taken, verdict
 from twinlog.sync.checkpoints import Checkpoints
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.group_observation import GroupObserver
@@ -133,6 +133,6 @@ def _back(ends: LinkEnds, view: LedgerView, asked: TopicPartition, offset: int) 
 def _why_not_mirrored(ends: LinkEnds, topic: str) -> str:
     link = ends.link
     why = verdict(topic, link.source, link.target, link.topics, link.naming)
-    if isinstance(why, Included | Heartbeats):
+    if isinstance(why, Taken):
         return f"the link {link.name} mirrors no topic of that name yet; is there one on {link.source}?"
     return f"the link {link.name} does not mirror this topic: {why}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,10 +64,18 @@ def _told(facts: dict[str, Any]) -> Iterator[str]:
     yield f"  topic {facts['topic']}: {read}, next offset {facts['offset']}"
     yield f"  {facts['subjects']} subjects, {facts['versions']} versions, {facts['schemas']} schemas"
     yield "  highest ids: " + ", ".join(f"{context} {number}" for context, number in facts["last_id"].items())
+    if facts["copy_of"]:
+        yield f"  a copy: the schemas belong to Kafka cluster {facts['copy_of']} (term {facts['term']}); read-only"
+    if facts["snapshot_of"]:
+        yield f"  Kafka cannot be read; what was written down at {_clock(facts['snapshot_of'])} is served"
     for fault in facts["faults"]:
         yield f"  record at offset {fault['offset']} was left out: {fault['record']}: {fault['reason']}"
     for error in facts["errors"]:
         yield f"  {error}"
+
+
+def _clock(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 @app.command()

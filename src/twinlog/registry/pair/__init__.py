@@ -1,0 +1,1 @@
+"""One registry over two datacenters: whose schemas they are, what differs, and how they come home."""

@@ -1,0 +1,62 @@
+"""What a switch writes into topics of schemas: that a cluster is their home, and what was registered away. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from twinlog.registry.pair.home import Home, later, promoted
+from twinlog.registry.pair.merge import Cut, merge
+from twinlog.registry.state import State
+from twinlog.registry.writes.round import Plan, Round
+
+
+@dataclass
+class Promote:
+    """Make a cluster the home of the schemas that it has a copy of. Nothing is written where it is the home already.
+
+    `noted` is what the link's ledger remembers of the old home.
+    """
+
+    cluster: str
+    noted: Home | None
+    gap: int
+    alone: bool = True
+
+    def plan(self, state: State, _current: Round) -> Plan:
+        """The answer is the home that is written, or that is there."""
+        if state.home is not None and state.home.cluster == self.cluster:
+            return Plan([], state.home)
+        known = later(self.noted, state.home)
+        if known is not None and self.noted is not None and self.noted.term == known.term:
+            known = _widest(known, self.noted)
+        home = promoted(self.cluster, known, highest_ids(state), self.gap)
+        return Plan([home.record()], home)
+
+
+@dataclass
+class BringHome:
+    """Write what the away datacenter registered, and that this cluster is the home again."""
+
+    away: State
+    cut: Cut
+    cluster: str
+    alone: bool = True
+
+    def plan(self, state: State, _current: Round) -> Plan:
+        """The answer is the merge."""
+        found = merge(state, self.away, self.cut, self.cluster)
+        return Plan(found.records, found)
+
+
+def highest_ids(state: State) -> dict[str, int]:
+    """The highest id of each context that was ever given, as far as a topic tells."""
+    return {name: state.max_id(name) for name in {*state.contexts, *state.marks}}
+
+
+def _widest(one: Home, other: Home) -> Home:
+    """Of two words about one term the one that allows more ids: none of them may be given again."""
+    gap = max(one.gap, other.gap)
+    return Home(one.cluster, one.term, gap, _most(one.confirmed, other.confirmed), _most(one.floors, other.floors))
+
+
+def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {*one, *other}}

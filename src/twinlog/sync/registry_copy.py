@@ -1,0 +1,67 @@
+"""Whether the schemas of the source may be copied onto what the target has. Blocking; runs in a worker thread.
+
+A target may have a registry of its own, or its copy was promoted and has new schemas. Copying on would overwrite them,
+so the topic is left alone and listed with its problem until the schemas were brought together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from twinlog.config.settings import LinkSettings
+from twinlog.errors import PartitionFault, RegistryNotMirrored
+from twinlog.model.ledger.records import RosterTopic
+from twinlog.model.topics.target_topics import Roster
+from twinlog.registry.pair.divergence import divergences
+from twinlog.registry.pair.index import TopicIndex
+from twinlog.registry.pair.reading import IndexReader
+from twinlog.wire.connection import Cluster
+
+
+@dataclass
+class RegistryCopy:
+    """Looks at both topics once per cycle; what was read before is kept."""
+
+    link: LinkSettings
+    _home: TopicIndex = field(default_factory=TopicIndex)
+    _readers: tuple[IndexReader, IndexReader] | None = None
+
+    def halted(self, roster: Roster, known: Mapping[str, RosterTopic]) -> dict[str, PartitionFault]:
+        """The problem of the registry's topic, if it has one. Raises ClusterError."""
+        topic = self.link.registry.topic
+        mirrored = roster.topics.get(topic)
+        if not self.link.registry.mirrored or mirrored is None or mirrored.remote_topic_id is None:
+            return {}
+        before = known.get(topic)
+        is_ours = before is not None and before.target_id == mirrored.remote_topic_id
+        problem = asyncio.run(self._look(is_ours=is_ours))
+        return {} if problem is None else {topic: RegistryNotMirrored(topic, 0, self.link.source, problem)}
+
+    async def _look(self, *, is_ours: bool) -> str | None:
+        link, topic = self.link, self.link.registry.topic
+        source = Cluster(link.source_consumer, f"twinlog|{link.name}|registry")
+        target = Cluster(link.target_consumer, f"twinlog|{link.name}|registry")
+        if self._readers is None:
+            self._readers = IndexReader(source, topic), IndexReader(target, topic)
+        for reader, cluster in zip(self._readers, (source, target), strict=True):
+            reader.cluster = cluster  # connections live in the loop of one look
+        try:
+            copy = await self._readers[1].refresh()
+            home = await self._readers[0].refresh()
+        finally:
+            await source.close()
+            await target.close()
+        return None if home is None or copy is None else why_not(link, home, copy, is_ours=is_ours)
+
+
+def why_not(link: LinkSettings, home: TopicIndex, copy: TopicIndex, *, is_ours: bool) -> str | None:
+    """Why schemas of the source must not be copied; None when they may. `is_ours`: this link wrote the copy."""
+    term = -1 if home.home is None else home.home.term
+    if copy.home is not None and copy.home.term > term:
+        return f"{link.target} was promoted (term {copy.home.term}) and may have schemas that {link.source} lacks"
+    if is_ours:
+        return None
+    found = next((str(one) for one in divergences(home, copy, complete=False)), None)
+    return None if found is None else f"{link.target} has schemas of its own: {found}"
