@@ -16,7 +16,7 @@ from typing import Any, Final
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.local.jars import CONNECT_MIRROR, class_path, resolve
+from twinlog.local.jars import CONNECT_MIRROR, JarSet, class_path, resolve
 from twinlog.machine.java import find_java
 from twinlog.machine.local_token import token_for
 
@@ -71,7 +71,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def connect_running(cluster: LocalCluster, folder: Path) -> Iterator[str]:
+def connect_running(cluster: LocalCluster, folder: Path, jars: JarSet = CONNECT_MIRROR) -> Iterator[str]:
     """The worker's address while the block runs."""
     port = free_port()
     topics = {f"{what}.storage.topic": f"connect-{what}" for what in ("config", "offset", "status")}
@@ -92,7 +92,7 @@ def connect_running(cluster: LocalCluster, folder: Path) -> Iterator[str]:
     }
     file = folder / "worker.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    command = [str(find_java().java), *_JAVA, "-cp", class_path(resolve(CONNECT_MIRROR))]
+    command = [str(find_java().java), *_JAVA, "-cp", class_path(resolve(jars))]
     command += ["org.apache.kafka.connect.cli.ConnectDistributed", str(file)]
     with (folder / "worker.log").open("wb") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)

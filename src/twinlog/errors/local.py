@@ -40,6 +40,20 @@ class JarsUnavailable(LocalClusterError):
 
 
 @dataclass(eq=False)
+class ServerNotReady(LocalClusterError):
+    """A local database or search engine ended, or did not answer in time. The end of its log is the evidence."""
+
+    code = "SERVER_NOT_READY"
+    says = "{server}: {problem}; its log {log} ends with:\n{log_tail}"
+    remedy = "Read {log}; free memory or disk if it names them, then start again."
+
+    server: str
+    problem: str
+    log: str
+    log_tail: str
+
+
+@dataclass(eq=False)
 class BrokerNotReady(LocalClusterError):
     """A local broker ended, or did not join its cluster in time. The end of its log is the evidence."""
 
