@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 
-@dataclass(frozen=True)
+@dataclass
 class Postgres:
     """Where it listens. Everybody on this machine may log in."""
 
     port: int
     folder: Path
+    control: Sequence[str] = ()
 
     @property
     def url(self) -> str:
         return f"jdbc:postgresql://127.0.0.1:{self.port}/postgres?user=app"
+
+    def start(self) -> None:
+        """Start it with the data it has. What a crash left is repaired by the server itself."""
+        options = (
+            f"-p {self.port} -h 127.0.0.1 -k {self.folder} -c fsync=off -c wal_level=logical -c max_connections=50"
+        )
+        log = str(self.folder / "log")
+        subprocess.run([*self.control, "-o", options, "-l", log, "-w", "start"], check=True, capture_output=True)
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        server = psutil.Process(pid)
+        family = [server, *server.children(recursive=True)]
+        for one in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        psutil.wait_procs(family, timeout=20)
 
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(f"host=127.0.0.1 port={self.port} dbname=postgres user=app", autocommit=True)
@@ -86,10 +107,9 @@ def postgres(folder: Path) -> Iterator[Postgres]:
         "--locale=C",
     ]
     subprocess.run([*user, *make], check=True, capture_output=True, cwd=folder)
-    options = f"-p {port} -h 127.0.0.1 -k {folder} -c fsync=off -c wal_level=logical -c max_connections=50"
-    control = [*user, str(programs / "pg_ctl"), "-D", str(data)]
-    subprocess.run([*control, "-o", options, "-l", str(folder / "log"), "-w", "start"], check=True, capture_output=True)
+    server = Postgres(port, folder, [*user, str(programs / "pg_ctl"), "-D", str(data)])
+    server.start()
     try:
-        yield Postgres(port, folder)
+        yield server
     finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], check=False, capture_output=True)
+        subprocess.run([*server.control, "-m", "immediate", "stop"], check=False, capture_output=True)

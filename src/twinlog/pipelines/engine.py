@@ -39,6 +39,7 @@ State: TypeAlias = Literal["UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _NOTHING_S: Final = 0.5
+_LOOK_S: Final = 1
 _GRACE_S: Final = 15.0
 
 
@@ -52,11 +53,22 @@ class Epoch:
     batch_rows: int
 
 
+@dataclass(frozen=True)
+class Nothing:
+    """There is nothing to run now."""
+
+    waiting: str = ""  # what must come first; empty: everything that is there was handled
+
+
+class EpochBroke(Exception):
+    """A task could not go on."""
+
+
 class Planner(Protocol):
     """Plans the epochs of one kind of pipeline."""
 
-    def plan(self, session: Session, line: LineAddress) -> Epoch | None:
-        """The next epoch; None: there is nothing to do now."""
+    def plan(self, session: Session, line: LineAddress) -> Epoch | Nothing:
+        """The next epoch, or why there is none now."""
         ...
 
     def heard(self, report: Mapping[str, Any]) -> None:
@@ -132,8 +144,8 @@ class Engine:
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while not self._stopping.is_set():
             try:
-                worked = self._epoch()
-            except (TwinlogError, PlanRefused, SettingsRefused) as error:
+                nothing = self._epoch()
+            except (TwinlogError, PlanRefused, SettingsRefused, EpochBroke) as error:
                 self._failed(f"{error}")
             except Exception as error:  # one pipeline's failure must not end the service
                 log.debug("%s", self.connector.name, exc_info=True)
@@ -142,9 +154,10 @@ class Engine:
                 self.progress.state = "RUNNING"
                 self.progress.failures_in_a_row = 0
                 backoff.reset()
-                if not worked:
-                    if self.connector.common.run == "available":
-                        self.progress.caught_up = True
+                if nothing is not None:
+                    self.progress.waiting = nothing.waiting
+                    if self.connector.common.run == "available" and not nothing.waiting:
+                        self.progress.caught_up = not self.progress.faults
                         return
                     self._stopping.wait(_NOTHING_S)
                 continue
@@ -158,23 +171,24 @@ class Engine:
         self.progress.trace = reason
         log.warning("%s: %s; trying again", self.connector.name, reason)
 
-    def _epoch(self) -> bool:
-        """Plan and run one epoch; false when there was nothing to do."""
+    def _epoch(self) -> Nothing | None:
+        """Plan and run one epoch, or tell why there is none."""
         self._broke = ""
         self._line = LineServer(self._heard)
         session = own_session(self._spark)
         folder = Path(tempfile.mkdtemp(prefix="pipeline-", dir=self._scratch))
         try:
             epoch = self.planner.plan(session, self._line.address)
-            if epoch is None:
-                return False
+            if isinstance(epoch, Nothing):
+                return epoch
+            self.progress.waiting = ""
             self.progress.epochs += 1
             self.progress.tasks = len(epoch.run.tasks)
             self._query = self._started(session, epoch, folder)
             if self._stopping.is_set():
                 self._line.stop_tasks()
-            self._query.awaitTermination()
-            return True
+            self._await(self._query)
+            return None
         finally:
             self._query = None
             self._line.close()
@@ -182,6 +196,13 @@ class Engine:
                 self.progress.counts.update(one)
             self.progress.by_task.clear()
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _await(self, query: Any) -> None:
+        """Wait for the end of the epoch. A task that broke ends it: Spark would run the task again without a pause."""
+        while not query.awaitTermination(_LOOK_S):
+            if self._broke:
+                query.stop()
+                raise EpochBroke(self._broke)
 
     def _started(self, session: Session, epoch: Epoch, folder: Path) -> Any:
         name = "twinlog_" + "".join(c if c.isalnum() else "_" for c in f"{self.connector.name}_{time.monotonic_ns()}")

@@ -17,7 +17,7 @@ from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.pipelines.api import Converter, LineSink, Owner, Sink
 from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.connector import Connector
-from twinlog.pipelines.engine import Epoch
+from twinlog.pipelines.engine import Epoch, Nothing
 from twinlog.pipelines.plan import Branch, BranchKey, Frame, Step, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
@@ -119,17 +119,21 @@ class SinkPlanner:
             )  # fmt: skip
         self.lost[partition] = (start, low)
 
-    def plan(self, session: Session, line: LineAddress) -> Epoch | None:
+    def plan(self, session: Session, line: LineAddress) -> Epoch | Nothing:
         starts, _, ends = self.places()
+        if not starts:
+            return Nothing(self._no_topics())
         starts = {p: at for p, at in starts.items() if p not in self.faulted}
         self.lag = sum(max(0, ends[p] - at) for p, at in starts.items())
         available = self.connector.common.run == "available"
         if available and self._until is None:
             self._until = ends
-        if not starts or (available and self._done(starts)):
-            return None
+        if available and self._done(starts):
+            return Nothing()
+        if not starts:
+            return Nothing("every partition stands still at a record that cannot be handled")
         if not self._learn(starts, ends):
-            return None
+            return Nothing("no record has come yet, so no schema is known")
         topics = sorted({one.topic for one in starts})
         gear: Literal["live", "catch-up"] = "catch-up" if available or self.lag >= CATCH_UP_ROWS else "live"
         planned = self.planned(topics)
@@ -153,6 +157,13 @@ class SinkPlanner:
             flush_ms=self.connector.common.flush_ms,
         )
         return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
+
+    def _no_topics(self) -> str:
+        common = self.connector.common
+        if common.topics_regex:
+            return f"no topic has a name that topics.regex {common.topics_regex} matches"
+        found = ClusterAdmin(self.worker.cluster).describe_topics(common.topics)
+        return "; ".join(f"{name}: {facts}" for name, facts in found.items() if not isinstance(facts, TopicFacts))
 
     def _done(self, starts: Places) -> bool:
         return self._until is not None and all(at >= self._until.get(p, 0) for p, at in starts.items())

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from twinlog.pipelines.api import Owner, Source, SourcePartition
 from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.connector import Connector
-from twinlog.pipelines.engine import Epoch
+from twinlog.pipelines.engine import Epoch, Nothing
 from twinlog.pipelines.plan import Branch, Frame, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
@@ -51,11 +51,13 @@ class SourcePlanner:
                 self.streams.append(stream)
             self._available_done = False
 
-    def plan(self, session: Session, line: LineAddress) -> Epoch | None:  # noqa: ARG002
+    def plan(self, session: Session, line: LineAddress) -> Epoch | Nothing:  # noqa: ARG002
         available = self.connector.common.run == "available"
         partitions = self.source.partitions()
-        if not partitions or (available and self._available_done):
-            return None
+        if not partitions:
+            return Nothing("the source has nothing to read: no table, file or other partition was found")
+        if available and self._available_done:
+            return Nothing()
         self._available_done = available
         boundary = self.connector.common.boundary
         run = SourceRun(

@@ -9,13 +9,15 @@ position in front of it. The writer stores both ends in the transaction of the c
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from twinlog.pipelines.api import Chunk, Source, SourcePartition
+from twinlog.model.backoff import Backoff
+from twinlog.pipelines.api import Chunk, Retriable, Source, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type, schema_of_arrow
 from twinlog.pipelines.offsets_topic import OffsetsTopic, key_of, start_of
 from twinlog.pipelines.plugins import connector
@@ -39,6 +41,9 @@ SHARED_SQL: Final = (
     "headers array<struct<key: string, value: binary>>, branch int, fault string, mark string"
 )
 _PAUSE_S: Final = 0.05
+_FIRST_PAUSE_S: Final = 0.3
+
+log = logging.getLogger("twinlog.pipelines.source")
 
 
 class _NewStream(Exception):
@@ -60,6 +65,7 @@ class SourceTask:
         self.schema = pa.schema(columns)
         self.deadline = time.monotonic() + run.longest_ms / 1000
         self.sent = 0
+        self._waiting = False
 
     def _stop(self) -> bool:
         return self.line.stopping or time.monotonic() > self.deadline
@@ -70,24 +76,42 @@ class SourceTask:
             self.run.owner.connector, self.run.offsets_partitions
         )
         starts = {n: start_of(stored, one) for n, one in enumerate(self.partitions)}
+        backoff = Backoff(_FIRST_PAUSE_S, self.run.errors.retry_delay_max_ms / 1000)
         while not self._stop():
             news = False
             for number, partition in enumerate(self.partitions):
                 start, known = starts[number]
-                for chunk in self.source.read(partition, start, self._stop):
-                    news = True
-                    key = known.key if known is not None else key_of(self.run.owner.connector, partition)
-                    try:
+                try:
+                    for chunk in self.source.read(partition, start, self._stop):
+                        news = True
+                        key = known.key if known is not None else key_of(self.run.owner.connector, partition)
                         yield from self._chunk(chunk, key, start)
-                    except _NewStream:
-                        return
-                    start = dict(chunk.next)
-                    starts[number] = (start, known)
+                        start = dict(chunk.next)
+                        starts[number] = (start, known)
+                except _NewStream:
+                    return
+                except Retriable as error:
+                    self._wait(error, backoff.next_s())
+                else:
+                    backoff.reset()
+                    self._goes_on()
             yield self._mark({"caught_up": True})
             yield from self._filled()
             if self.run.until_caught_up:
                 return
             self._pause(0 if news else self.run.poll_ms / 1000)
+
+    def _wait(self, error: Retriable, pause_s: float) -> None:
+        """The source does not answer: say so, and try again later."""
+        self._waiting = True
+        self.line.send(waiting=str(error))
+        log.warning("%s: the source cannot be read: %s", self.run.owner.connector, error)
+        self._pause(max(pause_s, error.after_ms / 1000))
+
+    def _goes_on(self) -> None:
+        if self._waiting:
+            self._waiting = False
+            self.line.send(waiting="")
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds

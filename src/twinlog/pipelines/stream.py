@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 )
 
 from twinlog.pipelines.run import SinkRun, SourceRun
-from twinlog.pipelines.task_line import TaskLine
+from twinlog.pipelines.task_line import RunAgain, TaskLine
 
 
 @dataclass
@@ -72,6 +72,8 @@ class EpochReader(DataSourceStreamReader):
                 from twinlog.pipelines.source_task import read_source  # noqa: PLC0415
 
                 yield from read_source(self.run, partition.task, line)
+        except RunAgain:
+            raise
         except Exception as error:
             line.send(broke=f"{type(error).__name__}: {error}")
             raise
@@ -99,6 +101,8 @@ class EpochWriter(DataSourceStreamArrowWriter):
                 from twinlog.pipelines.write_kafka import write_source  # noqa: PLC0415
 
                 write_source(self.run, task, line, iterator)
+        except RunAgain:
+            raise
         except Exception as error:
             line.send(broke=f"{type(error).__name__}: {error}")
             raise

@@ -20,6 +20,10 @@ from typing import Any, Final
 _CONNECT_S: Final = 5.0
 
 
+class RunAgain(Exception):
+    """The task must be run again by Spark, at once. It is no failure that anybody needs to see."""
+
+
 @dataclass(frozen=True)
 class LineAddress:
     """Where the driver listens, and the word by which it knows its tasks."""

@@ -23,7 +23,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.pipelines.dead_letters import Failure, ensure_topic, headers_of
 from twinlog.pipelines.offsets_topic import OffsetsTopic, written
 from twinlog.pipelines.run import SourceRun
-from twinlog.pipelines.task_line import TaskLine
+from twinlog.pipelines.task_line import RunAgain, TaskLine
 from twinlog.pipelines.topic_creation import TopicCreation
 
 log = logging.getLogger("twinlog.pipelines.source")
@@ -33,7 +33,7 @@ _MOST_ROWS: Final = 50_000
 _TOO_LARGE: Final = "org.apache.kafka.common.errors.RecordTooLargeException"
 
 
-class StaleStart(Exception):
+class StaleStart(RunAgain):
     """The reader began at a position that an older writer has moved since."""
 
 

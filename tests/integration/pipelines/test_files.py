@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, until_file_holds
+from confluent_kafka import Consumer
+from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, produce, until_file_holds
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
@@ -68,20 +68,30 @@ def test_lines_of_a_file_reach_another_file_once(spark: Session, source_cluster:
     assert [one["payload"] for one in values] == ["hello", "wörld", "half a line", "last", "after"]
 
 
-@pytest.mark.chaos  # does not pass yet: the sink starts no epoch; docs/pipelines.md says so. So it proves nothing.
+def test_a_sink_of_a_topic_that_is_missing_says_so_and_starts_when_it_comes(
+    spark: Session, source_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    heard = tmp_path / "out.txt"
+    with pipelines(spark, source_cluster, tmp_path) as worker:
+        sink = worker.start("late-out", SINK | WITH_SCHEMA | {"file": str(heard), "topics": "late-topic"})
+        wait_until(lambda: sink.progress.waiting, lambda told: "late-topic" in told, within_s=PATIENCE_S, what="why")
+        produce(source_cluster, "late-topic", [(None, b'{"schema":{"type":"string"},"payload":"one"}')])
+        until_file_holds(heard, "one\n", sink)
+        assert sink.progress.waiting == ""
+
+
+@pytest.mark.proves("R31")
 @pytest.mark.parametrize("tolerance", ["none", "all"])
 def test_a_bad_record_is_parked_or_stops_its_partition(
     spark: Session, source_cluster: LocalCluster, tmp_path: Path, tolerance: str
 ) -> None:
     topic, dead, heard = f"mixed-{tolerance}", f"dead-{tolerance}", tmp_path / "out.txt"
-    producer = Producer({"bootstrap.servers": source_cluster.bootstrap_servers})
-    for value in (
+    values = (
         b'{"schema":{"type":"string"},"payload":"one"}',
         b"not json",
         b'{"schema":{"type":"string"},"payload":"two"}',
-    ):
-        producer.produce(topic, value, key=b"k", headers=[("h", b"1")])
-    assert producer.flush(30) == 0
+    )
+    produce(source_cluster, topic, [(b"k", value) for value in values], headers=[("h", b"1")])
     errors = {
         "errors.tolerance": tolerance,
         "errors.deadletterqueue.topic.name": dead,

@@ -9,9 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
 from tests.integration.pipelines.test_files import records_of
-from tests.kit.pipelines import JSON, PATIENCE_S, pipelines
+from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, produce
 from tests.kit.postgres import Postgres, postgres
 from tests.kit.waiting import wait_until
 
@@ -238,16 +237,14 @@ def test_a_table_reaches_another_table_through_kafka(
     ]  # fmt: skip
 
 
-@pytest.mark.chaos  # does not pass yet on a real broker; docs/pipelines.md says so
+@pytest.mark.proves("R31")
 def test_a_refused_row_is_parked_with_the_reason(
     spark: Session, source_cluster: LocalCluster, db: Postgres, tmp_path: Path
 ) -> None:
     db.run("CREATE TABLE narrow (id BIGINT PRIMARY KEY, name VARCHAR(3))")
-    producer = Producer({"bootstrap.servers": source_cluster.bootstrap_servers})
-    for number, name in enumerate(("a", "much too long", "c")):
-        value = {"schema": SCHEMA.to_json(), "payload": {"id": number, "name": name}}
-        producer.produce("narrow", json.dumps(value).encode())
-    assert producer.flush(30) == 0
+    values = [{"id": number, "name": name} for number, name in enumerate(("a", "much too long", "c"))]
+    records = [json.dumps({"schema": SCHEMA.to_json(), "payload": one}).encode() for one in values]
+    produce(source_cluster, "narrow", [(None, one) for one in records])
     config = {
         "connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector", "connection.url": db.url, "topics": "narrow",
         "insert.mode": "upsert", "pk.mode": "record_value", "pk.fields": "id", "value.converter": JSON,

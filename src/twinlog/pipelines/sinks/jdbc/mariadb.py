@@ -16,8 +16,9 @@ from twinlog.pipelines.sinks.jdbc.dialect import RowsRefused
 from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, Words
 
 T = TypeVar("T")
-_CONTENT: Final = (pymysql.err.DataError, pymysql.err.IntegrityError, pymysql.err.ProgrammingError)
-_OF_CONTENT: Final = frozenset({ER.BAD_NULL_ERROR, 1364, 1366, 1292, 1406, 1264, 1054, 4025})
+_CONTENT: Final = (pymysql.err.DataError, pymysql.err.IntegrityError)
+# A value that is null, missing, wrong, too long or out of range; a violated check; a trigger that signals.
+_OF_CONTENT: Final = frozenset({ER.BAD_NULL_ERROR, 1364, 1366, 1292, 1406, 1264, 1265, 4025, 3819, 1644})
 _LOCK_WAIT_S: Final = 10
 
 

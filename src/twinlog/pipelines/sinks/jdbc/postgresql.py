@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 import pyarrow as pa
-from psycopg import errors as pg
 
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Owner, Retriable, Superseded
@@ -18,10 +17,8 @@ from twinlog.pipelines.sinks.jdbc.dialect import RowsRefused
 from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, Words
 
 T = TypeVar("T")
-_PASSING: Final = (
-    psycopg.OperationalError, psycopg.InterfaceError, pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable,
-    pg.QueryCanceled, pg.DiskFull, pg.ReadOnlySqlTransaction,
-)  # fmt: skip
+_OF_CONTENT: Final = frozenset({"22", "23"})  # data exceptions and violated constraints
+_CHECKS: Final = frozenset({"44000", "P0001"})  # a view's check, a trigger that raises
 _LOCK_WAIT_MS: Final = 10_000
 
 
@@ -180,9 +177,9 @@ class PostgreSql:
             cursor.execute("SAVEPOINT twinlog")
             try:
                 work(cursor)
-            except _PASSING:
-                raise
             except psycopg.Error as error:
+                if not of_content(error.sqlstate):
+                    raise
                 cursor.execute("ROLLBACK TO SAVEPOINT twinlog")
                 raise RowsRefused(_said(error)) from error
             cursor.execute("RELEASE SAVEPOINT twinlog")
@@ -213,8 +210,13 @@ class PostgreSql:
         try:
             with self._db.cursor() as cursor:
                 return ask(cursor)
-        except _PASSING as error:
+        except psycopg.Error as error:
             raise Retriable(f"{self._address}: {_said(error)}") from error
+
+
+def of_content(sqlstate: str | None) -> bool:
+    """Whether rows are refused for what they hold. A missing table or right, or a full disk, is no fault of a row."""
+    return sqlstate is not None and (sqlstate[:2] in _OF_CONTENT or sqlstate in _CHECKS)
 
 
 def _said(error: BaseException) -> str:

@@ -18,6 +18,8 @@ from twinlog.pipelines.sinks.jdbc.tables import Words
 from twinlog.pipelines.sources.jdbc.columns import schema_of
 from twinlog.pipelines.sources.jdbc.queries import Query
 
+_NO_RIGHT = frozenset({1227, 1044, 1142})
+
 
 class Reading(Protocol):
     """One connection that reads."""
@@ -244,10 +246,17 @@ class MariaDbReading:
         return int(found[0][0])
 
     def oldest_transaction_ms(self) -> int | None:
-        found, _ = self._asked(
-            "SELECT TIMESTAMPDIFF(SECOND, '1970-01-01', MIN(trx_started)) * 1000 FROM information_schema.innodb_trx"
-        )
-        return None if found[0][0] is None else int(found[0][0])
+        # The table speaks in the time zone of the server, and needs the right PROCESS.
+        try:
+            found, _ = self._asked(
+                "SELECT TIMESTAMPDIFF(SECOND, MIN(trx_started), CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')) "
+                "FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> CONNECTION_ID()"
+            )
+        except Retriable as error:
+            if isinstance(error.__cause__, pymysql.err.OperationalError) and error.__cause__.args[0] in _NO_RIGHT:
+                return None
+            raise
+        return None if found[0][0] is None else self.now_us() // 1000 - int(found[0][0]) * 1000
 
     def close(self) -> None:
         self._db.close()
