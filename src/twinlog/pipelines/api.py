@@ -106,6 +106,7 @@ class Rejected(NamedTuple):
     row: int
     reason: str
     exception: str = "org.apache.kafka.connect.errors.ConnectException"
+    left_out: bool = False  # the configuration wants that: it is counted as dropped, and is no failure
 
 
 class Retriable(Exception):

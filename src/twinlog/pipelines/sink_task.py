@@ -142,15 +142,19 @@ class SinkTask:
         dropped = pc.sum(good.column("drop")).as_py() or 0
         if dropped:
             good = good.filter(pc.invert(good.column("drop")))
+        left_out = 0
         for batch, numbers in self._batches(good):
             for rejected in self.sink.put(batch):
+                if rejected.left_out:
+                    left_out += 1
+                    continue
                 row = numbers.slice(rejected.row, 1)
                 failures.append(_failure(row, "TASK_PUT", self.run.plugin, rejected.exception, rejected.reason))
         if failures and self.run.errors.tolerance == "none":
             self._stop_at(failures)
             return
         self.put_rows += rows.num_rows
-        self.uncounted.update({"dropped": dropped, "put": good.num_rows})
+        self.uncounted.update({"dropped": dropped + left_out, "put": good.num_rows - left_out})
         for partition, end in ends.items():
             self.positions[partition] = max(end, self.positions.get(partition, 0))
         self._park(failures)

@@ -11,12 +11,20 @@ _TYPES: Final = {
     "double": "double", "bytes": "binary",
 }  # fmt: skip
 _LONGEST_NAME: Final = 255
+_LONGEST_PART: Final = 100
 
 
 def index_name(topic: str) -> str:
-    """The index of a topic: small letters, no - or _ in front, as Confluent's sink does it."""
-    name = topic.lower().encode()[:_LONGEST_NAME].decode(errors="ignore")
-    return {".": "dot", "..": "dotdot"}.get(name, name.lstrip("-_"))
+    """The index of a topic: small letters, not one - or _ in front, as Confluent's sink does it."""
+    name = topic.lower()[:_LONGEST_NAME]
+    name = name[1:] if name.startswith(("-", "_")) else name
+    return {".": "dot", "..": "dotdot"}.get(name, name)
+
+
+def stream_name(kind: str, dataset: str, namespace: str, topic: str) -> str:
+    """The data stream of a topic: type-dataset-namespace."""
+    part = namespace.replace("${topic}", topic).lower()[:_LONGEST_PART]
+    return f"{kind}-{dataset}-{part}".lower()
 
 
 def mapping_of(schema: Schema) -> dict[str, Any]:

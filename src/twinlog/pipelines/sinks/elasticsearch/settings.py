@@ -24,6 +24,15 @@ class ElasticsearchSettings:
     on_malformed: str = Setting(
         "behavior.on.malformed.documents", "for documents that are refused", "fail", choices=_ON_MALFORMED
     )
+    stream_type: str = Setting(
+        "data.stream.type", "write to data streams of this type instead of indices", "none",
+        choices=("none", "logs", "metrics"),
+    )  # fmt: skip
+    stream_dataset: str = Setting("data.stream.dataset", "second part of a data stream's name", "")
+    stream_namespace: str = Setting("data.stream.namespace", "third part of a data stream's name", "${topic}")
+    stream_times: tuple[str, ...] = Setting(
+        "data.stream.timestamp.field", "fields for @timestamp, the first that is there; none: the record's time", ()
+    )
     method: str = Setting("write.method", "insert replaces, upsert merges", "insert", choices=("insert", "upsert"))
     batch: int = Setting("batch.size", "documents in one request", 2000, at_least=1)
     bulk_bytes: int = Setting("bulk.size.bytes", "largest request", 5 * 1024 * 1024, at_least=1024)

@@ -7,6 +7,7 @@ an older record never replaces a younger one.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -14,9 +15,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from twinlog.model.names import TopicPartition
-from twinlog.pipelines.api import Finding, Owner, RecordColumns, Rejected, Retriable, SinkBatch
+from twinlog.pipelines.api import Finding, Owner, RecordColumns, Rejected, Retriable, SettingsRefused, SinkBatch
 from twinlog.pipelines.sink_text import document
-from twinlog.pipelines.sinks.elasticsearch.mapping import index_name, mapping_of
+from twinlog.pipelines.sinks.elasticsearch.mapping import index_name, mapping_of, stream_name
 from twinlog.pipelines.sinks.elasticsearch.requests import Refused, Requests, problem_of
 from twinlog.pipelines.sinks.elasticsearch.settings import ElasticsearchSettings
 from twinlog.pipelines.text_form import text_form
@@ -26,6 +27,9 @@ _CONFLICT: Final = 409
 _PASSING: Final = frozenset({429, 503})
 _MALFORMED: Final = "org.apache.kafka.connect.errors.ConnectException"
 _NOTHING: Final = ""
+_REFUSED: Final = 400
+
+log = logging.getLogger("twinlog.pipelines.elasticsearch")
 
 
 class ElasticsearchSink:
@@ -46,6 +50,9 @@ class ElasticsearchSink:
         self._http = Requests(s)
         self._ready: set[tuple[str, Any]] = set()
         self.conflicts = 0
+        self.stream = "" if s.stream_type.lower() == "none" else s.stream_type.lower()
+        if self.stream and not s.stream_dataset:
+            raise SettingsRefused([Finding("data.stream.dataset", f"data.stream.type={self.stream} needs it")])
 
     def check(self) -> Iterable[Finding]:
         try:
@@ -69,12 +76,15 @@ class ElasticsearchSink:
         keyed = ~self._ignored(record, self.s.key_ignore, self.s.key_ignore_topics)
         place = F.concat_ws("+", record.topic, record.partition.cast("string"), record.offset.cast("string"))
         own_id = F.when(keyed, text_form(record.key, record.key_shape)).otherwise(place)
-        index = F.lower(record.topic)
+        index = self._index(record)
         version = F.when(keyed, record.offset)
         versioned = [version.alias("version"), F.when(keyed, F.lit("external")).alias("version_type")]
         head = [index.alias("_index")] if self.s.own_ids else [index.alias("_index"), own_id.alias("_id")]
         text = F.translate(document(record.value, record.value_shape), "\n\r", "  ")
-        if self.s.method == "upsert":
+        if self.stream:
+            # A data stream only grows: an id that is there already is a repeat, which the cluster refuses.
+            action, body = F.to_json(F.struct(F.struct(*head).alias("create"))), self._timed(text, record.timestamp)
+        elif self.s.method == "upsert":
             action = F.to_json(F.struct(F.struct(*head, F.lit(3).alias("retry_on_conflict")).alias("update")))
             body = F.concat(F.lit('{"doc":'), text, F.lit(',"doc_as_upsert":true}'))
         else:
@@ -87,6 +97,35 @@ class ElasticsearchSink:
         there = F.when(keyed & F.isnull(record.key), F.lit(None).cast("string")).otherwise(written)
         return F.when(F.isnull(record.value), gone).otherwise(there)
 
+    def _index(self, record: RecordColumns) -> Column:
+        """The name of the index; of every topic that the plan knows it is worked out beforehand."""
+        known = list(record.topics)
+        chosen: Any = F
+        for topic in known:
+            chosen = chosen.when(record.topic == topic, F.lit(self.target(topic)))
+        other = F.regexp_replace(F.lower(record.topic), "^[-_]", "")
+        if self.stream:
+            other = F.concat(F.lit(f"{self.stream}-{self.s.stream_dataset}-".lower()), F.lower(record.topic))
+        return chosen.otherwise(other) if known else other
+
+    def target(self, topic: str) -> str:
+        """Index or data stream of a topic."""
+        if self.stream:
+            return stream_name(self.stream, self.s.stream_dataset, self.s.stream_namespace, topic)
+        return index_name(topic)
+
+    def _timed(self, text: Column, timestamp: Column) -> Column:
+        """The document with @timestamp."""
+        found = [F.get_json_object(text, f"$['{name}']") for name in self.s.stream_times]
+        at = F.coalesce(*found) if found else timestamp.cast("string")
+        quoted = F.to_json(F.struct(at.alias("@timestamp")))  # {"@timestamp":"…"}
+        member = F.substr(quoted, F.lit(2), F.length(quoted) - 2)
+        rest = F.substring(text, 2, 2_000_000_000)
+        joined = F.when(F.trim(text) == "{}", F.concat(F.lit("{"), member, F.lit("}"))).otherwise(
+            F.concat(F.lit("{"), member, F.lit(","), rest)
+        )
+        return F.when(F.isnull(at), text).otherwise(joined)
+
     @staticmethod
     def _ignored(record: RecordColumns, everywhere: bool, topics: Sequence[str]) -> Column:
         return F.lit(True) if everywhere else record.topic.isin(*topics) if topics else F.lit(False)
@@ -94,7 +133,9 @@ class ElasticsearchSink:
     def put(self, batch: SinkBatch) -> Sequence[Rejected]:
         refused: list[Rejected] = []
         try:
-            self._prepare(batch)
+            problem = self._prepare(batch)
+            if problem:
+                return [Rejected(row, problem, _MALFORMED) for row in range(len(batch))]
             lines = batch.values.to_pylist()
             some: list[tuple[int, bytes]] = []
             size = 0
@@ -114,8 +155,8 @@ class ElasticsearchSink:
             raise Retriable(str(error), 5000) from error
         return refused
 
-    def _prepare(self, batch: SinkBatch) -> None:
-        """Give the index the mapping of a schema, once."""
+    def _prepare(self, batch: SinkBatch) -> str:
+        """Give the index the mapping of a schema, once. Returns why records of that schema are refused."""
         ignored = self.s.schema_ignore or batch.topic in self.s.schema_ignore_topics
         if (
             ignored
@@ -123,14 +164,22 @@ class ElasticsearchSink:
             or batch.schema.type != "struct"
             or (batch.topic, batch.schema) in self._ready
         ):
-            return
-        name, mapping = index_name(batch.topic), mapping_of(batch.schema)
-        status, answer = self._http.ask("PUT", f"/{name}", json.dumps({"mappings": mapping}).encode())
-        if status == 400 and "already" in json.dumps(answer):
-            status, answer = self._http.ask("PUT", f"/{name}/_mapping", json.dumps(mapping).encode())
-        if status >= 400:
-            raise Refused(f"{self._http.where}/{name}: the mapping is refused: {json.dumps(answer)[:300]}")
+            return ""
+        name, mapping = self.target(batch.topic), mapping_of(batch.schema)
+        place = f"/_data_stream/{name}" if self.stream else f"/{name}"
+        body = None if self.stream else json.dumps({"mappings": mapping}).encode()
+        status, answer = self._http.ask("PUT", place, body)
+        if status < _REFUSED and not self.stream:
+            self._ready.add((batch.topic, batch.schema))
+            return ""
+        if status >= _REFUSED and "already" not in json.dumps(answer):
+            raise Refused(f"{self._http.where}{place}: {json.dumps(answer)[:300]}")
+        status, answer = self._http.ask("PUT", f"/{name}/_mapping", json.dumps(mapping).encode())
+        if status >= _REFUSED:
+            # A field has another type than before: a fault of these records, not of the cluster.
+            return f"{name}: the mapping of the schema is refused: {json.dumps(answer)[:300]}"
         self._ready.add((batch.topic, batch.schema))
+        return ""
 
     def _send(self, some: list[tuple[int, bytes]]) -> list[Rejected]:
         refused: list[Rejected] = []
@@ -146,8 +195,11 @@ class ElasticsearchSink:
                 raise Retriable(f"{self._http.where}: {code} {reason}", max(500, self.s.backoff_ms))
             if code == _CONFLICT:
                 self.conflicts += 1
-            elif code >= 400 and "error" in next(iter(item.values())) and self.s.on_malformed != "ignore":
-                refused.append(Rejected(row, reason, _MALFORMED))
+            elif code >= _REFUSED and "error" in next(iter(item.values())):
+                if self.s.on_malformed in {"ignore", "warn"}:
+                    log.warning("%s: a document is left out: %s", self._http.where, reason)
+                else:
+                    refused.append(Rejected(row, reason, _MALFORMED))
         return refused
 
     def flush(self, positions: Mapping[TopicPartition, int]) -> None:

@@ -24,6 +24,13 @@ class JdbcSinkSettings:
     evolution: str = Setting(
         "schema.evolution", "Debezium: basic creates and evolves", "none", choices=("none", "basic")
     )
+    contract: str = Setting(
+        "schema.contract",
+        "for fields that the table lacks: auto.evolve decides, evolve adds them, freeze leaves the fields out, discard "
+        "leaves the records out, fail refuses the records",
+        "auto",
+        choices=("auto", "evolve", "freeze", "discard", "fail"),
+    )
     deletes: bool = Setting("delete.enabled", "a record without a value deletes its row", default=False)
     table: str = Setting("table.name.format", "name of the table", "${topic}", also=("collection.name.format",))
     fields: tuple[str, ...] = Setting("fields.whitelist", "fields of the value to write; empty: all", ())

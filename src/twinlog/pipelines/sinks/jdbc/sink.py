@@ -14,7 +14,7 @@ from twinlog.pipelines.databases.addresses import read_address
 from twinlog.pipelines.sinks.jdbc.arrays import last_per_key, table_of
 from twinlog.pipelines.sinks.jdbc.dialect import Database, RowsRefused
 from twinlog.pipelines.sinks.jdbc.settings import JdbcSinkSettings
-from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, TableRefused, columns_of
+from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, RecordsUnwanted, TableRefused, columns_of
 
 pc: Any = pyarrow.compute
 _SQL: str = "java.sql.SQLException"
@@ -44,6 +44,8 @@ class JdbcSink:
             raise SettingsRefused([Finding("delete.enabled", "deletes need pk.mode=record_key")])
         basic = s.evolution == "basic"
         self.creates, self.evolves = s.create or basic, s.evolve or basic
+        if s.contract != "auto":
+            self.evolves = s.contract == "evolve"
         self._db: Database | None = None
         self._owner: Owner | None = None
         self._ready: dict[tuple[str, Schema | None, Schema | None], list[ColumnPlan]] = {}
@@ -114,6 +116,8 @@ class JdbcSink:
         try:
             columns = self._columns(batch)
             self._write(batch, columns)
+        except RecordsUnwanted as error:
+            return [Rejected(int(one.as_py()), str(error), left_out=True) for one in numbers]
         except TableRefused as error:
             return [Rejected(int(one.as_py()), str(error)) for one in numbers]
         except RowsRefused as error:
@@ -137,11 +141,27 @@ class JdbcSink:
             raise TableRefused(
                 f"{batch.topic}: values need a schema that is a struct; JsonConverter has them with schemas.enable=true"
             )
-        columns = columns_of(self.s, batch.key_schema, batch.schema)
+        columns = self._wanted(batch.topic, columns_of(self.s, batch.key_schema, batch.schema))
         for statement in self.changes(batch.topic, columns):
             self._ddl(statement)
         self._ready[kind] = columns
         return columns
+
+    def _wanted(self, topic: str, columns: list[ColumnPlan]) -> list[ColumnPlan]:
+        """Without the fields that `schema.contract` leaves out. Raises RecordsUnwanted, TableRefused."""
+        if self.s.contract not in {"freeze", "discard"}:
+            return columns
+        there = self.db.columns(self.table(topic))
+        if there is None:
+            return columns
+        known = {name.lower() for name in there}
+        missing = [one for one in columns if one.name.lower() not in known]
+        names = ", ".join(one.name for one in missing)
+        if missing and self.s.contract == "discard":
+            raise RecordsUnwanted(f"table {self.table(topic)} lacks the columns {names}, and schema.contract=discard")
+        if any(one.is_key for one in missing):
+            raise TableRefused(f"table {self.table(topic)} lacks the columns {names} of the key")
+        return [one for one in columns if one not in missing]
 
     def _ddl(self, statement: str) -> None:
         """On a connection of its own: DDL of MySQL would commit the open transaction."""
@@ -167,7 +187,8 @@ class JdbcSink:
         missing = [one for one in columns if one.name.lower() not in known]
         if missing and not self.evolves:
             names = ", ".join(one.name for one in missing)
-            raise TableRefused(f"table {table} lacks the columns {names}, and auto.evolve is off")
+            why = "auto.evolve is off" if self.s.contract == "auto" else f"schema.contract={self.s.contract}"
+            raise TableRefused(f"table {table} lacks the columns {names}, and {why}")
         return self.db.words.add(table, missing) if missing else []
 
     def _write(self, batch: SinkBatch, columns: list[ColumnPlan]) -> None:
@@ -188,8 +209,10 @@ class JdbcSink:
     def preview(self, batch: SinkBatch) -> Sequence[str]:
         """The statements for these records, and some of the rows. Nothing is changed."""
         try:
-            columns = columns_of(self.s, batch.key_schema, batch.schema)
+            columns = self._wanted(batch.topic, columns_of(self.s, batch.key_schema, batch.schema))
             ddl = self.changes(batch.topic, columns)
+        except RecordsUnwanted as error:
+            return [f"left out: {error}"]
         except TableRefused as error:
             return [f"refused: {error}"]
         finally:

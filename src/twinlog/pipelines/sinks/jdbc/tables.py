@@ -39,6 +39,10 @@ class TableRefused(Exception):
     """Records of this schema cannot be written to their table."""
 
 
+class RecordsUnwanted(Exception):
+    """The configuration leaves records of this schema out."""
+
+
 @dataclass(frozen=True)
 class ColumnPlan:
     """One column: its name, what the record holds, and where it is."""
