@@ -13,6 +13,7 @@
     │   ├── JavaMissing
     │   ├── JarsUnavailable
     │   ├── BrokerNotReady
+    │   ├── ServerNotReady
     │   └── LocalClusterUnknown
     ├── DemoFailed                 the demo's story could not be told to its end
     ├── ClusterError               a broker or a whole cluster does not answer, or refuses us
@@ -57,6 +58,7 @@
     ├── SwitchStopped              a switch stands at a step; it can be resumed
     │   └── SwitchTakenOver        somebody else goes on with it
     ├── RedirectFailed             a hook did not send clients on
+    ├── ParkedRefused              a parked record was not replayed or dropped
     ├── ConnectorError             what was asked of a connector over HTTP was not done
     │   ├── ConnectorUnknown
     │   ├── ConnectorExists
@@ -118,6 +120,7 @@ from twinlog.errors.connectors import (
     ConnectorUnknown,
     LinkForbidden,
     NotActive,
+    ParkedRefused,
     ServiceError,
     ServiceRefused,
     ServiceUnreachable,
@@ -167,6 +170,7 @@ from twinlog.errors.local import (
     JavaMissing,
     LocalClusterError,
     LocalClusterUnknown,
+    ServerNotReady,
 )
 from twinlog.errors.root import TwinlogError, told
 from twinlog.errors.switch import (
@@ -239,6 +243,7 @@ __all__ = [
     "OffsetsNotWritten",
     "OwnershipLost",
     "ParcelsMissing",
+    "ParkedRefused",
     "PartitionAccessDenied",
     "PartitionCountDiffers",
     "PartitionFault",
@@ -254,6 +259,7 @@ __all__ = [
     "RegistryTopicUnsafe",
     "RegistryUnreachable",
     "SelectionEmpty",
+    "ServerNotReady",
     "ServiceError",
     "ServiceRefused",
     "ServiceUnreachable",

@@ -101,3 +101,16 @@ class ServiceRefused(ServiceError):
 
     status: int
     way: str
+
+
+@dataclass(eq=False)
+class ParkedRefused(TwinlogError):
+    """Something was to be done with a parked record, and it was not done. Nothing was changed."""
+
+    code = "PARKED_REFUSED"
+    says = "{topic}: {place}: {problem}"
+    remedy = "See `twinlog pipeline dlq list NAME --all`."
+
+    topic: str
+    place: str
+    problem: str

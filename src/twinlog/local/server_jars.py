@@ -28,7 +28,7 @@ OPENSEARCH: Final = JarSet(
     (
         Module("org.opensearch", "opensearch", OPENSEARCH_VERSION),
         Module("org.opensearch", "opensearch-plugin-classloader", OPENSEARCH_VERSION),
-        Module("org.apache.logging.log4j", "log4j-core", "2.21.0"),
+        Module("org.apache.logging.log4j", "log4j-core", "2.25.4"),
     ),
 )
 OPENSEARCH_HTTP: Final = JarSet(

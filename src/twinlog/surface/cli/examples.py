@@ -160,6 +160,32 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "pipeline preview": (("what it would write", "twinlog pipeline preview orders-sink.json"),),
     "pipeline test": (("records in, records out", "twinlog pipeline test orders-sink.json cases.yaml"),),
     "pipeline offsets": (("where it stands", "twinlog pipeline offsets orders-sink"),),
+    "pipeline explain": (("what a file means", "twinlog pipeline explain orders-sink.json"),),
+    "pipeline diff": (("what would change", "twinlog pipeline diff orders-sink.json"),),
+    "pipeline backfill": (
+        (
+            "some rows once more",
+            "twinlog pipeline backfill orders-source.json -c worker.properties --table orders --where 'id <= 500'",
+        ),
+    ),
+    "pipeline verify": (
+        ("is the copy right", "twinlog pipeline verify orders-source.json orders-sink.json --table orders"),
+    ),
+    "pipeline dlq list": (("what was parked, and why", "twinlog pipeline dlq list orders-sink -c worker.properties"),),
+    "pipeline dlq show": (
+        (
+            "the bytes of one, to repair them",
+            "twinlog pipeline dlq show orders-sink -c worker.properties --at 0:17 --raw",
+        ),
+    ),
+    "pipeline dlq replay": (
+        ("after the target was repaired", "twinlog pipeline dlq replay orders-sink -c worker.properties"),
+        (
+            "one, with a repaired value",
+            "twinlog pipeline dlq replay orders-sink -c worker.properties --at 0:17 --value fixed.json",
+        ),
+    ),
+    "pipeline dlq drop": (("nobody needs it", "twinlog pipeline dlq drop orders-sink -c worker.properties --at 0:17"),),
     "registry run": (
         ("serve schemas with Confluent's own file", "twinlog registry run -c schema-registry.properties"),
         ("only check the file", "twinlog registry run -c schema-registry.properties --dry-run"),

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from twinlog.config.contexts import ServiceAddress
 from twinlog.errors import UsageError
+from twinlog.surface.cli.commands import pipeline_backfill, pipeline_dlq, pipeline_looks
+from twinlog.surface.cli.commands.connect_rest import DEFAULT_URL, Url, ask
+from twinlog.surface.cli.commands.pipeline_files import File, WorkerFile, pipeline_spark, read_files, read_one
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_facts
-from twinlog.surface.cli.service_client import opened
-
-if TYPE_CHECKING:
-    from twinlog.pipelines.connector import Connector
-    from twinlog.pipelines.worker_settings import Worker
-    from twinlog.spark.session import Session
 
 app = Commands("Data pipelines: sources and sinks of Kafka Connect on Spark.")
+app.command()(pipeline_looks.explain)
+app.command()(pipeline_looks.diff)
+app.command()(pipeline_looks.verify)
+app.command()(pipeline_backfill.backfill)
+app.add_typer(pipeline_dlq.app, name="dlq", short_help="parked records: list, show, replay, drop")
 
-Url = Annotated[str, typer.Option("--url", help="Address of a worker's REST interface.", envvar="TWINLOG_CONNECT_URL")]
 Name = Annotated[str, typer.Argument(help="Name of a pipeline.")]
-File = Annotated[Path, typer.Argument(help="A connector: JSON or properties file.")]
-WorkerFile = Annotated[Path | None, typer.Option("--config", "-c", help="File of a Connect worker.")]
-_URL = "http://127.0.0.1:8083"
-
-
-def _ask(url: str, method: str, *path: str, query: str = "", body: object | None = None) -> Any:
-    """Ask a worker, as the user who runs it where no login is set."""
-    if not url.startswith(("http://", "https://", "unix:")):
-        raise UsageError(f"--url: {url} does not start with http://, https:// or unix:")
-    return opened(ServiceAddress(url=url)).send(method, *path, query=query, body=body)
 
 
 @app.command("list")
-def list_all(*, url: Url = _URL, output: Form = Output.TABLE) -> None:
+def list_all(*, url: Url = DEFAULT_URL, output: Form = Output.TABLE) -> None:
     """All pipelines of a worker: state, tasks, type."""
-    found = _ask(url, "GET", "connectors", query="?expand=status")
+    found = ask(url, "GET", "connectors", query="?expand=status")
     rows = [
         {
             "name": name,
@@ -63,14 +52,17 @@ def list_all(*, url: Url = _URL, output: Form = Output.TABLE) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="Name of a pipeline.")], *, url: Url = _URL, output: Form = Output.YAML
+    name: Annotated[str, typer.Argument(help="Name of a pipeline.")],
+    *,
+    url: Url = DEFAULT_URL,
+    output: Form = Output.YAML,
 ) -> None:
     """Configuration, status and positions of one pipeline."""
     facts = {
-        "status": _ask(url, "GET", "connectors", name, "status"),
-        "config": _ask(url, "GET", "connectors", name, "config"),
-        "offsets": _ask(url, "GET", "connectors", name, "offsets")["offsets"],
-        "topics": _ask(url, "GET", "connectors", name, "topics")[name]["topics"],
+        "status": ask(url, "GET", "connectors", name, "status"),
+        "config": ask(url, "GET", "connectors", name, "config"),
+        "offsets": ask(url, "GET", "connectors", name, "offsets")["offsets"],
+        "topics": ask(url, "GET", "connectors", name, "topics")[name]["topics"],
     }
     print_facts(facts, output)
 
@@ -92,29 +84,6 @@ def plugins(*, output: Form = Output.TABLE) -> None:
         typer.echo(f"warning: {finding.key}: {finding.message}", err=True)
 
 
-def _read(file: Path, worker_file: Path | None) -> tuple[str, dict[str, str], Worker]:
-    from twinlog.pipelines.files import read_connector_file, read_properties
-    from twinlog.pipelines.settings import SettingsRefused
-    from twinlog.pipelines.worker_settings import read_worker
-
-    try:
-        name, config = read_connector_file(file)
-        return name, config, read_worker({} if worker_file is None else read_properties(worker_file))
-    except SettingsRefused as error:
-        raise UsageError(str(error)) from error
-
-
-def _connector(file: Path, worker_file: Path | None) -> tuple[Connector, Worker]:
-    from twinlog.pipelines.connector import read_connector
-    from twinlog.pipelines.settings import SettingsRefused
-
-    name, config, worker = _read(file, worker_file)
-    try:
-        return read_connector(name, config, worker.config), worker
-    except SettingsRefused as error:
-        raise UsageError(str(error)) from error
-
-
 @app.command()
 def validate(
     file: File,
@@ -126,7 +95,7 @@ def validate(
     """Check a configuration: keys, classes, transforms, connection. Exit code 1: it has errors."""
     from twinlog.pipelines.validate import checked, findings_of
 
-    name, its, worker = _read(file, config)
+    name, its, worker = read_files(file, config)
     findings = findings_of(name, its, worker.config)
     if not offline and not any(one.level == "error" for one in findings):
         findings += checked(its)
@@ -142,12 +111,6 @@ def validate(
         raise typer.Exit(1)
 
 
-def _spark() -> Session:
-    from twinlog.pipelines.session import start_pipeline_spark
-
-    return start_pipeline_spark(Path(tempfile.mkdtemp(prefix="twinlog-preview-")), 2)
-
-
 @app.command()
 def preview(
     file: File,
@@ -159,18 +122,19 @@ def preview(
     """Sample records after each step, and what the sink would do. Nothing is written anywhere."""
     from twinlog.pipelines.preview import preview_sink, sample_records
     from twinlog.pipelines.sink_planner import SinkPlanner
+    from twinlog.spark.session import stop_session
 
-    connector, worker = _connector(file, config)
+    connector, worker = read_one(file, config)
     if connector.kind != "sink":
         raise UsageError(f"{connector.name}: preview shows sinks; a source has no records in Kafka yet")
     records = sample_records(worker, SinkPlanner(connector, worker, 0), rows)
     if not records:
         raise UsageError(f"{connector.name}: its topics hold no records, so there is nothing to show")
-    spark = _spark()
+    spark = pipeline_spark()
     try:
         found = preview_sink(spark, connector, worker, records)
     finally:
-        spark.stop()
+        stop_session(spark)
     facts = {
         "remarks": found.remarks,
         "steps": [{"step": one.name, "records": one.rows} for one in found.steps],
@@ -190,17 +154,18 @@ def test(
 
     from twinlog.pipelines.cases import differences, read_cases
     from twinlog.pipelines.settings import SettingsRefused
+    from twinlog.spark.session import stop_session
 
-    connector, worker = _connector(file, None)
+    connector, worker = read_one(file, None)
     try:
         wanted = read_cases(yaml.safe_load(cases.read_text()))
     except (OSError, yaml.YAMLError, SettingsRefused) as error:
         raise UsageError(f"{cases}: {error}") from error
-    spark = _spark()
+    spark = pipeline_spark()
     try:
         told = {case.name: list(differences(spark, connector, worker, case)) for case in wanted}
     finally:
-        spark.stop()
+        stop_session(spark)
     if output.for_programs:
         print_facts([{"case": name, "differences": lines} for name, lines in told.items()], output)
     else:
@@ -216,7 +181,7 @@ def test(
 def offsets(
     name: Name,
     *,
-    url: Url = _URL,
+    url: Url = DEFAULT_URL,
     change: Annotated[
         str | None, typer.Option("--set", help='JSON as Connect takes it: [{"partition": {…}, "offset": {…}}].')
     ] = None,
@@ -228,7 +193,7 @@ def offsets(
     if change is not None and reset:
         raise UsageError("--set and --reset exclude each other")
     if change is None and not reset:
-        print_facts(_ask(url, "GET", "connectors", name, "offsets")["offsets"], output)
+        print_facts(ask(url, "GET", "connectors", name, "offsets")["offsets"], output)
         return
     try:
         wishes = None if change is None else json.loads(change)
@@ -238,8 +203,8 @@ def offsets(
         would(f"{name}: would {'remove all positions' if reset else f'set {change}'}")
         return
     answer = (
-        _ask(url, "DELETE", "connectors", name, "offsets")
+        ask(url, "DELETE", "connectors", name, "offsets")
         if reset
-        else _ask(url, "PATCH", "connectors", name, "offsets", body={"offsets": wishes})
+        else ask(url, "PATCH", "connectors", name, "offsets", body={"offsets": wishes})
     )
     typer.echo(answer["message"])

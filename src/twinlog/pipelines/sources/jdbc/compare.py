@@ -1,0 +1,162 @@
+"""Compare a table with its copy: counts and hashes per key range on Spark, then the rows that differ. Changes nothing.
+
+    ranges of keys ──▶ a Spark task each: read both sides, compare hashes, name the rows ──▶ look again at those rows
+
+A pipeline runs on while it is verified. Rows that differ are read once more after a pause; what then differs, counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from twinlog.pipelines.databases.addresses import Address
+from twinlog.pipelines.schemas import Schema
+from twinlog.pipelines.sources.jdbc.queries import Query
+from twinlog.pipelines.sources.jdbc.reading import Reading, connected
+from twinlog.pipelines.table_ranges import Comparison, Difference, KeyRange, differences, digest, ranges, rows_by_key
+from twinlog.spark.session import Session
+
+_OUT: Final = "source_rows long, target_rows long, kind string, row_key string, source string, target string"
+_MOST: Final = 10_000
+_KEY: Final = "\0key\0"
+_NUMBERS: Final[list[Any]] = [pa.field(name, pa.int64()) for name in ("source_rows", "target_rows")]
+_TEXTS: Final[list[Any]] = [pa.field(name, pa.string()) for name in ("kind", "row_key", "source", "target")]
+_FOUND: Final = pa.schema([*_NUMBERS, *_TEXTS])
+_AGAIN_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True)
+class TableSide:
+    """One of the two tables."""
+
+    address: Address
+    table: str
+    quote: bool = True
+
+
+@dataclass(frozen=True)
+class TablePair:
+    """What a task needs."""
+
+    source: TableSide
+    target: TableSide
+    key: str
+    columns: tuple[str, ...]
+
+
+def compare_tables(
+    spark: Session, source: TableSide, target: TableSide, key: str, *, parts: int = 16, settle_s: float = 5.0
+) -> Comparison:
+    """Both tables, compared. Raises Retriable when a database does not answer, ValueError for a wrong key."""
+    ours, theirs = _columns(source), _columns(target)
+    common = tuple(name for name in ours if name in theirs)
+    if key not in common:
+        raise ValueError(f"the column {key} is not in both tables; name another with --key")
+    lonely = tuple(sorted(set(ours) ^ set(theirs)))
+    pair = TablePair(source, target, key, common)
+    wanted = ranges(*_bounds(source, key, ours[key]), parts)
+    frame = spark.createDataFrame([(one.low, one.high) for one in wanted], "low long, high long")
+    found = frame.repartition(len(wanted)).mapInArrow(_Compare(pair), _OUT).collect()
+    counts = (sum(one["source_rows"] for one in found), sum(one["target_rows"] for one in found))
+    open_ones = [
+        Difference(one["kind"], one["row_key"], one["source"], one["target"])
+        for one in found
+        if one["kind"] is not None
+    ]
+    if open_ones and settle_s > 0:
+        time.sleep(settle_s)
+        open_ones = _still(pair, [one.key for one in open_ones])
+    return Comparison(*counts, common, lonely, open_ones)
+
+
+class _Compare:
+    """Runs in Python workers: rows are ranges, results are differences."""
+
+    def __init__(self, pair: TablePair) -> None:
+        self.pair = pair
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield self._range(KeyRange(row["low"], row["high"]))
+
+    def _range(self, keys: KeyRange) -> pa.RecordBatch:
+        pair = self.pair
+        condition = _between(keys)
+        ours, theirs = _rows(pair, pair.source, condition), _rows(pair, pair.target, condition)
+        found: Sequence[Difference] = []
+        if len(ours) != len(theirs) or digest(ours) != digest(theirs):
+            found = differences(ours, theirs, pair.columns)[:_MOST]
+        lines: list[dict[str, Any]] = [
+            {"source_rows": 0, "target_rows": 0, "kind": one.kind, "row_key": one.key, "source": one.source,
+             "target": one.target}
+            for one in found
+        ]  # fmt: skip
+        lines.append({"source_rows": len(ours), "target_rows": len(theirs), "kind": None, "row_key": None,
+                      "source": None, "target": None})  # fmt: skip
+        return pa.RecordBatch.from_pylist(lines, _FOUND)
+
+
+def _between(keys: KeyRange) -> str:
+    parts = []
+    if keys.low is not None:
+        parts.append(f"{_KEY} >= {keys.low:d}")
+    if keys.high is not None:
+        parts.append(f"{_KEY} <= {keys.high:d}")
+    return " AND ".join(parts) or "1 = 1"
+
+
+def _rows(pair: TablePair, side: TableSide, condition: str) -> dict[str, tuple[str | None, ...]]:
+    db = connected(side.address, quote=side.quote)
+    try:
+        name = db.words.one(pair.key)
+        query = Query(f"SELECT * FROM {db.words.name(side.table)} WHERE {condition.replace(_KEY, name)}")
+        return rows_by_key(db.rows(query, _schema(db, side)).to_pylist(), pair.key, pair.columns)
+    finally:
+        db.close()
+
+
+def _still(pair: TablePair, keys: list[str]) -> list[Difference]:
+    """The rows that differ at a second look."""
+    found: list[Difference] = []
+    for start in range(0, len(keys), _AGAIN_AT_ONCE):
+        listed = ", ".join("'" + one.replace("'", "''") + "'" for one in keys[start : start + _AGAIN_AT_ONCE])
+        condition = f"CAST({_KEY} AS CHAR(255)) IN ({listed})"
+        ours, theirs = (_rows(pair, side, condition) for side in (pair.source, pair.target))
+        found += differences(ours, theirs, pair.columns)
+    return found
+
+
+def _schema(db: Reading, side: TableSide) -> Schema:
+    return db.schema(Query(f"SELECT * FROM {db.words.name(side.table)}"), side.table, "none")
+
+
+def _columns(side: TableSide) -> dict[str, Schema]:
+    db = connected(side.address, quote=side.quote)
+    try:
+        found = {one.name: one.schema for one in _schema(db, side).fields}
+    finally:
+        db.close()
+    if not found:
+        raise ValueError(f"{side.address} has no table {side.table}")
+    return found
+
+
+def _bounds(side: TableSide, key: str, schema: Schema) -> tuple[int | None, int | None]:
+    """Smallest and largest key. A key that is no whole number makes one range of the whole table."""
+    if not schema.type.startswith("int") or schema.name is not None:
+        return None, None
+    db = connected(side.address, quote=side.quote)
+    try:
+        name = db.words.one(key)
+        query = Query(f"SELECT MIN({name}) AS low, MAX({name}) AS high FROM {db.words.name(side.table)}")
+        (row,) = db.rows(query, db.schema(query, None, "none")).to_pylist()
+    finally:
+        db.close()
+    low, high = row["low"], row["high"]
+    return (None, None) if low is None or high is None else (int(low), int(high))
