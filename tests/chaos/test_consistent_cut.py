@@ -97,7 +97,7 @@ def test_groups_of_a_cut_set_start_where_all_topics_were_covered(
             reader.close()
 
     def cut() -> int | None:
-        view = asyncio.run(look_at_ledger(ends.link.target_consumer, ends.link.source))
+        view = asyncio.run(look_at_ledger(ends.link.clients.target_consumer, ends.link.source))
         found = remembered_cuts(view.memos.get(CHORE, {})) if view else {}
         one = found.get("shop", {}).get(group)
         return next((o for p, o in one.positions[group].items() if p.topic == requests), None) if one else None

@@ -27,7 +27,7 @@ def test_producers_are_shut_out_and_let_in_again_by_acl(make_cluster: Callable[.
     for alias in ("A", "B"):
         lines += [f"{alias}.{key} = {value}" for key, value in cluster.client_properties("admin").items()]
     (link,) = resolve("\n".join(lines).encode("latin-1"), "f", (), {}).links
-    admin = ClusterAdmin(link.target_admin)
+    admin = ClusterAdmin(link.clients.target_admin)
     assert admin.create_topics([TopicOrder("orders", 1, 1, {})]) == {"orders": None}
     grants = {
         AclBinding("topic", "prefixed", "ord", "User:twinlog", "*", operation, "ALLOW")
@@ -47,9 +47,9 @@ def test_producers_are_shut_out_and_let_in_again_by_acl(make_cluster: Callable[.
     said = asyncio.run(fence.admit_link(["orders"], noted))
     assert "1 principals by name" in said
     assert produce(cluster) == KafkaError.TOPIC_AUTHORIZATION_FAILED
-    assert asyncio.run(Fence(admin, link.target_admin, "acl", frozenset({"User:twinlog"})).writers(["orders"])) == {
-        "orders": set()
-    }
+    assert asyncio.run(
+        Fence(admin, link.clients.target_admin, "acl", frozenset({"User:twinlog"})).writers(["orders"])
+    ) == {"orders": set()}
 
     asyncio.run(fence.lift(["orders"], noted))
     asyncio.run(fence.lift(["orders"], noted))
@@ -63,7 +63,7 @@ def produce(cluster: LocalCluster) -> int | None:
     for alias in ("A", "B"):
         lines += [f"{alias}.{key} = {value}" for key, value in cluster.client_properties("twinlog").items()]
     (link,) = resolve("\n".join(lines).encode("latin-1"), "f", (), {}).links
-    options = {key: str(value) for key, value in client_options(link.target_producer).items()}
+    options = {key: str(value) for key, value in client_options(link.clients.target_producer).items()}
     producer = Producer({**options, "message.timeout.ms": "8000", "log_level": "0"})
     errors: list[KafkaError | None] = []
     producer.produce("orders", b"x", on_delivery=lambda error, _: errors.append(error))

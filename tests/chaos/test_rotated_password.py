@@ -58,7 +58,7 @@ class ByPassword(Ends):
 
     def rotate(self, password: str) -> None:
         """Let the source take another password from now on."""
-        admin = AdminClient({key: str(value) for key, value in client_options(self.link.source_admin).items()})
+        admin = AdminClient({key: str(value) for key, value in client_options(self.link.clients.source_admin).items()})
         change = UserScramCredentialUpsertion(
             "admin", ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192), password.encode()
         )

@@ -40,7 +40,7 @@ def decided(ends: BothWays) -> list[StateEntry | None]:
 
     async def look() -> list[StateEntry | None]:
         found = []
-        for settings in (ends.link.source_admin, ends.link.target_admin):
+        for settings in (ends.link.clients.source_admin, ends.link.clients.target_admin):
             cluster = Cluster(settings, "test")
             try:
                 found.append((await SwitchTopic(cluster, LinkName(ends.alias, "T")).catch_up()).state)

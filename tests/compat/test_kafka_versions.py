@@ -121,7 +121,7 @@ def test_the_doctor_says_what_a_broker_of_kafka_2_8_lacks(make_cluster: MakeClus
     ends = Ends(cluster, cluster)
 
     async def ask() -> dict[int, int]:
-        wire = Cluster(ends.link.source_consumer, "test")
+        wire = Cluster(ends.link.clients.source_consumer, "test")
         try:
             return await fetch_versions(wire)
         finally:

@@ -156,7 +156,7 @@ def told_position(ends: Ends, group: str) -> int | None:
     """Where a group stands on the source, as the last checkpoint tells."""
 
     async def read() -> int | None:
-        target = Cluster(ends.link.target_producer, "test")
+        target = Cluster(ends.link.clients.target_producer, "test")
         try:
             topic = ends.link.naming.checkpoints_topic(ends.link.source)
             checkpoints = Checkpoints(InternalLog(target, topic))
@@ -170,7 +170,7 @@ def told_position(ends: Ends, group: str) -> int | None:
 
 def known_end(ends: Ends, topic: str) -> int | None:
     """How far the source goes by the ledger."""
-    view = asyncio.run(look_at_ledger(ends.link.target_producer, ends.alias, within_s=20))
+    view = asyncio.run(look_at_ledger(ends.link.clients.target_producer, ends.alias, within_s=20))
     memo = view.memos.get("source-ends", {}).get(topic) if view else None
     return None if memo is None else int(memo.body["ends"][0])
 

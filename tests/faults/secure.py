@@ -148,7 +148,7 @@ class SecureEnds(WanEnds):
 
     def _ask(self, side: Side, question: Callable[[AdminClient], Mapping[Any, Any]]) -> None:
         """Ask and wait for all answers; the client must live until then."""
-        settings = self.link.source_admin if side == "source" else self.link.target_admin
+        settings = self.link.clients.source_admin if side == "source" else self.link.clients.target_admin
         admin = AdminClient({**{key: str(value) for key, value in client_options(settings).items()}, "log_level": 0})
         for future in question(admin).values():
             future.result(30)

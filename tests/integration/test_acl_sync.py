@@ -36,7 +36,7 @@ class Acls:
         self.view.roster[topic] = RosterTopic(
             topic=topic, source_id="s", remote=f"A.{topic}", target_id="t", origins=[0]
         )
-        self.admin = ClusterAdmin(link_between(cluster, cluster, {}).target_admin)
+        self.admin = ClusterAdmin(link_between(cluster, cluster, {}).clients.target_admin)
 
     def binding(self, name: str, operation: str, *, pattern: str = "literal", resource: str = "topic") -> AclBinding:
         return AclBinding(resource, pattern, name, f"User:{self.prefix}", "*", operation, "ALLOW")  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ class Acls:
         self.await_acls(lambda there: not set(bindings) & there)
 
     def there(self) -> set[AclBinding]:
-        settings = link_between(self._cluster, self._cluster, {}).target_admin
+        settings = link_between(self._cluster, self._cluster, {}).clients.target_admin
         found = asyncio.run(fetch_acls(settings, "test"))
         return {binding for binding in found if binding.principal == f"User:{self.prefix}"}
 

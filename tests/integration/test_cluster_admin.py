@@ -53,7 +53,7 @@ def closed_cluster(secure_cluster: LocalCluster) -> LocalCluster:
 
 
 def admin_of(cluster: LocalCluster) -> ClusterAdmin:
-    return ClusterAdmin(link_between(cluster, cluster, {}).source_admin)
+    return ClusterAdmin(link_between(cluster, cluster, {}).clients.source_admin)
 
 
 def make_topic(admin: ClusterAdmin, name: str, partitions: int) -> None:
@@ -180,7 +180,7 @@ def test_a_cluster_that_is_away_is_called_so_within_the_timeout() -> None:
 
 @pytest.mark.proves("R12", "R14")
 def test_a_wrong_password_is_called_so_at_once_and_not_repeated_in_words(closed_cluster: LocalCluster) -> None:
-    right = link_between(closed_cluster, closed_cluster, {}).source_admin
+    right = link_between(closed_cluster, closed_cluster, {}).clients.source_admin
     wrong = right.model_copy(
         update={"security": right.security.model_copy(update={"password": Secret("not-the-password")})}
     )
@@ -209,7 +209,7 @@ def test_what_a_target_forbids_is_told_per_topic(source_cluster: LocalCluster, c
 
     # Rights reach the broker a moment after they were granted.
     roster = wait_until(
-        TopicSync(link, source, ClusterAdmin(link.target_admin)).step,
+        TopicSync(link, source, ClusterAdmin(link.clients.target_admin)).step,
         lambda seen: seen.topics[new].can_carry(1) and seen.topics[growing].can_carry(0),
         within_s=60,
         what="the granted topics",
@@ -219,7 +219,9 @@ def test_what_a_target_forbids_is_told_per_topic(source_cluster: LocalCluster, c
     assert roster.topics[growing].fault(0) is None
     assert isinstance(roster.topics[growing].fault(1), PartitionCountDiffers)
     assert roster.topics[new].findings == ()
-    assert isinstance(ClusterAdmin(link.target_admin).create_topics([TopicOrder("x", 1, 1, {})])["x"], ClusterError)
+    assert isinstance(
+        ClusterAdmin(link.clients.target_admin).create_topics([TopicOrder("x", 1, 1, {})])["x"], ClusterError
+    )
 
 
 def target_as_application(source: LocalCluster, target: LocalCluster, settings: dict[str, str]) -> LinkSettings:
@@ -227,7 +229,7 @@ def target_as_application(source: LocalCluster, target: LocalCluster, settings: 
 
 
 def allow(cluster: LocalCluster, topic: str, *operations: AclOperation) -> None:
-    boss = AdminClient(dict(client_options(link_between(cluster, cluster, {}).source_admin)))
+    boss = AdminClient(dict(client_options(link_between(cluster, cluster, {}).clients.source_admin)))
     rules = [
         AclBinding(
             ResourceType.TOPIC,

@@ -32,7 +32,7 @@ def test_a_probe_tells_an_open_topic_from_a_shut_one_and_writes_nothing(make_end
     place = TopicPartition(ends.create("orders"), 0)
 
     async def probe() -> int:
-        cluster = Cluster(ends.link.source_admin, "test")
+        cluster = Cluster(ends.link.clients.source_admin, "test")
         try:
             return (await probe_writes(cluster, [place], 10))[place]
         finally:
@@ -82,8 +82,8 @@ def test_a_slow_producer_behind_a_broker_that_hears_late_loses_nothing(make_ends
     writer = threading.Thread(target=write_slowly)
     writer.start()
     wait_until(lambda: len(taken), lambda count: count > 0, within_s=10, what="the first record")
-    back = ends.link.model_copy(update={"target_admin": ends.link.source_admin})
-    fence = Fence.around(LateBroker(ends.link.source_admin), back, SwitchSettings(), "topic-config")
+    back = ends.link.updated(clients={"target_admin": ends.link.clients.source_admin})
+    fence = Fence.around(LateBroker(ends.link.clients.source_admin), back, SwitchSettings(), "topic-config")
     try:
         found = asyncio.run(fence.shut([topic], Patience("A->B", "fence-source", 60), FenceNote()))
         before = len(attempts)
@@ -114,8 +114,8 @@ def test_records_that_a_leader_took_and_readers_do_not_see_yet_are_before_the_cu
     producer = Producer({"bootstrap.servers": leads.address, "acks": "1"})
     producer.produce(topic, b"seen")
     assert producer.flush(10) == 0
-    back = ends.link.model_copy(update={"target_admin": ends.link.source_admin})
-    fence = Fence.around(ClusterAdmin(ends.link.source_admin), back, SwitchSettings(), "topic-config")
+    back = ends.link.updated(clients={"target_admin": ends.link.clients.source_admin})
+    fence = Fence.around(ClusterAdmin(ends.link.clients.source_admin), back, SwitchSettings(), "topic-config")
     thaw = threading.Timer(20.0, follower.thaw)
     follower.freeze()
     try:

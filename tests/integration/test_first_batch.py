@@ -28,7 +28,7 @@ def test_a_refused_first_batch_lets_none_of_the_others_pass(make_ends: Callable[
     order = TopicOrder(remote, 1, 1, {"message.timestamp.before.max.ms": str(HOUR_MS)})
     assert ends.target.create_topics([order]) == {remote: None}
     ends.await_topic(ends.target, remote)
-    producer = Producer({**client_options(ends.link.source_admin), "linger.ms": 1000})
+    producer = Producer({**client_options(ends.link.clients.source_admin), "linger.ms": 1000})
     now_ms = int(time.time() * 1000)
     for batch, stamp in enumerate([now_ms - 2 * HOUR_MS, *[now_ms] * 4]):
         for number in range(RECORDS):

@@ -244,7 +244,7 @@ def offset_syncs(ends: Ends, topic: str) -> list[OffsetSync]:
 
 async def _join_share_group(ends: Ends, group: str, topic: str) -> None:
     """One heartbeat of a member: the group exists from then on. The ordinary client knows no share groups."""
-    cluster = Cluster(ends.link.source_admin, "test")
+    cluster = Cluster(ends.link.clients.source_admin, "test")
     try:
         await cluster.refresh(None)
         connection = await cluster.connection(next(iter(cluster.nodes)))

@@ -75,7 +75,7 @@ def test_notes_of_any_number_of_partitions_are_split_and_arrive_in_order(make_en
     assert sum(len(entry.value()) for entry in entries) > 1_200_000
 
     async def there_and_back() -> LedgerView:
-        target = Cluster(ends.link.target_producer, "test")
+        target = Cluster(ends.link.clients.target_producer, "test")
         try:
             writer = LedgerWriter(target, topic, 1, ends.link.name)
             assert await writer.write(entries) == 0
@@ -99,7 +99,7 @@ def test_a_ledger_with_too_little_room_is_named_before_anything_is_copied(make_e
     ends = make_ends()
     both, topic = LinkEnds.of(ends.link), ledger_topic(ends.alias)
     topics = LinkTopics(ends.link, both.source, both.target)
-    assert topics.ensure_ledger() == ends.link.ledger_shards
+    assert topics.ensure_ledger() == ends.link.writing.ledger_shards
     assert _config(ends, topic, "max.message.bytes") == "8388608"
     assert ends.target.apply_topic_configs({topic: {"max.message.bytes": "100000"}}) == {topic: None}
     wait_until(
@@ -124,7 +124,7 @@ def test_many_partitions_of_transactions_in_one_shard(make_ends: MakeEnds, tmp_p
     """Their open maps are all full: as one uncompressed batch of JSON their states were larger than a broker takes."""
     ends = make_ends(ledger_shards="1")
     name = ends.create("transactions", 120)
-    options = {**client_options(ends.link.source_producer), "transactional.id": name, "linger.ms": 100}
+    options = {**client_options(ends.link.clients.source_producer), "transactional.id": name, "linger.ms": 100}
     producer = Producer(options)
     producer.init_transactions(30)
     rng, sent = random.Random(9), 0
@@ -181,7 +181,7 @@ def test_the_owner_removes_what_no_offset_needs_that_still_exists(make_ends: Mak
 
 async def _plant_parts(ends: Ends, name: str, other: str) -> PartitionMap:
     """Divide the map of what was copied into sealed parts, and note topics that are not mirrored any more."""
-    target = Cluster(ends.link.target_producer, "test")
+    target = Cluster(ends.link.clients.target_producer, "test")
     try:
         view = LedgerView({0: 0, 1: 0}, keep_maps=True)
         await view.catch_up(target, ends.alias)
@@ -210,7 +210,7 @@ def _part(topic: str, incarnation: str, first: int) -> SealedRuns:
 
 
 def _ledger(ends: Ends) -> LedgerView:
-    view = asyncio.run(look_at_ledger(ends.link.target_producer, ends.alias))
+    view = asyncio.run(look_at_ledger(ends.link.clients.target_producer, ends.alias))
     assert view is not None
     return view
 

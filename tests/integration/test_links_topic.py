@@ -80,7 +80,7 @@ def seats(store: ClientSettings) -> Iterator[Callable[[], Seat]]:
 
 @pytest.mark.proves("R10")
 def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callable[..., Ends]) -> None:
-    store = make_ends().link.target_admin
+    store = make_ends().link.clients.target_admin
     with seats(store) as take:
         first = take()
         first.await_turn(30)
@@ -111,8 +111,8 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
 @pytest.mark.proves("R10")
 def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., Ends]) -> None:
     ends = make_ends()
-    admin = AdminClient({**client_options(ends.link.target_admin)})
-    with seats(ends.link.target_admin) as take:
+    admin = AdminClient({**client_options(ends.link.clients.target_admin)})
+    with seats(ends.link.clients.target_admin) as take:
         first = take()
         first.await_turn(30)
         first.turn.clear()
@@ -132,7 +132,7 @@ def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., En
 
 @pytest.mark.proves("R9")
 def test_a_leader_that_is_killed_is_followed_within_seconds(make_ends: Callable[..., Ends]) -> None:
-    store = make_ends().link.target_admin
+    store = make_ends().link.clients.target_admin
     group = f"g{uuid.uuid4().hex[:6]}"
     victim = subprocess.Popen(
         [sys.executable, "-c", VICTIM, ",".join(store.bootstrap_servers), group], stdout=subprocess.PIPE
@@ -161,7 +161,8 @@ def test_events_of_a_group_are_read_back_in_order_and_apart_from_those_of_others
 ) -> None:
     ends = make_ends()
     ours, others = (
-        EventsTopic(ends.link.target_admin, group, replication_factor=1) for group in (ends.alias, f"{ends.alias}-else")
+        EventsTopic(ends.link.clients.target_admin, group, replication_factor=1)
+        for group in (ends.alias, f"{ends.alias}-else")
     )
     assert ours.read(10) == []
     for number in range(5):
@@ -169,7 +170,7 @@ def test_events_of_a_group_are_read_back_in_order_and_apart_from_those_of_others
         others.append(b"else")
     ours.close()
     others.close()
-    again = EventsTopic(ends.link.target_admin, ends.alias, replication_factor=1)
+    again = EventsTopic(ends.link.clients.target_admin, ends.alias, replication_factor=1)
     assert again.read(10) == [b"0", b"1", b"2", b"3", b"4"]
     assert again.read(2) == [b"3", b"4"]
 
@@ -179,7 +180,7 @@ def test_the_audit_in_the_topic_is_verified_by_the_command_and_tells_what_a_file
 ) -> None:
     ends = make_ends()
     file, settings = tmp_path / "audit.log", ends.write_file(tmp_path)
-    seat = Seat(ends.link.target_admin, uuid.uuid4().hex)
+    seat = Seat(ends.link.clients.target_admin, uuid.uuid4().hex)
     try:
         audit = Audit(file, required=True)
         audit.to_topic = seat.topic.audit

@@ -46,8 +46,8 @@ async def greet(cluster: Cluster) -> list[int]:
 
 def assert_let_in(properties: dict[str, str], cluster: LocalCluster) -> None:
     link = link_to(properties)
-    assert ClusterAdmin(link.target_admin).fetch_cluster_id() == cluster.cluster_id
-    assert asyncio.run(greet(Cluster(link.target_producer, "test"))) == [1]
+    assert ClusterAdmin(link.clients.target_admin).fetch_cluster_id() == cluster.cluster_id
+    assert asyncio.run(greet(Cluster(link.clients.target_producer, "test"))) == [1]
 
 
 @pytest.mark.parametrize("way", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "TLS"])
@@ -61,9 +61,9 @@ def test_a_wrong_password_is_told_by_both_clients(secure: LocalCluster) -> None:
     wrong = right | {"sasl.jaas.config": right["sasl.jaas.config"].replace(secure.password("admin"), "guessed")}
     link = link_to(wrong)
     with pytest.raises(AccessDenied):
-        ClusterAdmin(link.target_admin).fetch_cluster_id()
+        ClusterAdmin(link.clients.target_admin).fetch_cluster_id()
     with pytest.raises(AccessDenied):
-        asyncio.run(greet(Cluster(link.target_producer, "test")))
+        asyncio.run(greet(Cluster(link.clients.target_producer, "test")))
 
 
 @pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
@@ -102,7 +102,7 @@ def test_tokens_are_got_renewed_and_waited_for(secure: LocalCluster) -> None:
         properties["sasl.oauthbearer.token.endpoint.url"] = endpoint.url
         assert_let_in(properties, secure)
 
-        cluster = Cluster(link_to(properties).target_producer, "test")
+        cluster = Cluster(link_to(properties).clients.target_producer, "test")
 
         async def next_trouble() -> TokenUnavailable:
             """Greet until there is no token any more; a broker that ends a connection with its token is no trouble."""
@@ -137,15 +137,15 @@ def test_no_token_is_a_clear_trouble_of_both_clients(secure: LocalCluster) -> No
         properties["sasl.oauthbearer.token.endpoint.url"] = endpoint.url
         properties["sasl.oauthbearer.client.credentials.client.secret"] = "guessed"
         link = link_to(properties)
-        admin = ClusterAdmin(link.target_admin)
+        admin = ClusterAdmin(link.clients.target_admin)
         # Twice, because the client says it only once.
         for _ in range(2):
             with pytest.raises(TokenUnavailable) as by_admin:
                 admin.fetch_cluster_id()
         with pytest.raises(TokenUnavailable, match=r"401 \(invalid_client: no such client\)") as by_hand:
-            asyncio.run(greet(Cluster(link.target_producer, "test")))
+            asyncio.run(greet(Cluster(link.clients.target_producer, "test")))
     with pytest.raises(TokenUnavailable, match="does not answer") as gone:
-        asyncio.run(greet(Cluster(link.target_producer, "test")))
+        asyncio.run(greet(Cluster(link.clients.target_producer, "test")))
     told = "".join(str(one.value) + one.value.remedy_text() for one in (by_admin, by_hand, gone))
     assert "guessed" not in told
     assert secret not in told
@@ -158,7 +158,7 @@ def test_kerberos_without_its_libraries_is_told_with_the_way_out(secure: LocalCl
         "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;",
     })  # fmt: skip
     with pytest.raises(LoginUnavailable, match="GSSAPI") as by_admin:
-        ClusterAdmin(link.target_admin)
+        ClusterAdmin(link.clients.target_admin)
     with pytest.raises(LoginUnavailable, match="package gssapi"):
-        asyncio.run(greet(Cluster(link.target_producer, "test")))
+        asyncio.run(greet(Cluster(link.clients.target_producer, "test")))
     assert "pip install gssapi" in by_admin.value.remedy_text()

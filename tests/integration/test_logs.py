@@ -45,14 +45,14 @@ def new_topic(ends: Ends) -> str:
 class TestOnABroker(LogContract):
     @pytest.fixture
     def place(self, ends: Ends) -> Place:
-        settings = ends.link.target_producer
+        settings = ends.link.clients.target_producer
         return Place(lambda: Cluster(settings, "test"), new_topic(ends), f"absent-{uuid.uuid4().hex[:8]}")
 
 
 class TestElectedOnABroker(ElectedContract):
     @pytest.fixture
     def make(self, ends: Ends) -> Callable[..., Log]:
-        return partial(ElectedLog, ends.link.target_admin, new_topic(ends), f"g{uuid.uuid4().hex[:6]}")
+        return partial(ElectedLog, ends.link.clients.target_admin, new_topic(ends), f"g{uuid.uuid4().hex[:6]}")
 
 
 def test_topics_are_created_once_and_told_as_they_are(ends: Ends) -> None:
@@ -78,7 +78,7 @@ def test_a_signed_writer_is_shut_out_by_the_next_owner_of_its_id(ends: Ends) -> 
     topic, transactional_id = new_topic(ends), f"owner-{uuid.uuid4().hex[:8]}"
 
     async def story() -> None:
-        cluster = Cluster(ends.link.target_producer, "test")
+        cluster = Cluster(ends.link.clients.target_producer, "test")
         fence = Fence(cluster, "test")
         try:
             writers = []
@@ -102,7 +102,7 @@ def test_a_signed_writer_is_shut_out_by_the_next_owner_of_its_id(ends: Ends) -> 
 def test_what_a_leader_did_not_commit_is_read_by_nobody(ends: Ends) -> None:
     """A leader that dies in the middle of a write leaves an open transaction; the next leader aborts it."""
     topic, group = new_topic(ends), f"g{uuid.uuid4().hex[:6]}"
-    settings = ends.link.target_admin
+    settings = ends.link.clients.target_admin
     dying = Producer({**client_options(settings), "transactional.id": f"twinlog-{topic}-{group}"})
     dying.init_transactions(30)
     dying.begin_transaction()
@@ -130,7 +130,7 @@ def test_what_a_leader_did_not_commit_is_read_by_nobody(ends: Ends) -> None:
 def test_a_record_written_in_the_background_is_told_as_written_or_not(ends: Ends) -> None:
     topic = new_topic(ends)
     done: list[ClusterError | None] = []
-    writer = BackgroundWriter(ends.link.target_admin, topic)
+    writer = BackgroundWriter(ends.link.clients.target_admin, topic)
     writer.append(b"k", b"v", done.append)
     wait_until(lambda: done, lambda seen: seen == [None], within_s=30, what="the acknowledgement")
     writer.append(b"k", bytes(10 << 20), done.append)
@@ -138,6 +138,6 @@ def test_a_record_written_in_the_background_is_told_as_written_or_not(ends: Ends
     assert done[1] is not None
     assert topic in str(done[1])
     writer.close()
-    assert ClusterAdmin(ends.link.target_admin).fetch_end_offsets([TopicPartition(topic, 0)]) == {
+    assert ClusterAdmin(ends.link.clients.target_admin).fetch_end_offsets([TopicPartition(topic, 0)]) == {
         TopicPartition(topic, 0): 1
     }

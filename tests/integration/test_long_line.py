@@ -68,7 +68,7 @@ class FarCluster:
 
 def fill(ends: Ends, name: str) -> None:
     """One partition, in batches that are too large to be merged."""
-    producer = Producer({**client_options(ends.link.source_admin), "linger.ms": 5, "batch.size": 16_384})
+    producer = Producer({**client_options(ends.link.clients.source_admin), "linger.ms": 5, "batch.size": 16_384})
     for number in range(RECORDS):
         producer.produce(name, b"%d " % number + bytes(1000), partition=0)
         if number % 1000 == 0:

@@ -31,8 +31,8 @@ class StandIn:
     def __init__(self, ends: Ends) -> None:
         self.ends = ends
         self.link = ends.link
-        self._source = Producer(dict(client_options(self.link.source_producer)))
-        self._target = Producer(dict(client_options(self.link.target_producer)))
+        self._source = Producer(dict(client_options(self.link.clients.source_producer)))
+        self._target = Producer(dict(client_options(self.link.clients.target_producer)))
         self._offsets = connect_offsets_topic(ends.alias)
         self._syncs = self.link.naming.offset_syncs_topic("T")
         for admin, topic in ((ends.target, self._offsets), (ends.source, self._syncs)):

@@ -36,7 +36,7 @@ class Logins:
         """One question to an end, by the protocol."""
 
         async def asked():
-            settings = self.ends.link.source_admin if end == "source" else self.ends.link.target_admin
+            settings = self.ends.link.clients.source_admin if end == "source" else self.ends.link.clients.target_admin
             cluster = Cluster(settings, "test")
             try:
                 return await ask(cluster)

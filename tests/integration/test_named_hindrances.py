@@ -49,7 +49,7 @@ def test_a_quota_that_holds_the_link_back_is_named(
     name = ends.create("orders", 2)
     load = ends.load(name, 2)
     load.produce(100)
-    settings = ends.link.source_consumer if side == "source" else ends.link.target_producer
+    settings = ends.link.clients.source_consumer if side == "source" else ends.link.clients.target_producer
     role = "reader" if side == "source" else "writer"
     clients = [f"twinlog|{ends.link.name}|{role}-{task}" for task in range(4)]
     rate = "consumer_byte_rate" if side == "source" else "producer_byte_rate"

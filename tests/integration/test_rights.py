@@ -41,7 +41,7 @@ class Rights:
     """Rights of the link's user on one cluster; taken away at the end."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        client = client_options(link_between(cluster, cluster, {}).target_admin)
+        client = client_options(link_between(cluster, cluster, {}).clients.target_admin)
         self._admin = AdminClient({key: str(value) for key, value in client.items()})
         self._given: list[AclBinding] = []
 

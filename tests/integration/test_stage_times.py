@@ -26,7 +26,7 @@ def look(observers: Observer) -> LinkStatus:
 
 
 def send(ends: Ends, topic: str, records: int) -> None:
-    producer = Producer({"bootstrap.servers": ends.link.source_admin.bootstrap_servers[0]})
+    producer = Producer({"bootstrap.servers": ends.link.clients.source_admin.bootstrap_servers[0]})
     for number in range(records):
         producer.produce(topic, f"{number}".encode())
     assert producer.flush(30) == 0

@@ -49,7 +49,7 @@ def await_told(ends: Ends, group: str, topic: str, end: int) -> None:
     """Wait until the ledger knows how far the source goes, and the target where the group stands."""
 
     def told() -> tuple[object, object]:
-        view = asyncio.run(look_at_ledger(ends.link.target_producer, ends.alias, within_s=20))
+        view = asyncio.run(look_at_ledger(ends.link.clients.target_producer, ends.alias, within_s=20))
         memo = view.memos.get("source-ends", {}).get(topic) if view else None
         return memo.body["ends"] if memo else None, view.notes.get("groups") if view else None
 

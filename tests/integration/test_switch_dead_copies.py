@@ -132,10 +132,10 @@ def test_a_transaction_that_cannot_end_does_not_hold_a_failover_up_and_is_named(
         what="a copy that takes no writes",
     )
     lost = TopicPartition(stuck, 0)
-    shard = shard_of(lost, link.ledger_shards)
+    shard = shard_of(lost, link.writing.ledger_shards)
 
     async def leave_a_transaction() -> None:
-        cluster = Cluster(link.target_producer, "test")
+        cluster = Cluster(link.clients.target_producer, "test")
         try:
             fence = Fence(cluster, link.name)
             owner = await fence.take_over(transactional_id(link.source, link.target, shard), shard)

@@ -120,7 +120,7 @@ def test_the_rules_of_a_fence_stay_on_the_cluster_that_they_shut_and_others_are_
             del mine[name]
 
     def at_spoke() -> set[AclBinding]:
-        found = asyncio.run(fetch_acls(spoke.target_admin, "test"))
+        found = asyncio.run(fetch_acls(spoke.clients.target_admin, "test"))
         return {rule for rule in found if rule.resource == "topic" and rule.name == topic}
 
     def grant(*rules: AclBinding) -> None:
@@ -141,7 +141,7 @@ def test_the_rules_of_a_fence_stay_on_the_cluster_that_they_shut_and_others_are_
         engine.await_running()
         do_switch(hub, tmp_path, "failover-planned")
     # The way back copies by now, so the fence denies Write to each other writer by name.
-    assert deny(topic, "User:app") in asyncio.run(fetch_acls(spoke.source_admin, "test"))
+    assert deny(topic, "User:app") in asyncio.run(fetch_acls(spoke.clients.source_admin, "test"))
     later = AclBinding("topic", "literal", topic, "User:later", "*", "READ", "ALLOW")
     grant(later)
     assert wait_until(synced, lambda there: later in there, within_s=30, what="a rule of later") == {*copied, later}

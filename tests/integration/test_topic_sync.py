@@ -34,7 +34,7 @@ class Ends:
         self.prefix = f"t{uuid.uuid4().hex[:8]}"
         self._clusters = source, target
         link = self.link()
-        self.source, self.target = ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin)
+        self.source, self.target = ClusterAdmin(link.clients.source_admin), ClusterAdmin(link.clients.target_admin)
 
     def link(self, **settings: str) -> LinkSettings:
         wishes = {name.replace("_", "."): value for name, value in settings.items()}

@@ -124,7 +124,7 @@ def _killed() -> Engine:
 @asynccontextmanager
 async def raw(ends: Ends) -> AsyncIterator[Cluster]:
     """The target, for raw requests."""
-    target = Cluster(ends.link.target_producer, "abandoned")
+    target = Cluster(ends.link.clients.target_producer, "abandoned")
     try:
         yield target
     finally:
@@ -134,7 +134,7 @@ async def raw(ends: Ends) -> AsyncIterator[Cluster]:
 async def source_batches(ends: Ends, topic: str) -> list[tuple[BatchHeader, bytes]]:
     """The batches of the first partition, as they lie there."""
     (end,) = ends.source_ends([topic]).values()
-    source = Cluster(ends.link.source_consumer, "abandoned")
+    source = Cluster(ends.link.clients.source_consumer, "abandoned")
     found: list[tuple[BatchHeader, bytes]] = []
     try:
         reader = LogReader(source, topic, {0: 0}, "abandoned", lasting=False)

@@ -116,7 +116,7 @@ class PaperRunner:
             return self.pipelines.get(name, EngineSight("running", None, 2))
         if name not in self.links:
             return None
-        return EngineSight(*self.phases.get(name, ("running", None)), self.links[name].tasks_max or 1)
+        return EngineSight(*self.phases.get(name, ("running", None)), self.links[name].reading.tasks_max or 1)
 
     def check(self, spec: Spec) -> None:
         if isinstance(spec, LinkSettings) and spec.source == "impossible":

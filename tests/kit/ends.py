@@ -51,7 +51,7 @@ class Ends:
         self.prefix = f"{self.alias}t"
         self._settings = {**QUICK, **{name.replace("_", "."): value for name, value in settings.items()}}
         link = self.link
-        self.source, self.target = ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin)
+        self.source, self.target = ClusterAdmin(link.clients.source_admin), ClusterAdmin(link.clients.target_admin)
 
     # --- the link -------------------------------------------------------------------------------------------------
 
@@ -127,12 +127,14 @@ class Ends:
 
     def load(self, topic: str, partitions: int = 1, *, seed: int = 1, **wishes: Any) -> Load:
         """A load into a source topic, by its full name."""
-        client = _client(self.link.source_admin)
+        client = _client(self.link.clients.source_admin)
         return Load(client.pop("bootstrap.servers"), topic, partitions, seed, client=client, **wishes)
 
     def delete_records(self, topic: str, partition: int, before: int, *, on_target: bool = False) -> None:
         """Do what retention does: the source (or the target) forgets everything before an offset."""
-        admin = AdminClient({**_client(self.link.target_admin if on_target else self.link.source_admin)})
+        admin = AdminClient(
+            {**_client(self.link.clients.target_admin if on_target else self.link.clients.source_admin)}
+        )
         for future in admin.delete_records([Place(topic, partition, before)]).values():
             future.result(30)
 
@@ -203,13 +205,13 @@ class Ends:
     @property
     def source_logs(self) -> Cluster:
         """The source for a plain consumer."""
-        client = _client(self.link.source_admin)
+        client = _client(self.link.clients.source_admin)
         return Cluster(client.pop("bootstrap.servers"), client)
 
     @property
     def target_logs(self) -> Cluster:
         """The target for a plain consumer."""
-        client = _client(self.link.target_admin)
+        client = _client(self.link.clients.target_admin)
         return Cluster(client.pop("bootstrap.servers"), client)
 
 

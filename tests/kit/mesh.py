@@ -98,7 +98,7 @@ class Mesh:
     def admin(self, letter: str) -> ClusterAdmin:
         if letter not in self._admins:
             mine = next(link for name, link in self.links.items() if letter in name)
-            settings = mine.source_admin if mine.source == self.alias(letter) else mine.target_admin
+            settings = mine.clients.source_admin if mine.source == self.alias(letter) else mine.clients.target_admin
             self._admins[letter] = ClusterAdmin(settings)
         return self._admins[letter]
 
@@ -120,7 +120,7 @@ class Mesh:
 
     def _client(self, letter: str) -> dict[str, str]:
         link = next(link for name, link in self.links.items() if letter in name)
-        settings = link.source_admin if link.source == self.alias(letter) else link.target_admin
+        settings = link.clients.source_admin if link.source == self.alias(letter) else link.clients.target_admin
         return {key: str(value) for key, value in client_options(settings).items()}
 
     # --- running ------------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ class Mesh:
         link = self.links[name]
 
         async def read() -> LedgerView:
-            target = TargetCluster(link.target_producer, "test")
+            target = TargetCluster(link.clients.target_producer, "test")
             try:
                 topic = (await target.refresh([ledger_topic(link.source)]))[ledger_topic(link.source)]
                 view = LedgerView(dict.fromkeys(topic.leaders, 0), keep_maps=True)

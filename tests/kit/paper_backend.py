@@ -272,7 +272,10 @@ class PaperBackend:
         facts, plan = await self.plan(link, command)
         now = int(time.time() * 1000)
         claim = Claim(pair="east<->west", switch=f"sw{len(self.runs) + 1}", runner="r", command=command, link=link.name)
-        servers = {link.source: link.source_admin.bootstrap_servers, link.target: link.target_admin.bootstrap_servers}
+        servers = {
+            link.source: link.clients.source_admin.bootstrap_servers,
+            link.target: link.clients.target_admin.bootstrap_servers,
+        }
         card = card_facts(facts, link.naming, servers).model_dump(mode="json")
         claim = claim.model_copy(update={"operator": "ada", "host": "desk-7", "options": {"card": card}})
         run = Switch(claim.switch, claim, "r", now, now)

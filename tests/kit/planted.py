@@ -114,7 +114,7 @@ class Field:
 
     async def _write(self) -> None:
         link = self.ends.link
-        target = Cluster(link.target_producer, "planted")
+        target = Cluster(link.clients.target_producer, "planted")
         try:
             for partition, entry in self._entries:
                 await LedgerWriter(target, ledger_topic(link.source), partition, link.name).write([entry])

@@ -125,11 +125,11 @@ def as_if_killed(ends: Ends, ahead_ms: int = -60_000) -> None:
     link = ends.link
 
     async def rewrite() -> None:
-        view = await look_at_ledger(link.target_producer, link.source, within_s=30)
+        view = await look_at_ledger(link.clients.target_producer, link.source, within_s=30)
         assert view is not None
         assert view.engine is not None
         last_word = int(time.time() * 1000) + ahead_ms
-        cluster = Cluster(link.target_producer, "test")
+        cluster = Cluster(link.clients.target_producer, "test")
         try:
             engine = view.engine.model_copy(update={"phase": "running", "at_ms": last_word})
             await roster_writer(cluster, link.source, link.name).write([engine])

@@ -71,8 +71,10 @@ class MirrorClient:
             link = properties
             self._alias: str | None = link.target
             self._naming = link.naming
-            self._target = _Cluster(ClusterAdmin(link.target_admin), link.target_consumer)
-            self._sources = {link.source: _Cluster(ClusterAdmin(link.source_admin), link.source_consumer)}
+            self._target = _Cluster(ClusterAdmin(link.clients.target_admin), link.clients.target_consumer)
+            self._sources = {
+                link.source: _Cluster(ClusterAdmin(link.clients.source_admin), link.clients.source_consumer)
+            }
             return
         words = ClusterProperties(properties, alias or "target")
         self._alias = alias or words.text("target.cluster.alias")

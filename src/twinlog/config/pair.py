@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from twinlog.config.resolve import read_file, resolve
 from twinlog.config.settings import LinkSettings
@@ -15,10 +14,6 @@ from twinlog.config.telling.link_way import way_to_link
 from twinlog.errors import LinkUnknown, UsageError
 from twinlog.model.names import LinkName
 from twinlog.model.start import Earliest
-
-_CLIENTS: Final = (
-    "source_consumer", "source_admin", "source_producer", "target_consumer", "target_producer", "target_admin",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,16 +54,16 @@ def resolve_pair(data: bytes, file: str, name: str, environment: Mapping[str, st
     back = next(one for one in assumed if one.name == str(back_name))
     there = next(one for one in assumed if one.name == name)
     naming = dataclasses.replace(link.naming, source_alias=back.source)
-    clients = {field: getattr(back, field) for field in _CLIENTS}
+    clients = back.clients.model_copy(update={"admin_timeout_ms": link.clients.admin_timeout_ms})
     settings = {"source": back.source, "target": back.target, "naming": naming, "provenance": back.provenance}
-    begin = {"start_from": Earliest(), "mm2_takeover": "off"}
-    back = link.model_copy(update={**settings, **begin, **clients})
+    begun = link.updated(copies={"start_from": Earliest()}, mm2={"takeover": "off"})
+    back = begun.model_copy(update={**settings, "clients": clients})
     # Both directions are copied during a failback: each must know what the other one brought.
     return Pair(link.model_copy(update={"provenance": there.provenance}), back, back_enabled=False)
 
 
 def stand_in_pair(link: LinkSettings) -> Pair:
     """A link with a way back made of its own clients: enough to look at both clusters, not to copy back."""
-    clients = {"target_producer": link.source_producer, "target_admin": link.source_admin}
-    back = link.model_copy(update={"source": link.target, "target": link.source, **clients})
+    clients = {"target_producer": link.clients.source_producer, "target_admin": link.clients.source_admin}
+    back = link.updated(clients=clients).model_copy(update={"source": link.target, "target": link.source})
     return Pair(link, back, back_enabled=False)

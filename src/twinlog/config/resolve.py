@@ -13,44 +13,23 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from twinlog.config.clients import resolve_client
-from twinlog.config.cut_sets import resolve_cut_sets
 from twinlog.config.foreign.mirror_connector import is_mirror_connector, translate_mirror
 from twinlog.config.foreign.replicator import is_connector, parse_settings, translate
 from twinlog.config.foreign.translated import Translated
-from twinlog.config.objectives import resolve_objectives
-from twinlog.config.redirects import resolve_switch
-from twinlog.config.registry_mirror import resolve_registry_mirror
+from twinlog.config.link_resolution import resolve_link
 from twinlog.config.routes import resolve_routes
 from twinlog.config.security.connector_rules import ConnectorRules, broken_rules
 from twinlog.config.service_settings import ServiceSettings, has_store, resolve_service
-from twinlog.config.settings import (
-    AclsMode,
-    ConfigConflict,
-    End,
-    FetchSettings,
-    GroupRewinds,
-    HeartbeatPair,
-    Isolation,
-    LinkSettings,
-    Mm2Takeover,
-    OnGap,
-    UsersMode,
-    ValuesMode,
-)
-from twinlog.config.telling.remarks import remark
+from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.config.telling.review import review
 from twinlog.config.text import catalogue as keys
 from twinlog.config.text.file_kind import foreign_kind
 from twinlog.config.text.lookup import LinkLookup, Lookup, Origin, masked_findings
 from twinlog.config.text.precedence import (
-    SOURCE_ADMIN,
-    SOURCE_CONSUMER,
-    SOURCE_PRODUCER,
     TARGET_ADMIN,
-    TARGET_CONSUMER,
     TARGET_PRODUCER,
 )
 from twinlog.config.text.properties import Entry
@@ -58,8 +37,6 @@ from twinlog.config.text.providers import References, expand, references_of_file
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.model.names import LinkName
 from twinlog.model.routes.topology import Route
-from twinlog.model.selection import Patterns, Selection
-from twinlog.model.start import Earliest, Latest, StartFrom
 
 
 @dataclass(frozen=True)
@@ -182,7 +159,7 @@ def _examined(
     one: Draft, aliases: tuple[str, ...], chosen: list[LinkName], routes: Mapping[LinkName, Route]
 ) -> Examined:
     lookup, connector = one.lookup, one.connector
-    links = tuple(_link(LinkLookup(lookup, link), routes[link]) for link in chosen)
+    links = tuple(resolve_link(LinkLookup(lookup, link), routes[link]) for link in chosen)
     heartbeats = tuple(_heartbeats(lookup, aliases, one.clusters))
     service = ServiceSettings() if connector is not None else resolve_service(lookup)
     remarks = review(lookup.entries.values(), lookup.asked, aliases, lookup.file) if aliases else []
@@ -254,91 +231,3 @@ def _heartbeats(lookup: Lookup, aliases: tuple[str, ...], wanted: Collection[str
             replication_factor=at.value(keys.HEARTBEATS_REPLICAS),
             admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
         )
-
-
-def _link(at: LinkLookup, route: Route) -> LinkSettings:
-    remark(at)
-    return LinkSettings(
-        source=at.link.source,
-        target=at.link.target,
-        source_consumer=resolve_client(at, SOURCE_CONSUMER),
-        source_admin=resolve_client(at, SOURCE_ADMIN),
-        source_producer=resolve_client(at, SOURCE_PRODUCER),
-        target_consumer=resolve_client(at, TARGET_CONSUMER),
-        target_producer=resolve_client(at, TARGET_PRODUCER),
-        target_admin=resolve_client(at, TARGET_ADMIN),
-        topics=route.selection,
-        naming=route.naming,
-        provenance=route.provenance,
-        replication_factor=at.value(keys.REPLICATION_FACTOR),
-        tasks_max=at.optional(keys.TASKS_MAX),
-        refresh_topics_enabled=at.value(keys.REFRESH_TOPICS),
-        refresh_topics_seconds=at.value(keys.REFRESH_TOPICS_SECONDS),
-        sync_topic_configs=at.value(keys.SYNC_TOPIC_CONFIGS),
-        sync_topic_configs_seconds=at.value(keys.SYNC_TOPIC_CONFIGS_SECONDS),
-        config_properties_exclude=Patterns(at.value(keys.CONFIG_EXCLUDE)),
-        use_defaults_from=cast("End", at.value(keys.USE_DEFAULTS_FROM)),
-        config_conflict=cast("ConfigConflict", at.value(keys.CONFIG_CONFLICT)),
-        topic_deletion=at.value(keys.TOPIC_DELETION),
-        sync_topic_acls_enabled=at.value(keys.SYNC_TOPIC_ACLS),
-        sync_topic_acls_seconds=at.value(keys.SYNC_TOPIC_ACLS_SECONDS),
-        sync_topic_acls_mode=cast("AclsMode", at.value(keys.SYNC_TOPIC_ACLS_MODE)),
-        sync_client_quotas_mode=cast("ValuesMode", at.value(keys.SYNC_CLIENT_QUOTAS_MODE)),
-        sync_group_configs_mode=cast("ValuesMode", at.value(keys.SYNC_GROUP_CONFIGS_MODE)),
-        sync_scram_users_mode=cast("UsersMode", at.value(keys.SYNC_SCRAM_USERS_MODE)),
-        sync_logins_seconds=at.value(keys.SYNC_LOGINS_SECONDS),
-        groups=Selection(at.value(keys.GROUPS), at.value(keys.GROUPS_EXCLUDE)),
-        refresh_groups_enabled=at.value(keys.REFRESH_GROUPS),
-        refresh_groups_seconds=at.value(keys.REFRESH_GROUPS_SECONDS),
-        emit_checkpoints_enabled=at.value(keys.EMIT_CHECKPOINTS),
-        emit_checkpoints_seconds=at.value(keys.EMIT_CHECKPOINTS_SECONDS),
-        checkpoints_replication_factor=at.value(keys.CHECKPOINTS_REPLICAS),
-        sync_group_offsets_enabled=at.value(keys.SYNC_GROUP_OFFSETS),
-        sync_group_offsets_seconds=at.value(keys.SYNC_GROUP_OFFSETS_SECONDS),
-        group_rewinds=cast("GroupRewinds", at.value(keys.GROUP_REWINDS)),
-        emit_heartbeats_enabled=at.value(keys.EMIT_HEARTBEATS),
-        emit_heartbeats_seconds=at.value(keys.EMIT_HEARTBEATS_SECONDS),
-        heartbeats_replication_factor=at.value(keys.HEARTBEATS_REPLICAS),
-        emit_offset_syncs_enabled=at.value(keys.EMIT_OFFSET_SYNCS),
-        offset_syncs_location=cast("End", at.value(keys.OFFSET_SYNCS_LOCATION)),
-        offset_syncs_replication_factor=at.value(keys.OFFSET_SYNCS_REPLICAS),
-        offset_lag_max=at.value(keys.OFFSET_LAG_MAX),
-        start_from=_start(at),
-        mm2_takeover=cast("Mm2Takeover", at.value(keys.MM2_TAKEOVER)),
-        mm2_offsets_topic=at.optional(keys.MM2_OFFSETS_TOPIC),
-        mm2_connector=at.value(keys.MM2_CONNECTOR),
-        fetch=_fetch(at),
-        max_request_bytes=at.value(keys.MAX_REQUEST_SIZE, TARGET_PRODUCER),
-        on_gap=cast("OnGap", at.value(keys.ON_GAP)),
-        merge_target_bytes=at.value(keys.MERGE_TARGET_BYTES),
-        merge_linger_ms=at.value(keys.MERGE_LINGER_MS),
-        epoch_seconds=at.value(keys.EPOCH_SECONDS),
-        ledger_shards=at.value(keys.LEDGER_SHARDS),
-        max_bytes_in_flight=at.value(keys.MAX_BYTES_IN_FLIGHT),
-        fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
-        audit_enabled=at.value(keys.AUDIT),
-        audit_seconds=at.value(keys.AUDIT_SECONDS),
-        objectives=resolve_objectives(at),
-        cut_sets=resolve_cut_sets(at),
-        switch=resolve_switch(at),
-        admin_timeout_ms=at.value(keys.ADMIN_TIMEOUT_MS),
-        registry=resolve_registry_mirror(at, mirrored=bool(route.selection.registry)),
-    )
-
-
-def _start(at: LinkLookup) -> StartFrom:
-    reset = at.value(keys.AUTO_OFFSET_RESET, SOURCE_CONSUMER)
-    own = at.optional(keys.START_FROM)
-    if own is not None:
-        return own
-    return Latest() if reset == "latest" else Earliest()
-
-
-def _fetch(at: LinkLookup) -> FetchSettings:
-    return FetchSettings(
-        max_bytes=at.value(keys.FETCH_MAX_BYTES, SOURCE_CONSUMER),
-        partition_max_bytes=at.value(keys.PARTITION_FETCH_BYTES, SOURCE_CONSUMER),
-        max_wait_ms=at.value(keys.FETCH_MAX_WAIT_MS, SOURCE_CONSUMER),
-        min_bytes=at.value(keys.FETCH_MIN_BYTES, SOURCE_CONSUMER),
-        isolation=cast("Isolation", at.value(keys.ISOLATION_LEVEL, SOURCE_CONSUMER)),
-    )

@@ -7,10 +7,25 @@ No value here is read from the environment or a file later on: certificates are 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from twinlog.config.link_values import (
+    AclSyncSettings,
+    AuditSettings,
+    CheckpointSettings,
+    ConfigSyncSettings,
+    CopySettings,
+    GroupOffsetSettings,
+    HeartbeatSettings,
+    LoginSyncSettings,
+    OffsetSyncSettings,
+    ReadSettings,
+    TakeoverSettings,
+    WriteSettings,
+)
 from twinlog.config.registry_mirror import RegistryMirror
 from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import SwitchSettings
@@ -19,21 +34,11 @@ from twinlog.model.health.objectives import Objectives
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.routes.provenance import Override, Provenance
-from twinlog.model.selection import Patterns, Selection
-from twinlog.model.start import Earliest, StartFrom
-from twinlog.model.topics.deletion import TopicDeletion
+from twinlog.model.selection import Selection
+from twinlog.model.start import Earliest
 
 Protocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
-Isolation: TypeAlias = Literal["read_committed", "read_uncommitted"]
-OnGap: TypeAlias = Literal["fault", "skip"]
-End: TypeAlias = Literal["source", "target"]
-AclsMode: TypeAlias = Literal["mm2", "full"]
-ValuesMode: TypeAlias = Literal["off", "list", "sync"]
-UsersMode: TypeAlias = Literal["off", "list"]
-ConfigConflict: TypeAlias = Literal["report", "revert", "keep"]
-GroupRewinds: TypeAlias = Literal["follow", "hold"]
-Mm2Takeover: TypeAlias = Literal["check", "trust", "off"]
 
 
 class _Frozen(BaseModel):
@@ -96,21 +101,9 @@ class ClientSettings(_Frozen):
     request_timeout_ms: int = 30_000
 
 
-class FetchSettings(_Frozen):
-    """How much is asked of the source at once."""
+class Clients(_Frozen):
+    """How each kind of client reaches the two clusters of a link."""
 
-    max_bytes: int = 8_388_608
-    partition_max_bytes: int = 1_048_576
-    max_wait_ms: int = 500
-    min_bytes: int = 1
-    isolation: Isolation = "read_committed"
-
-
-class LinkSettings(_Frozen):
-    """One enabled link, source -> target."""
-
-    source: str
-    target: str
     source_consumer: ClientSettings
     source_admin: ClientSettings
     # Writes offset-syncs, and nothing else, to the source.
@@ -119,67 +112,35 @@ class LinkSettings(_Frozen):
     target_consumer: ClientSettings
     target_producer: ClientSettings
     target_admin: ClientSettings
+    admin_timeout_ms: int
+
+
+class LinkSettings(_Frozen):
+    """One enabled link, source -> target. Its settings are values by subject (link_values.py)."""
+
+    source: str
+    target: str
+    clients: Clients
     topics: Selection
-    naming: ReplicationNaming
-    provenance: Provenance
-    # -1: the target's own default.
-    replication_factor: int
-    # None: derived from partitions and cores.
-    tasks_max: int | None
-    refresh_topics_enabled: bool
-    refresh_topics_seconds: int
-    sync_topic_configs: bool
-    sync_topic_configs_seconds: int
-    # A topic config whose name matches is not copied.
-    config_properties_exclude: Patterns
-    use_defaults_from: End
-    config_conflict: ConfigConflict
-    topic_deletion: TopicDeletion
-    sync_topic_acls_enabled: bool
-    sync_topic_acls_seconds: int
-    sync_topic_acls_mode: AclsMode
-    sync_client_quotas_mode: ValuesMode
-    sync_group_configs_mode: ValuesMode
-    sync_scram_users_mode: UsersMode
-    sync_logins_seconds: int
     # Of these only the patterns count; heartbeats are a matter of topics.
     groups: Selection
-    refresh_groups_enabled: bool
-    refresh_groups_seconds: int
-    emit_checkpoints_enabled: bool
-    emit_checkpoints_seconds: int
-    checkpoints_replication_factor: int
-    sync_group_offsets_enabled: bool
-    sync_group_offsets_seconds: int
-    group_rewinds: GroupRewinds
-    emit_heartbeats_enabled: bool
-    emit_heartbeats_seconds: int
-    heartbeats_replication_factor: int
-    emit_offset_syncs_enabled: bool
-    offset_syncs_location: End
-    offset_syncs_replication_factor: int
-    offset_lag_max: int
-    start_from: StartFrom
-    mm2_takeover: Mm2Takeover
-    # None: where MirrorMaker 2 in dedicated mode keeps them.
-    mm2_offsets_topic: str | None
-    mm2_connector: str
-    fetch: FetchSettings
-    max_request_bytes: int
-    on_gap: OnGap
-    merge_target_bytes: int
-    merge_linger_ms: int
-    epoch_seconds: int
-    ledger_shards: int
-    # Per task.
-    max_bytes_in_flight: int
-    fault_retry_seconds: int
-    audit_enabled: bool
-    audit_seconds: int
+    naming: ReplicationNaming
+    provenance: Provenance
+    copies: CopySettings
+    configs: ConfigSyncSettings
+    acls: AclSyncSettings
+    logins: LoginSyncSettings
+    group_offsets: GroupOffsetSettings
+    checkpoints: CheckpointSettings
+    heartbeats: HeartbeatSettings
+    offset_syncs: OffsetSyncSettings
+    mm2: TakeoverSettings
+    reading: ReadSettings
+    writing: WriteSettings
+    audit: AuditSettings
     objectives: Objectives
     cut_sets: tuple[CutSet, ...] = ()
     switch: SwitchSettings
-    admin_timeout_ms: int
     registry: RegistryMirror = RegistryMirror()
 
     @property
@@ -190,7 +151,17 @@ class LinkSettings(_Frozen):
     def carrying_all(self) -> LinkSettings:
         """The link as a full failback needs it: every topic whole, with the records that came from the target."""
         provenance = dataclasses.replace(self.provenance, overrides=(Override(".*", ".*"),))
-        return self.model_copy(update={"provenance": provenance, "start_from": Earliest()})
+        return self.updated(copies={"start_from": Earliest()}).model_copy(update={"provenance": provenance})
+
+    def updated(self, **changes: Mapping[str, object]) -> LinkSettings:
+        """The same link with other values: `link.updated(reading={"tasks_max": 1})`. Raises TypeError."""
+        values: dict[str, BaseModel] = {}
+        for subject, change in changes.items():
+            value = getattr(self, subject, None)
+            if not isinstance(value, BaseModel) or not change.keys() <= type(value).model_fields.keys():
+                raise TypeError(f"a link has no settings {subject}: {', '.join(change)}")
+            values[subject] = value.model_copy(update=dict(change))
+        return self.model_copy(update=values)
 
 
 class HeartbeatPair(_Frozen):
@@ -214,11 +185,11 @@ class HeartbeatPair(_Frozen):
         return cls(
             source=link.source,
             target=link.target,
-            target_producer=link.target_producer,
-            target_admin=link.target_admin,
-            seconds=link.emit_heartbeats_seconds,
-            replication_factor=link.heartbeats_replication_factor,
-            admin_timeout_ms=link.admin_timeout_ms,
+            target_producer=link.clients.target_producer,
+            target_admin=link.clients.target_admin,
+            seconds=link.heartbeats.seconds,
+            replication_factor=link.heartbeats.replication_factor,
+            admin_timeout_ms=link.clients.admin_timeout_ms,
         )
 
     @property

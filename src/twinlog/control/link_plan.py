@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from twinlog.config.foreign.mirror_connector import pair_of
 from twinlog.config.foreign.replicator import link_of
@@ -37,9 +37,9 @@ _ON: Final[dict[Sort, dict[str, str]]] = {
     "checkpoint": {"emit.checkpoints.enabled": "true", "sync.group.offsets.enabled": "true"},
     "heartbeat": {"emit.heartbeats.enabled": "true"},
 }
-_OFF: Final[dict[Sort, dict[str, Any]]] = {
-    "checkpoint": {"emit_checkpoints_enabled": False, "sync_group_offsets_enabled": False},
-    "heartbeat": {"emit_heartbeats_enabled": False},
+_OFF: Final[dict[Sort, dict[str, dict[str, object]]]] = {
+    "checkpoint": {"checkpoints": {"enabled": False}, "group_offsets": {"enabled": False}},
+    "heartbeat": {"heartbeats": {"enabled": False}},
 }
 
 
@@ -74,16 +74,16 @@ def connectors_of(file: Resolved) -> list[Connector]:
         }
         own = {name: value for name, value in shown.items() if ": " not in name and name != "enabled"}
         kinds: list[Sort] = ["source"]
-        kinds += ["checkpoint"] if link.emit_checkpoints_enabled or link.sync_group_offsets_enabled else []
-        kinds += ["heartbeat"] if link.emit_heartbeats_enabled else []
+        kinds += ["checkpoint"] if link.checkpoints.enabled or link.group_offsets.enabled else []
+        kinds += ["heartbeat"] if link.heartbeats.enabled else []
         for kind in kinds:
             config = {
                 "connector.class": CLASSES[kind],
                 "name": file_connector(link.name, kind),
                 "source.cluster.alias": link.source,
                 "target.cluster.alias": link.target,
-                "source.cluster.bootstrap.servers": ",".join(link.source_admin.bootstrap_servers),
-                "target.cluster.bootstrap.servers": ",".join(link.target_admin.bootstrap_servers),
+                "source.cluster.bootstrap.servers": ",".join(link.clients.source_admin.bootstrap_servers),
+                "target.cluster.bootstrap.servers": ",".join(link.clients.target_admin.bootstrap_servers),
                 **own,
             }
             found.append(Connector(config["name"], config, in_file=True))
@@ -108,7 +108,7 @@ def plan_links(
                     links.append(link)
             elif states["source"] == STARTED:
                 updates = [off for kind, off in _OFF.items() if states[kind] != STARTED]
-                links.append(link.model_copy(update={k: v for off in updates for k, v in off.items()}))
+                links.append(link.updated(**{k: v for off in updates for k, v in off.items()}))
     pairs = [pair for examined, connector in found if connector is None for pair in examined.heartbeats]
     pairs += _lone_heartbeats(chores, settings, grounds, troubles)
     return Part(tuple(links), settings, troubles, tuple(pairs))
@@ -195,7 +195,7 @@ def _lone_heartbeats(
         if errors := _errors(found.findings):
             troubles[connector.name] = "; ".join(errors)
             continue
-        yield from (HeartbeatPair.of(link) for link in found.links if link.emit_heartbeats_enabled)
+        yield from (HeartbeatPair.of(link) for link in found.links if link.heartbeats.enabled)
 
 
 def _together(connector: Connector, chores: Mapping[tuple[str, Sort], Connector], grounds: Grounds) -> Draft:

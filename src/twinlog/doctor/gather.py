@@ -61,7 +61,7 @@ class _Questions:
 
 async def gather(link: LinkSettings, look: Look, *, back_enabled: bool | None = None) -> Facts:
     """Ask both clusters everything. `look` is one look at the link from outside, `back_enabled` what the file says."""
-    source_admin, target_admin = _hasty(link.source_admin), _hasty(link.target_admin)
+    source_admin, target_admin = _hasty(link.clients.source_admin), _hasty(link.clients.target_admin)
     ledger = ledger_topic(link.source)
     seen = await _attempt(look())
     status: Known[LinkStatus] = seen if isinstance(seen, Unknown) else seen[0]
@@ -80,8 +80,8 @@ async def gather(link: LinkSettings, look: Look, *, back_enabled: bool | None = 
         "__transaction_state",
     )
     source, target, coordinator = await asyncio.gather(
-        _end(_Questions(source_admin, link.source_consumer, link, selected)),
-        _end(_Questions(target_admin, link.target_producer, link, (*remotes, *extra), ledger)),
+        _end(_Questions(source_admin, link.clients.source_consumer, link, selected)),
+        _end(_Questions(target_admin, link.clients.target_producer, link, (*remotes, *extra), ledger)),
         _coordinator(link, target_admin),
     )
     return Facts(
@@ -114,12 +114,17 @@ def _hasty(settings: ClientSettings) -> ClientSettings:
 
 
 def _own_certificates(link: LinkSettings) -> tuple[Any, ...]:
-    clients = (link.source_consumer, link.source_admin, link.target_producer, link.target_admin)
+    clients = (
+        link.clients.source_consumer,
+        link.clients.source_admin,
+        link.clients.target_producer,
+        link.clients.target_admin,
+    )
     return tuple(dict.fromkeys(look for client in clients for look in own_certificates(client)))
 
 
 async def _coordinator(link: LinkSettings, settings: ClientSettings) -> Known[int]:
-    cluster = Cluster(settings.model_copy(update={"security": link.target_producer.security}), "twinlog|doctor")
+    cluster = Cluster(settings.model_copy(update={"security": link.clients.target_producer.security}), "twinlog|doctor")
     try:
         return await _attempt(
             find_transaction_coordinator(cluster, transactional_id(link.source, link.target, 0)), asked=link.target
@@ -202,7 +207,12 @@ def _client_ids(link: LinkSettings, data_client: ClientSettings) -> tuple[str, .
 
 def _users(link: LinkSettings, cluster: str) -> tuple[str, ...]:
     """As whom the link logs in on a cluster."""
-    clients = (link.source_consumer, link.source_admin, link.target_producer, link.target_admin)
+    clients = (
+        link.clients.source_consumer,
+        link.clients.source_admin,
+        link.clients.target_producer,
+        link.clients.target_admin,
+    )
     names = (client.security.username for client in clients if client.cluster == cluster)
     return tuple(dict.fromkeys(name for name in names if name is not None))
 

@@ -66,7 +66,20 @@ def _canary(link: LinkSettings, name: str) -> LinkSettings:
     source, target = f"{link.source}{DRILL_ALIAS}", f"{link.target}{DRILL_ALIAS}"
     only = Selection((name,), (), heartbeats=False)
     naming = dataclasses.replace(link.naming, policy="identity", source_alias=source)
-    return link.model_copy(
+    small = link.updated(
+        copies={"start_from": Earliest(), "refresh_seconds": 1},
+        mm2={"takeover": "off"},
+        reading={"tasks_max": 1},
+        writing={"ledger_shards": 1},
+        group_offsets={"enabled": True, "seconds": 1, "refresh_seconds": 1},
+        checkpoints={"enabled": True, "seconds": 1},
+        heartbeats={"enabled": False},
+        offset_syncs={"enabled": False},
+        acls={"enabled": False},
+        # Nobody is sent anywhere because of a rehearsal.
+        switch={"redirects": (), "timeout_seconds": int(_WITHIN_S)},
+    )
+    return small.model_copy(
         update={
             "source": source,
             "target": target,
@@ -74,21 +87,6 @@ def _canary(link: LinkSettings, name: str) -> LinkSettings:
             "groups": only,
             "naming": naming,
             "provenance": Provenance("batch"),
-            "start_from": Earliest(),
-            "mm2_takeover": "off",
-            "tasks_max": 1,
-            "ledger_shards": 1,
-            "refresh_topics_seconds": 1,
-            "refresh_groups_seconds": 1,
-            "sync_group_offsets_enabled": True,
-            "sync_group_offsets_seconds": 1,
-            "emit_checkpoints_enabled": True,
-            "emit_checkpoints_seconds": 1,
-            "emit_heartbeats_enabled": False,
-            "emit_offset_syncs_enabled": False,
-            "sync_topic_acls_enabled": False,
-            # Nobody is sent anywhere because of a rehearsal.
-            "switch": link.switch.model_copy(update={"redirects": (), "timeout_seconds": int(_WITHIN_S)}),
         }
     )
 
@@ -106,7 +104,10 @@ class Canary:
     def __post_init__(self) -> None:
         self.pair = canary_pair(self.production, self.name)
         self.link = self.pair.link
-        self.source, self.target = ClusterAdmin(self.link.source_admin), ClusterAdmin(self.link.target_admin)
+        self.source, self.target = (
+            ClusterAdmin(self.link.clients.source_admin),
+            ClusterAdmin(self.link.clients.target_admin),
+        )
         self.place = TopicPartition(self.name, 0)
 
     async def run(self) -> DrillOutcome:
@@ -129,12 +130,12 @@ class Canary:
     # --- the story ------------------------------------------------------------------------------------------------
 
     async def _prepare(self) -> None:
-        order = TopicOrder(self.name, 1, self.link.replication_factor, {})
+        order = TopicOrder(self.name, 1, self.link.copies.replication_factor, {})
         refusal = (await asyncio.to_thread(self.source.create_topics, [order]))[self.name]
         if refusal is not None:
             raise refusal
-        await asyncio.to_thread(_produce, self.link.source_producer, self.place, range(_BEFORE))
-        await self._commit(self.link.source_admin, _COMMITTED)
+        await asyncio.to_thread(_produce, self.link.clients.source_producer, self.place, range(_BEFORE))
+        await self._commit(self.link.clients.source_admin, _COMMITTED)
 
     async def _commit(self, settings: ClientSettings, position: int) -> None:
         cluster = Cluster(settings, "twinlog|drill")
@@ -149,23 +150,25 @@ class Canary:
     async def _over(self, outcome: DrillOutcome) -> None:
         began = time.monotonic()
         report = await self._switch("failover-planned", outcome)
-        seen, position = await self._read(self.link.target_consumer, self.target, "target")
-        await asyncio.to_thread(_produce, self.link.target_producer, self.place, range(_BEFORE, _BEFORE + _AFTER))
+        seen, position = await self._read(self.link.clients.target_consumer, self.target, "target")
+        await asyncio.to_thread(
+            _produce, self.link.clients.target_producer, self.place, range(_BEFORE, _BEFORE + _AFTER)
+        )
         outcome.rto_seconds = time.monotonic() - began
         outcome.step("a record read and written on the target", outcome.rto_seconds, f"switch {report.switch}")
-        await self._commit(self.link.target_admin, position)
+        await self._commit(self.link.clients.target_admin, position)
         _compare(outcome, "after the failover the group", seen, range(_COMMITTED, _BEFORE))
-        refused = await asyncio.to_thread(_refused, self.link.source_producer, self.place)
+        refused = await asyncio.to_thread(_refused, self.link.clients.source_producer, self.place)
         if not refused:
             outcome.failures.append("the old side still took a record after the failover: both sides were writable")
 
     async def _back(self, outcome: DrillOutcome) -> None:
         await self._switch("failback-delta", outcome)
-        seen, _ = await self._read(self.link.source_consumer, self.source, "source")
+        seen, _ = await self._read(self.link.clients.source_consumer, self.source, "source")
         _compare(outcome, "after the failback the group", seen, range(_BEFORE, _BEFORE + _AFTER))
         for client, admin, side in (
-            (self.link.source_consumer, self.source, "source"),
-            (self.link.target_consumer, self.target, "target"),
+            (self.link.clients.source_consumer, self.source, "source"),
+            (self.link.clients.target_consumer, self.target, "target"),
         ):
             log = await asyncio.to_thread(read_topic, admin, client, self.name, within_s=_WITHIN_S, committed=True)
             numbers = [int(record.value or b"-1") for record in log[self.place]]

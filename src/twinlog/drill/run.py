@@ -92,7 +92,7 @@ class Drills:
     async def _note(self, report: dict[str, Any]) -> None:
         """Tell the ledger, so that status and doctor know, and a report that is missing from the file is missed."""
         link = self.pair.link
-        target = Cluster(link.target_producer, f"twinlog|{link.name}|drill")
+        target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|drill")
         try:
             async with asyncio.timeout(_NOTE_WITHIN_S):
                 writer = roster_writer(target, link.source, link.name)

@@ -82,7 +82,7 @@ async def run_shadow(ends: LinkEnds, wanted: Wanted, limit: int) -> ShadowResult
     result.steps.append(("positions translated", time.monotonic() - began))
 
     names = {group: f"{DRILL_PREFIX}{uuid.uuid4().hex[:8]}-{group}" for group in placed}
-    target = Cluster(ends.link.target_admin, f"twinlog|{ends.link.name}|drill")
+    target = Cluster(ends.link.clients.target_admin, f"twinlog|{ends.link.name}|drill")
     try:
         began = time.monotonic()
         refused = await _commit(target, names, placed)
@@ -126,7 +126,7 @@ async def _read(
     async def one(group: str) -> tuple[str, dict[TopicPartition, Window]]:
         wanted = {s.remote: known[s.remote] for s in placed[group] if s.remote in known and s.remote is not None}
         async with turn:
-            client = ends.link.target_consumer
+            client = ends.link.clients.target_consumer
             read = await asyncio.to_thread(read_as_group, client, names[group], wanted, limit=limit, within_s=_WITHIN_S)
         return group, read
 
@@ -145,9 +145,9 @@ async def _compare(
     verdicts: list[ShadowVerdict] = []
     for group, some in placed.items():
         spans = {s.source: _left(s, view, limit) for s in some}
-        committed = ends.link.fetch.isolation == "read_committed"
+        committed = ends.link.reading.fetch.isolation == "read_committed"
         theirs = await asyncio.to_thread(
-            read_spans, ends.link.source_consumer, spans, committed=committed, within_s=_WITHIN_S
+            read_spans, ends.link.clients.source_consumer, spans, committed=committed, within_s=_WITHIN_S
         )
         for standing in some:
             window = windows[group].get(standing.remote) if standing.remote else None

@@ -36,7 +36,7 @@ class Truncation:
 
 async def accept_truncation(link: LinkSettings, topic: str, *, dry_run: bool = False) -> list[Truncation]:
     """Decide about all truncated partitions of a topic. Raises UsageError where there is nothing to decide."""
-    target = Cluster(link.target_producer, f"twinlog|{link.name}|accept")
+    target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|accept")
     try:
         name = ledger_topic(link.source)
         partitions = (await target.refresh([name]))[name].leaders

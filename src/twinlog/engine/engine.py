@@ -123,7 +123,7 @@ class LinkEngine:
     @property
     def tasks(self) -> int:
         """How many tasks copy."""
-        return self.link.tasks_max or self.cores
+        return self.link.reading.tasks_max or self.cores
 
     async def run(self) -> None:
         """Until stopped or superseded by a later engine. Raises EngineDied when Spark is gone."""
@@ -145,7 +145,7 @@ class LinkEngine:
                 self._state.enter("stopped", self.trouble)
 
     async def _live(self) -> None:
-        target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|engine")
+        target = Cluster(self.link.clients.target_producer, f"twinlog|{self.link.name}|engine")
         watch = SwitchWatch(self.link, target)
         signing_in = SigningIn(self._state, target, take_over=self.take_over, heeds_switch=self.heeds_switch)
         following = None
@@ -277,7 +277,7 @@ class LinkEngine:
 
     async def _drive(self, run: LinkRun, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> None:
         """Keep the query running, the roster fresh and the engine record warm."""
-        next_refresh = time.monotonic() + self.link.refresh_topics_seconds
+        next_refresh = time.monotonic() + self.link.copies.refresh_seconds
         next_beat = 0.0
         refreshing: asyncio.Task[None] | None = None
         while not self._state.over and not self._held(watch) and self._wants_all(watch) == self._carries_all:
@@ -307,8 +307,8 @@ class LinkEngine:
             if refreshing is not None and refreshing.done():
                 self._tasks.finish(refreshing)
                 refreshing = None
-                next_refresh = time.monotonic() + self.link.refresh_topics_seconds
-            elif self.link.refresh_topics_enabled and now >= next_refresh and refreshing is None:
+                next_refresh = time.monotonic() + self.link.copies.refresh_seconds
+            elif self.link.copies.refresh_enabled and now >= next_refresh and refreshing is None:
                 # Beside us: a source that is away takes a minute to say nothing, and we must go on hearing.
                 refreshing = self._tasks.begin(self._refresh_once(writer, view))
             await self._state.pause(_TICK_S)

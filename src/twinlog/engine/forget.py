@@ -15,7 +15,7 @@ async def forget(link: LinkSettings, topic: str, *, dry_run: bool = False) -> No
 
     A dry run only looks whether it is there. Raises UsageError when it is not.
     """
-    target = Cluster(link.target_producer, f"twinlog|{link.name}|forget")
+    target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|forget")
     try:
         view = LedgerView({ROSTER_PARTITION: 0})
         await view.catch_up(target, link.source)

@@ -92,7 +92,7 @@ class RosterCycle:
     def _replan_if_grown(self, view: LedgerView) -> None:
         """End the epoch early when there is work for more tasks than it was planned with."""
         partitions = sum(topic.partitions for topic in view.roster.values())
-        tasks = tasks_for(partitions, self.link.tasks_max, self.cores)
+        tasks = tasks_for(partitions, self.link.reading.tasks_max, self.cores)
         if self._tasks and tasks > self._tasks:
             self.replan += 1
         self._tasks = tasks

@@ -34,7 +34,7 @@ class SwitchWatch:
     _ends: dict[str, SwitchTopic] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.source = Cluster(self.link.source_consumer, f"twinlog|{self.link.name}|switch")
+        self.source = Cluster(self.link.clients.source_consumer, f"twinlog|{self.link.name}|switch")
         name = LinkName(self.link.source, self.link.target)
         self._ends = {"target": SwitchTopic(self.target, name), "source": SwitchTopic(self.source, name)}
 

@@ -77,7 +77,7 @@ class Delivery:
             self.out.put(FLUSH)
         if sum(len(part.records) for part in fetched) < LARGE:
             # The next answer would bring a record or two and cost as much as one with a hundred.
-            await asyncio.sleep(self.link.merge_linger_ms / 1000)
+            await asyncio.sleep(self.link.writing.merge_linger_ms / 1000)
 
     async def _deliver(self, fetched: list[FetchedPartition], session: FetchSession) -> bool:
         """Turn an answer into parcels; tells whether there was any. Trouble of one partition is its own (R8)."""
@@ -167,7 +167,7 @@ class Delivery:
             self.fault(partition, SourceTruncated(*partition, wanted, latest))
         elif wanted < earliest:
             gap = OffsetGap(*partition, wanted, earliest)
-            if self.link.on_gap == "fault":
+            if self.link.reading.on_gap == "fault":
                 self.fault(partition, gap)
             else:
                 self.out.put(Parcel(partition, wanted, earliest, "gap", str(gap).encode()))

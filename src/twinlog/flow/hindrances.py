@@ -60,7 +60,9 @@ class HindranceTeller:
 
     async def _write(self, says: Sequence[str], lasts_s: float) -> None:
         if self._target is None:
-            self._target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|{self.name}-hindrances")
+            self._target = Cluster(
+                self.link.clients.target_producer, f"twinlog|{self.link.name}|{self.name}-hindrances"
+            )
         body = {"says": list(says), "renewed": time.monotonic_ns(), "lasts_s": round(lasts_s, 1)}
         memo = Memo(chore=HINDRANCES, name=self.name, body=body)
         try:

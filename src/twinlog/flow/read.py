@@ -93,8 +93,8 @@ class Reader:
         self.streams = Streams(
             self.source,
             link.name,
-            link.fetch,
-            link.max_bytes_in_flight // 2,
+            link.reading.fetch,
+            link.writing.max_bytes_in_flight // 2,
             room=self.outlet.wait_for_room,
             deliver=delivery.take,
             replace=self._place,
@@ -122,7 +122,7 @@ class Reader:
             self.out.put(FLUSH)
             follow = asyncio.create_task(self.view.follow(self.target, self.link.source, lambda e: self._hear(e, mine)))
             await self._place()
-            deadline = time.monotonic() + self.link.epoch_seconds
+            deadline = time.monotonic() + self.link.reading.epoch_seconds
             while not self.finished.is_set() and time.monotonic() < deadline:
                 for task in (follow, *gating):
                     if task.done():
@@ -226,7 +226,7 @@ class Reader:
         if state is not None and _stays(state) and resume is None:
             return  # only an operator ends it: what the source holds by now may look sound again (R7)
         offset = state.source_next if state else topic.origins[partition.partition]
-        position = FetchPosition(topic.source_id, offset, max_bytes=self.link.fetch.partition_max_bytes)
+        position = FetchPosition(topic.source_id, offset, max_bytes=self.link.reading.fetch.partition_max_bytes)
         if resume is not None:
             position.offset = offset = resume
         elif state is not None:
@@ -259,7 +259,7 @@ class Reader:
     def _rest(self, partition: TopicPartition, at_most_s: float | None = None) -> None:
         if partition in self.reading:
             self._stop(partition)
-            wait_s = self.link.fault_retry_seconds
+            wait_s = self.link.reading.fault_retry_seconds
             self.resting[partition] = time.monotonic() + (wait_s if at_most_s is None else min(wait_s, at_most_s))
 
     def _fault(self, partition: TopicPartition, fault: PartitionFault) -> None:
@@ -326,10 +326,10 @@ def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Itera
     ready: queue.SimpleQueue[ParcelQueue | BaseException] = queue.SimpleQueue()
 
     async def main() -> None:
-        out = ParcelQueue(link.max_bytes_in_flight // 2, asyncio.get_running_loop())
+        out = ParcelQueue(link.writing.max_bytes_in_flight // 2, asyncio.get_running_loop())
         ready.put(out)
         client = f"twinlog|{link.name}|reader-{plan.task}"
-        source, target = Cluster(link.source_consumer, client), Cluster(link.target_producer, client)
+        source, target = Cluster(link.clients.source_consumer, client), Cluster(link.clients.target_producer, client)
         view = LedgerView(dict(plan.ledger_at), plan.engine, dict(plan.roster), dict(plan.states))
         view.memos[TRUNCATIONS] = dict(plan.truncations)
         try:

@@ -79,7 +79,7 @@ class EpochReader(DataSourceStreamReader):
         weights = weigh(view.roster, self._bytes_before, moved, run.shards)
         self._bytes_before = moved
         partitions = sum(topic.partitions for topic in view.roster.values())
-        hands = deal(weights, tasks_for(partitions, run.link.tasks_max, run.cores), run.shards)
+        hands = deal(weights, tasks_for(partitions, run.link.reading.tasks_max, run.cores), run.shards)
         return [self._plan(int(end["epoch"]), task, hand, view) for task, hand in enumerate(hands)]
 
     def _plan(self, epoch: int, task: int, shards: tuple[int, ...], view: LedgerView) -> TaskPlan:
@@ -108,7 +108,7 @@ class EpochReader(DataSourceStreamReader):
 
         async def read() -> None:
             link = self.run.link
-            target = Cluster(link.target_producer, f"twinlog|{link.name}|planner")
+            target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|planner")
             try:
                 await view.catch_up(target, link.source)
             finally:

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from twinlog.config.settings import FetchSettings
+from twinlog.config.link_values import FetchSettings
 from twinlog.errors import ClusterUnreachable, told
 from twinlog.flow.window import Window
 from twinlog.model.backoff import Backoff

@@ -37,7 +37,7 @@ def leave_failure(link: LinkSettings, generation: int, task: int, attempt: int, 
 
 
 async def _tell(link: LinkSettings, memo: Memo) -> None:
-    target = Cluster(link.target_producer, f"twinlog|{link.name}|task-{memo.name}")
+    target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|task-{memo.name}")
     try:
         async with asyncio.timeout(_TELL_S):
             await roster_writer(target, link.source, link.name).write([memo])

@@ -87,7 +87,7 @@ class Writer:
     def __post_init__(self) -> None:
         self.notes = Noting(self.owners, self.boxes, self._spawn)
         self.teller = HindranceTeller(self.link, f"write-{self.task}")
-        self.lanes = Lanes(self.target, self.link.max_request_bytes, self._answered, self._check, self._fail)
+        self.lanes = Lanes(self.target, self.link.writing.max_request_bytes, self._answered, self._check, self._fail)
 
     # --- rows from the reader -----------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class Writer:
         marks = None
         if self.link.provenance.mode == "header":
             marks = HopMarks(self.link.provenance, self.clusters, begin.partition.topic, begin.roster.remote)
-        shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.merge_target_bytes, marks)
+        shaper = Shaper(begin.partition, begin.roster.max_message_bytes, self.link.writing.merge_target_bytes, marks)
         box = Outbox(owner.ownership, begin.remote, shaper, opened)
         self.boxes[begin.partition] = box
         opening = self.opening.pop(begin.partition)
@@ -200,7 +200,7 @@ class Writer:
         if now - _PRUNED.get((self.link.name, owner.shard), -_PRUNE_EVERY_S) < _PRUNE_EVERY_S:
             return
         _PRUNED[self.link.name, owner.shard] = now
-        source = Cluster(self.link.source_consumer, f"twinlog|{self.link.name}|prune-{owner.shard}")
+        source = Cluster(self.link.clients.source_consumer, f"twinlog|{self.link.name}|prune-{owner.shard}")
         try:
             await prune_shard(self.link, source, owner.ledger)
         except ClusterError as trouble:
@@ -401,13 +401,13 @@ def _read_begin(parcel: Parcel) -> Begin:
 
 def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Row], task: int) -> dict[str, int]:
     """Write everything the reader brings; returns the positions reached. Blocks Spark's thread."""
-    budget = Budget(link.max_bytes_in_flight)
+    budget = Budget(link.writing.max_bytes_in_flight)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="twinlog-writer", daemon=True)
     thread.start()
 
     async def make() -> Writer:
-        target = Cluster(link.target_producer, f"twinlog|{link.name}|writer-{task}")
+        target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|writer-{task}")
         writer = Writer(link, clusters, target, budget, task)
         writer.start()
         return writer

@@ -23,7 +23,7 @@ async def look_at_ledger(
 
 async def read_ledger(link: LinkSettings) -> LedgerView:
     """Everything that the ledger of a link says now, its offset maps included. Raises LedgerMissing."""
-    view = await look_at_ledger(link.target_producer, link.source)
+    view = await look_at_ledger(link.clients.target_producer, link.source)
     if view is None:
         raise LedgerMissing(link.name, ledger_topic(link.source), link.target)
     return view

@@ -104,17 +104,17 @@ class SwitchContext:
         """Clients for both clusters; nothing is asked yet."""
         link = pair.link
         name = LinkName(link.source, link.target)
-        here = Cluster(pair.back.target_producer, f"twinlog|{link.name}|recovery")
-        there = Cluster(link.target_producer, f"twinlog|{link.name}|recovery")
-        patience = min(link.source_admin.request_timeout_ms, _SOURCE_TIMEOUT_MS)
-        source = ClusterAdmin(link.source_admin.model_copy(update={"request_timeout_ms": patience}))
-        target = ClusterAdmin(link.target_admin)
+        here = Cluster(pair.back.clients.target_producer, f"twinlog|{link.name}|recovery")
+        there = Cluster(link.clients.target_producer, f"twinlog|{link.name}|recovery")
+        patience = min(link.clients.source_admin.request_timeout_ms, _SOURCE_TIMEOUT_MS)
+        source = ClusterAdmin(link.clients.source_admin.model_copy(update={"request_timeout_ms": patience}))
+        target = ClusterAdmin(link.clients.target_admin)
         journal = Journal(
             home=SwitchTopic(there, name),
             other=SwitchTopic(here, name),
             home_admin=target,
             other_admin=source,
-            replication_factor=link.replication_factor,
+            replication_factor=link.copies.replication_factor,
             folder=folder,
             runner=runner,
         )

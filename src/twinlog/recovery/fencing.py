@@ -65,8 +65,8 @@ class Fence:
     @classmethod
     def around(cls, admin: ClusterAdmin, into: LinkSettings, switch: SwitchSettings, means: Means) -> Fence:
         """For the cluster that a link leads into."""
-        ours = frozenset(switch.principals) or frozenset({principal_of(into.target_producer)})
-        return cls(admin, into.target_admin, means, ours)
+        ours = frozenset(switch.principals) or frozenset({principal_of(into.clients.target_producer)})
+        return cls(admin, into.clients.target_admin, means, ours)
 
     # --- shutting -------------------------------------------------------------------------------------------------
 
@@ -213,10 +213,10 @@ async def choose_means(
     """What the settings want; for `auto` what suits the cluster that a link leads into, and why it is not an ACL."""
     if switch.fence != "auto":
         return switch.fence, ""
-    if not switch.principals and into.target_producer.security.username is None:
+    if not switch.principals and into.clients.target_producer.security.username is None:
         return "topic-config", "our principal there is unknown; set switch.principals"
     try:
-        bindings = await fetch_acls(into.target_admin, "twinlog|fence")
+        bindings = await fetch_acls(into.clients.target_admin, "twinlog|fence")
         look = await asyncio.to_thread(look_at_cluster, admin)
     except AuthorizerMissing:
         return "topic-config", "it has no authorizer"

@@ -67,7 +67,7 @@ async def stop_by_force(ctx: SwitchContext, link: LinkSettings) -> Stopped:
         for number in range(topic.partitions):
             partition = TopicPartition(topic.topic, number)
             wanted.setdefault(shard_of(partition, shards), []).append(partition)
-    target = Cluster(link.target_producer, f"twinlog|{link.name}|forced-stop")
+    target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|forced-stop")
     try:
         await roster_writer(target, link.source, link.name).write([_sign(ctx, link)])
         work = _ForcedStop(target, link, view)

@@ -63,7 +63,7 @@ class ReturnGuard:
             await ctx.close()
 
     async def _is_back(self) -> bool:
-        cluster = Cluster(self.pair.link.source_admin, f"twinlog|{self.pair.name}|guard")
+        cluster = Cluster(self.pair.link.clients.source_admin, f"twinlog|{self.pair.name}|guard")
         try:
             async with asyncio.timeout(_ASK_WITHIN_S):
                 await cluster.refresh(None)

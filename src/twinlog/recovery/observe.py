@@ -162,7 +162,7 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
     ends, at_ms = remembered_ends(view)
     if facts.source_trouble is None:
         wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
-        committed = ctx.link.fetch.isolation == "read_committed"
+        committed = ctx.link.reading.fetch.isolation == "read_committed"
         try:
             answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
         except ClusterError as trouble:

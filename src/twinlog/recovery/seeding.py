@@ -49,7 +49,7 @@ async def seed_ledger(
                 origins=list(offsets[:carried]),
             )
         )
-    cluster = Cluster(link.target_producer, f"twinlog|{link.name}|seeding")
+    cluster = Cluster(link.clients.target_producer, f"twinlog|{link.name}|seeding")
     try:
         writer = roster_writer(cluster, link.source, link.name)
         for start in range(0, len(entries), 200):

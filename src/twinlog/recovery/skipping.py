@@ -91,7 +91,7 @@ class _Mover:
         """Write the new places: into the state of a partition, or as its origin where nothing was ever copied."""
         if not moves:
             return
-        target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|skipping")
+        target = Cluster(self.link.clients.target_producer, f"twinlog|{self.link.name}|skipping")
         try:
             await self._move_origins(target, moves)
             by_shard: dict[int, list[TopicPartition]] = {}

@@ -69,8 +69,8 @@ class Switching:
             raise kind(str(facts.link), refusal.reason, refusal.way)
         link = self.pair.link
         servers = {
-            link.source: link.source_admin.bootstrap_servers,
-            link.target: link.target_admin.bootstrap_servers,
+            link.source: link.clients.source_admin.bootstrap_servers,
+            link.target: link.clients.target_admin.bootstrap_servers,
         }
         self._card = card_facts(facts, link.naming, servers)
         return facts, plan_of(facts)

@@ -38,7 +38,7 @@ def verify_link(
     from twinlog.verify.run import Verification
 
     on_progress("planning", 0, 0)
-    planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+    planner = Planner(link, ClusterAdmin(link.clients.source_admin), ClusterAdmin(link.clients.target_admin))
     plan = planner.plan(wish)
     slots = os.cpu_count() or 1
     on_progress("starting Spark", 0, 0)
@@ -85,7 +85,7 @@ async def check_forgettable(link: LinkSettings, topic: str) -> str:
     """
     from twinlog.engine.forget import forget
 
-    admin = ClusterAdmin(link.target_admin)
+    admin = ClusterAdmin(link.clients.target_admin)
     remote = link.naming.remote(link.source, topic)
     there = (await asyncio.to_thread(admin.describe_topics, [remote]))[remote]
     if isinstance(there, TopicFacts):

@@ -86,7 +86,7 @@ class Service:
         self._session: Any = None
         self._asked = asyncio.Event()
         self._cores = os.cpu_count() or 1
-        self._slots = sum(link.tasks_max or self._cores for link in links) + SPARE_SLOTS
+        self._slots = sum(link.reading.tasks_max or self._cores for link in links) + SPARE_SLOTS
         self._makers: dict[type, Callable[[Any], Job]] = {LinkSettings: self._engine, PipelineSpec: self._pipeline}
         self._fleet = Fleet(self._job, stays=stays)
         self._settings_file = SettingsFile()
@@ -179,7 +179,7 @@ class Service:
     def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
         """Compare both logs of a link on the session that its engine runs on. Blocks: call it in a thread."""
         on_progress("planning", 0, 0)
-        planner = Planner(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+        planner = Planner(link, ClusterAdmin(link.clients.source_admin), ClusterAdmin(link.clients.target_admin))
         return Verification(self._session, planner, self._cores, on_progress).run(wish, planner.plan(wish))
 
     def switching(self, pair: Pair, folder: Path, on_event: OnSwitchEvent = ignore_event) -> Switching:

@@ -25,7 +25,7 @@ from twinlog.pipelines.worker_settings import Worker, worker_on
 
 def store_of(file: Resolved) -> ClientSettings:
     """The cluster that keeps what is made over HTTP."""
-    store = file.service.store or next((link.target_admin for link in file.links), None)
+    store = file.service.store or next((link.clients.target_admin for link in file.links), None)
     if store is None:
         raise UsageError("links made over HTTP need a place: set store.bootstrap.servers, or a link in the file")
     return store

@@ -36,9 +36,9 @@ def observer(link: LinkSettings) -> Observer:
     """Eyes on a link, from anywhere. Who asks for status waits a few seconds for the source, no longer."""
     from twinlog.watch.observe import Observer
 
-    patience_ms = min(link.source_admin.request_timeout_ms, _SOURCE_WITHIN_MS)
-    admin = ClusterAdmin(link.source_admin.model_copy(update={"request_timeout_ms": patience_ms}))
-    committed = link.fetch.isolation == "read_committed"
+    patience_ms = min(link.clients.source_admin.request_timeout_ms, _SOURCE_WITHIN_MS)
+    admin = ClusterAdmin(link.clients.source_admin.model_copy(update={"request_timeout_ms": patience_ms}))
+    committed = link.reading.fetch.isolation == "read_committed"
     return Observer(
         link,
         lambda wanted: admin.fetch_end_offsets(wanted, committed=committed),
@@ -67,7 +67,7 @@ async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
     rival: Rival | None = None
     while True:
         try:
-            view = await look_at_ledger(link.target_consumer, link.source, part="roster")
+            view = await look_at_ledger(link.clients.target_consumer, link.source, part="roster")
         except ClusterError:
             return None
         there = view.engine if view is not None else None
@@ -157,7 +157,9 @@ def offset_resets(links: Sequence[LinkSettings], cluster: str) -> OffsetResets:
     """The consumer groups of one cluster of the file, by its alias."""
     from twinlog.sync.answers.offset_reset import OffsetResets
 
-    admins = {link.target: link.target_admin for link in links} | {link.source: link.source_admin for link in links}
+    admins = {link.target: link.clients.target_admin for link in links} | {
+        link.source: link.clients.source_admin for link in links
+    }
     if cluster not in admins:
         raise UsageError(f"{cluster}: no enabled link has that cluster; there are {', '.join(sorted(admins))}")
     return OffsetResets(admins[cluster], ClusterAdmin(admins[cluster]))

@@ -58,14 +58,15 @@ async def planned_acls(
     The rules of a fence shut the source only: they are never copied.
     """
     link = ends.link
-    rules = AclRules(
-        link.sync_topic_acls_mode, link.source, link.target, link.topics, link.groups, link.naming, mirrored
-    )
+    rules = AclRules(link.acls.mode, link.source, link.target, link.topics, link.groups, link.naming, mirrored)
     bodies = {name: memo.body for name, memo in memos.items()}
     pinned = bodies.get(_SOURCE_MEMO, {}).get("cluster_id")
     cluster_id = await asyncio.to_thread(ends.source.fetch_cluster_id)
     client = f"twinlog|{link.name}|acls"
-    source_acls, target_acls = await fetch_acls(link.source_admin, client), await fetch_acls(link.target_admin, client)
+    source_acls, target_acls = (
+        await fetch_acls(link.clients.source_admin, client),
+        await fetch_acls(link.clients.target_admin, client),
+    )
     source_acls = fences.acls_before(source_acls) if fences is not None else source_acls
     wanted = wanted_acls(source_acls, rules)
     doubt = removal_doubt(source_acls, cluster_id, pinned)
@@ -73,7 +74,7 @@ async def planned_acls(
         wanted,
         target_acls,
         bindings_in_memos("added", bodies),
-        removing=link.sync_topic_acls_mode == "full",
+        removing=link.acls.mode == "full",
         doubt=doubt,
     )
     held_back = promote_set(source_acls, rules)
@@ -104,7 +105,7 @@ class AclSync:
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.sync_topic_acls_seconds
+        return self.ends.link.acls.seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Compare and apply once."""

@@ -41,7 +41,7 @@ class Audit:
     @property
     def seconds(self) -> float:
         """As the settings say."""
-        return float(self.ends.link.audit_seconds)
+        return float(self.ends.link.audit.seconds)
 
     async def step(self, view: LedgerView) -> Outcome:
         """Look at the newest windows, and again at those that did not match."""

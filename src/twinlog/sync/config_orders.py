@@ -18,9 +18,9 @@ Refusals: TypeAlias = dict[str, dict[str, str]]
 def config_rules(link: LinkSettings) -> ConfigRules:
     """What the link's settings say about topic configs."""
     return ConfigRules(
-        exclude=link.config_properties_exclude,
-        copy_defaults=link.use_defaults_from == "source",
-        conflict=link.config_conflict,
+        exclude=link.configs.exclude,
+        copy_defaults=link.configs.use_defaults_from == "source",
+        conflict=link.configs.conflict,
     )
 
 

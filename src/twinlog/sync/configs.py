@@ -98,7 +98,7 @@ class ConfigSync:
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.sync_topic_configs_seconds
+        return self.ends.link.configs.seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Compare and apply once, for every topic that is mirrored now."""
@@ -119,7 +119,7 @@ class ConfigSync:
                 changed += len(changes[entry.remote]) - len(problems)
                 findings += topic.findings
                 findings += [_refusal(topic, config, problem) for config, problem in problems.items()]
-                if self.ends.link.config_conflict == "report":
+                if self.ends.link.configs.conflict == "report":
                     findings += [by_hand(entry, verdict) for verdict in topic.verdicts if verdict.fate is Fate.BY_HAND]
                 if topic.verdicts:
                     body = {"target_id": entry.target_id, "given": next_base(topic.verdicts, problems)}

@@ -41,7 +41,7 @@ class CutSync:
         """Sample every set once, and remember what is covered by now."""
         link = self.ends.link
         if self._source is None:
-            self._source = Cluster(link.source_admin, f"twinlog|{link.name}|cuts")
+            self._source = Cluster(link.clients.source_admin, f"twinlog|{link.name}|cuts")
         groups = GroupCoordinators(self._source)
         names = [name for name in await groups.list_groups() if link.groups.matches(name)]
         at_ms = SYSTEM_CLOCK.now_ms()

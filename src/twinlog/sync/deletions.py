@@ -57,7 +57,7 @@ def planned_deletions(ends: LinkEnds, entries: Iterable[RosterTopic], memos: Map
     known = {name: Absence.of(memo.body) for name, memo in memos.items() if name != _SOURCE_MEMO}
     pinned = memos[_SOURCE_MEMO].body.get("cluster_id") if _SOURCE_MEMO in memos else None
     snapshot = look_at_source(ends, mirrored)
-    return judge_absences(snapshot, known, pinned, ends.link.topic_deletion, SYSTEM_CLOCK.now_ms())
+    return judge_absences(snapshot, known, pinned, ends.link.copies.deletion, SYSTEM_CLOCK.now_ms())
 
 
 @dataclass
@@ -70,7 +70,7 @@ class DeletionSync:
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.refresh_topics_seconds
+        return self.ends.link.copies.refresh_seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Watch, report, and delete what is due. Asks nobody while the roster misses nothing."""
@@ -122,7 +122,7 @@ class DeletionSync:
         for number, state in noted.items():
             mine = state is not None and state.incarnation == entry.incarnation
             ours[number] = (state.target_next, state.producer_id) if state is not None and mine else (0, None)
-        cluster = Cluster(self.ends.link.target_consumer, f"twinlog|{self.ends.link.name}|deletions")
+        cluster = Cluster(self.ends.link.clients.target_consumer, f"twinlog|{self.ends.link.name}|deletions")
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 return await _find_foreign(cluster, entry.remote, ours)

@@ -19,4 +19,4 @@ class LinkEnds:
     @classmethod
     def of(cls, link: LinkSettings) -> LinkEnds:
         """Clients for both ends; nothing is asked yet."""
-        return cls(link, ClusterAdmin(link.source_admin), ClusterAdmin(link.target_admin))
+        return cls(link, ClusterAdmin(link.clients.source_admin), ClusterAdmin(link.clients.target_admin))

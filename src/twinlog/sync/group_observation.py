@@ -47,8 +47,8 @@ class GroupObserver:
 
     def __post_init__(self) -> None:
         link = self.ends.link
-        self.source = Cluster(link.source_admin, f"twinlog|{link.name}|groups")
-        self.target = Cluster(link.target_admin, f"twinlog|{link.name}|groups")
+        self.source = Cluster(link.clients.source_admin, f"twinlog|{link.name}|groups")
+        self.target = Cluster(link.clients.target_admin, f"twinlog|{link.name}|groups")
         self.at_source, self.at_target = GroupCoordinators(self.source), GroupCoordinators(self.target)
 
     async def close(self) -> None:

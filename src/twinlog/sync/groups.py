@@ -62,19 +62,19 @@ class GroupSync:
     def __post_init__(self) -> None:
         link = self.ends.link
         self.observer = GroupObserver(self.ends)
-        self._teller = Cluster(link.target_producer, f"twinlog|{link.name}|checkpoints")
+        self._teller = Cluster(link.clients.target_producer, f"twinlog|{link.name}|checkpoints")
         self.checkpoints = Checkpoints(InternalLog(self._teller, link.naming.checkpoints_topic(link.source)))
-        self._listing = Rhythm(link.refresh_groups_seconds)
-        self._telling = Rhythm(link.emit_checkpoints_seconds)
-        self._writing = Rhythm(link.sync_group_offsets_seconds)
+        self._listing = Rhythm(link.group_offsets.refresh_seconds)
+        self._telling = Rhythm(link.checkpoints.seconds)
+        self._writing = Rhythm(link.group_offsets.seconds)
 
     @property
     def seconds(self) -> float:
         """The shorter of the two intervals that are switched on."""
         link = self.ends.link
         wanted = [
-            (link.emit_checkpoints_enabled, link.emit_checkpoints_seconds),
-            (link.sync_group_offsets_enabled, link.sync_group_offsets_seconds),
+            (link.checkpoints.enabled, link.checkpoints.seconds),
+            (link.group_offsets.enabled, link.group_offsets.seconds),
         ]
         return float(min((seconds for enabled, seconds in wanted if enabled), default=60))
 
@@ -86,10 +86,10 @@ class GroupSync:
     async def step(self, view: LedgerView) -> Outcome:
         """One cycle over all groups."""
         link = self.ends.link
-        if not self.observer.groups or (link.refresh_groups_enabled and self._listing.due()):
+        if not self.observer.groups or (link.group_offsets.refresh_enabled and self._listing.due()):
             await self.observer.refresh_groups()
-        telling = link.emit_checkpoints_enabled and self._telling.due()
-        writing = link.sync_group_offsets_enabled and self._writing.due()
+        telling = link.checkpoints.enabled and self._telling.due()
+        writing = link.group_offsets.enabled and self._writing.due()
         findings = await self._prepare()
         observed = await self.observer.look(view)
         now = replace(observed, told=self.checkpoints.told, written=self.written)
@@ -111,16 +111,16 @@ class GroupSync:
 
     def _decide(self, now: GroupsNow) -> tuple[list[Standing], dict[str, int]]:
         link = self.ends.link
-        decided = list(standings(now, link.group_rewinds, writing=link.sync_group_offsets_enabled))
+        decided = list(standings(now, link.group_offsets.rewinds, writing=link.group_offsets.enabled))
         return decided, counts_of(decided)
 
     async def _prepare(self) -> list[str]:
         """The checkpoints topic: there if possible, and read once."""
         link = self.ends.link
-        if not link.emit_checkpoints_enabled:
+        if not link.checkpoints.enabled:
             return []
         if not self._topic_there:
-            topic, factor = self.checkpoints.log.topic, link.checkpoints_replication_factor
+            topic, factor = self.checkpoints.log.topic, link.checkpoints.replication_factor
             self._topic_problem = await asyncio.to_thread(ensure_topic, self.ends.target, topic, factor)
             self._topic_there = self._topic_problem is None
             if self._topic_there:

@@ -105,13 +105,13 @@ class Heartbeats:
     def __post_init__(self) -> None:
         link = self.ends.link
         self.pulse = Pulse(HeartbeatPair.of(link), self.ends.target)
-        ears = Cluster(link.target_consumer, f"twinlog|{link.name}|canary")
+        ears = Cluster(link.clients.target_consumer, f"twinlog|{link.name}|canary")
         self.canary = Canary(ears, link.naming.remote(link.source, HEARTBEATS))
 
     @property
     def seconds(self) -> float:
         """As the settings say."""
-        return float(self.ends.link.emit_heartbeats_seconds)
+        return float(self.ends.link.heartbeats.seconds)
 
     async def step(self, view: LedgerView) -> Outcome:
         """One heartbeat, and what the canary heard meanwhile."""

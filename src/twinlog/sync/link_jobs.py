@@ -23,28 +23,28 @@ from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
 def sync_jobs_of(ends: LinkEnds) -> list[SyncJob]:
     """The sync jobs of one link."""
     chores: list[SyncJob] = [SourceEnds(ends), Hindrances()]
-    if ends.link.sync_topic_configs:
+    if ends.link.configs.enabled:
         chores.append(ConfigSync(ends))
-    if not isinstance(ends.link.topic_deletion, IgnoreDeletion):
+    if not isinstance(ends.link.copies.deletion, IgnoreDeletion):
         chores.append(DeletionSync(ends))
-    if ends.link.sync_topic_acls_enabled:
+    if ends.link.acls.enabled:
         chores.append(AclSync(ends))
-    if ends.link.sync_client_quotas_mode != "off":
-        chores.append(ValueSync(ends, QUOTAS, ends.link.sync_client_quotas_mode))
-    if ends.link.sync_group_configs_mode != "off":
-        chores.append(ValueSync(ends, GROUP_CONFIGS, ends.link.sync_group_configs_mode))
-    if ends.link.sync_scram_users_mode != "off":
+    if ends.link.logins.quotas != "off":
+        chores.append(ValueSync(ends, QUOTAS, ends.link.logins.quotas))
+    if ends.link.logins.group_configs != "off":
+        chores.append(ValueSync(ends, GROUP_CONFIGS, ends.link.logins.group_configs))
+    if ends.link.logins.scram_users != "off":
         chores.append(ScramUserList(ends))
-    if ends.link.emit_checkpoints_enabled or ends.link.sync_group_offsets_enabled:
+    if ends.link.checkpoints.enabled or ends.link.group_offsets.enabled:
         chores.append(GroupSync(ends))
     if ends.link.cut_sets:
         chores.append(CutSync(ends))
-    if ends.link.emit_heartbeats_enabled:
+    if ends.link.heartbeats.enabled:
         chores.append(Heartbeats(ends))
-    if ends.link.emit_offset_syncs_enabled:
+    if ends.link.offset_syncs.enabled:
         chores.append(OffsetSyncs(ends))
     if ends.link.registry.mirrored:
         chores.append(RegistrySync(ends))
-    if ends.link.audit_enabled:
+    if ends.link.audit.enabled:
         chores.append(Audit(ends))
     return chores

@@ -55,8 +55,8 @@ class LinkTopics:
 
     def ensure_ledger(self) -> int:
         """Create our topics unless they are there; returns the ledger's shards, which were fixed when it was made."""
-        ledger = LogTopic(ledger_topic(self._link.source), LEDGER_CONFIGS, 1 + self._link.ledger_shards)
-        known = ensure_logs(self._target, self._link.replication_factor, _WRITERS, ledger)
+        ledger = LogTopic(ledger_topic(self._link.source), LEDGER_CONFIGS, 1 + self._link.writing.ledger_shards)
+        known = ensure_logs(self._target, self._link.copies.replication_factor, _WRITERS, ledger)
         self._require_room(ledger.name)
         return known[ledger.name].partitions - 1
 
@@ -107,7 +107,7 @@ class LinkTopics:
             others = [p for p in partitions if p not in schemas]
             return self._beginnings(others, first_time=first_time) | self._beginnings(schemas, first_time=False)
         # A registry without its first schemas is none: they are copied whole, whatever `start.from` says.
-        start = self._link.start_from if first_time and not schemas else Earliest()
+        start = self._link.copies.start_from if first_time and not schemas else Earliest()
         match start:
             case Earliest():
                 found = self._source.fetch_start_offsets(partitions)

@@ -63,14 +63,14 @@ class MirrorMakerTakeover:
         self._link = link
         self._source = source
         self._target = target
-        self.offsets_topic = offsets_topic or link.mm2_offsets_topic or connect_offsets_topic(link.source)
-        self.connector = connector or link.mm2_connector
+        self.offsets_topic = offsets_topic or link.mm2.offsets_topic or connect_offsets_topic(link.source)
+        self.connector = connector or link.mm2.connector
 
     def fetch_noted(self) -> dict[TopicPartition, int]:
         """Read the last offset that MirrorMaker 2 noted for each source partition; none when it never ran."""
         try:
             logs = read_topic(
-                self._target, self._link.target_consumer, self.offsets_topic, within_s=_WITHIN_S, committed=True
+                self._target, self._link.clients.target_consumer, self.offsets_topic, within_s=_WITHIN_S, committed=True
             )
         except TopicUnknown:
             return {}
@@ -101,7 +101,7 @@ class MirrorMakerTakeover:
             return  # the group of a Connect cluster has a name that only its operator knows
         group = f"{self._link.source}-mm2"
         try:
-            listed = asyncio.run(_list_groups(self._link.target_admin))
+            listed = asyncio.run(_list_groups(self._link.clients.target_admin))
         except AccessDenied as error:
             log.warning("%s: whether MirrorMaker 2 still runs is not known: %s", self._link.name, error)
             return
@@ -117,7 +117,7 @@ class MirrorMakerTakeover:
         remotes = {
             p: TopicPartition(self._link.naming.remote(self._link.source, p.topic), p.partition) for p in partitions
         }
-        noted = self.fetch_noted() if self._link.mm2_takeover != "off" else {}
+        noted = self.fetch_noted() if self._link.mm2.takeover != "off" else {}
         ends = self._target.fetch_end_offsets(remotes.values(), committed=True)
         pairs = self._fetch_syncs(partitions) if self._unnoted(remotes, ends, noted) else {}
         for partition, found in pairs.items():
@@ -145,7 +145,7 @@ class MirrorMakerTakeover:
             if wait:
                 raise
             return decisions | {partition: Postponed(f"{partition}: {error}") for partition in doubtful}
-        if self._link.mm2_takeover == "trust":
+        if self._link.mm2.takeover == "trust":
             trusted = {p: Inherited(noted[p], noted[p] + 1, checked=False) for p in doubtful}
             return decisions | trusted
         pairs = pairs or self._fetch_syncs(doubtful)
@@ -161,7 +161,7 @@ class MirrorMakerTakeover:
         noted: Mapping[TopicPartition, int],
     ) -> bool:
         """Whether a target holds records that no note speaks of."""
-        return self._link.mm2_takeover == "check" and any(
+        return self._link.mm2.takeover == "check" and any(
             partition not in noted and isinstance(end := ends.get(remote), int) and end > 0
             for partition, remote in remotes.items()
         )
@@ -169,8 +169,10 @@ class MirrorMakerTakeover:
     def _fetch_syncs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, list[Pair]]:
         """Read the offset syncs in the order in which they were written; none is no trouble."""
         link = self._link
-        at_source = link.offset_syncs_location == "source"
-        admin, client = (self._source, link.source_consumer) if at_source else (self._target, link.target_consumer)
+        at_source = link.offset_syncs.location == "source"
+        admin, client = (
+            (self._source, link.clients.source_consumer) if at_source else (self._target, link.clients.target_consumer)
+        )
         topic = link.naming.offset_syncs_topic(link.target if at_source else link.source)
         pairs: dict[TopicPartition, list[Pair]] = {partition: [] for partition in partitions}
         try:
@@ -241,7 +243,7 @@ class MirrorMakerTakeover:
     def _read_spans(
         self, spans: Mapping[TopicPartition, Span], *, source: bool, committed: bool
     ) -> dict[TopicPartition, list[Seen]]:
-        client = self._link.source_consumer if source else self._link.target_consumer
+        client = self._link.clients.source_consumer if source else self._link.clients.target_consumer
         found = read_spans(client, spans, committed=committed, within_s=_WITHIN_S)
         return {p: [_seen(record) for record in records] for p, records in found.items()}
 

@@ -39,8 +39,8 @@ class OffsetSyncs:
 
     def __post_init__(self) -> None:
         link = self.ends.link
-        at_source = link.offset_syncs_location == "source"
-        client = link.source_producer if at_source else link.target_producer
+        at_source = link.offset_syncs.location == "source"
+        client = link.clients.source_producer if at_source else link.clients.target_producer
         self._admin = self.ends.source if at_source else self.ends.target
         topic = link.naming.offset_syncs_topic(link.target if at_source else link.source)
         self.log = InternalLog(Cluster(client, f"twinlog|{link.name}|offset-syncs"), topic)
@@ -67,7 +67,7 @@ class OffsetSyncs:
         return Outcome({"partitions": len(self.told), "told": len(fresh)}, findings)
 
     async def _prepare(self) -> list[str]:
-        factor = self.ends.link.offset_syncs_replication_factor
+        factor = self.ends.link.offset_syncs.replication_factor
         problem = await asyncio.to_thread(ensure_topic, self._admin, self.log.topic, factor)
         try:
             for record in await self.log.read_all():
@@ -90,4 +90,4 @@ class OffsetSyncs:
         told_of, told = self.told.get(partition, (None, None))
         if told_of not in {None, incarnation}:
             told = None  # of an older topic of that name
-        return pair_is_due(pair, told, self.ends.link.offset_lag_max, stands_still=stands_still)
+        return pair_is_due(pair, told, self.ends.link.offset_syncs.lag_max, stands_still=stands_still)

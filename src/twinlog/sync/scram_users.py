@@ -22,8 +22,8 @@ CHORE: Final = "logins"
 
 async def compared_users(ends: LinkEnds) -> tuple[ScramUsers, list[MissingUser]]:
     """The source's users, and those of them who are missing on the target. Raises AccessDenied, BrokerRefused."""
-    source = await _users(ends.link.source_admin, ends.link.name)
-    target = await _users(ends.link.target_admin, ends.link.name)
+    source = await _users(ends.link.clients.source_admin, ends.link.name)
+    target = await _users(ends.link.clients.target_admin, ends.link.name)
     return source, missing_users(source, target)
 
 
@@ -47,7 +47,7 @@ class ScramUserList:
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.sync_logins_seconds
+        return self.ends.link.logins.seconds
 
     async def step(self, _: LedgerView) -> Outcome:
         """Compare once."""

@@ -83,7 +83,7 @@ class SourceEnds:
         if not wanted:
             self.ends.source.fetch_cluster_id()  # nothing to ask about, but whether it answers is worth knowing
             return {}
-        committed = self.ends.link.fetch.isolation == "read_committed"
+        committed = self.ends.link.reading.fetch.isolation == "read_committed"
         answers = self.ends.source.fetch_end_offsets(wanted, committed=committed)
         self._ask_retention(roster)
         return {partition: int(end) for partition, end in answers.items() if not isinstance(end, ClusterError)}

@@ -28,7 +28,7 @@ class SourceFences:
 
     async def look(self) -> Fences:
         """The fences by now. Who may not read the switch log knows of none: the size limit of a fence tells itself."""
-        cluster = Cluster(self.link.source_consumer, f"twinlog|{self.link.name}|fences")
+        cluster = Cluster(self.link.clients.source_consumer, f"twinlog|{self.link.name}|fences")
         if self._log is None:
             name = LinkName(self.link.source, self.link.target)
             self._log = SwitchTopic(cluster, name, on_entry=self.fences.take)

@@ -60,7 +60,7 @@ class TopicSync:
         self._link = link
         self._source = source
         self._target = target
-        self._rules = TopicRules(link.source, link.replication_factor, config_rules(link))
+        self._rules = TopicRules(link.source, link.copies.replication_factor, config_rules(link))
         self._configs = _ConfigMemory(target)
         # By the id of the target topic: a recreated one starts with a clean slate.
         self._left_out: dict[str, tuple[TopicFinding, ...]] = {}

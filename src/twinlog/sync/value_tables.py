@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from twinlog.config.settings import ValuesMode
+from twinlog.config.link_values import ValuesMode
 from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.access.client_quotas import entity_of, quota_values
@@ -69,7 +69,7 @@ async def compared(kind: ValueKind, ends: LinkEnds, memos: Mapping[str, Memo]) -
 
 
 async def _fetched(kind: ValueKind, ends: LinkEnds, end: Literal["source", "target"]) -> Values:
-    settings = ends.link.source_admin if end == "source" else ends.link.target_admin
+    settings = ends.link.clients.source_admin if end == "source" else ends.link.clients.target_admin
     cluster = Cluster(settings, f"twinlog|{ends.link.name}|{kind.name}")
     try:
         return await kind.fetch(cluster, ends)
@@ -95,7 +95,7 @@ class ValueSync:
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.sync_logins_seconds
+        return self.ends.link.logins.seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Compare once; in the mode `sync` change the target."""
@@ -141,7 +141,7 @@ class ValueSync:
         orders: dict[str, dict[str, str | None]] = {}
         for change in changes:
             orders.setdefault(change.owner, {})[change.key] = change.wish
-        cluster = Cluster(self.ends.link.target_admin, f"twinlog|{self.ends.link.name}|{self.name}")
+        cluster = Cluster(self.ends.link.clients.target_admin, f"twinlog|{self.ends.link.name}|{self.name}")
         try:
             return await self.kind.alter(cluster, orders)
         except BrokerAway as error:

@@ -28,8 +28,8 @@ _LANE = "verify"
 @asynccontextmanager
 async def both_clusters(link: LinkSettings) -> AsyncIterator[tuple[Cluster, Cluster]]:
     """Connections of their own to source and target."""
-    source = Cluster(link.source_consumer, f"twinlog|{link.name}|verify")
-    target = Cluster(link.target_consumer, f"twinlog|{link.name}|verify")
+    source = Cluster(link.clients.source_consumer, f"twinlog|{link.name}|verify")
+    target = Cluster(link.clients.target_consumer, f"twinlog|{link.name}|verify")
     try:
         yield source, target
     finally:
@@ -42,7 +42,7 @@ async def compare_chunk(
     """Read one chunk on both sides and compare. What cannot be read is the result's `trouble`, never silence."""
     comparison = Comparison(chunk, list_absent=list_absent)
     began = time.monotonic()
-    committed = link.fetch.isolation == "read_committed"
+    committed = link.reading.fetch.isolation == "read_committed"
     readers = {
         Side.SOURCE: RangeReader(
             source, chunk.partition, chunk.source_id, chunk.source_first, chunk.source_next, committed, _LANE

@@ -167,7 +167,10 @@ class Planner:
         """Who writes where on purpose, as both clusters note it; read after the ledger, so nobody is too new."""
         rules, link = self.link.provenance, self.link
         clusters = ClusterIds(self.source.fetch_cluster_id(), self.target.fetch_cluster_id())
-        here, there = _writers(self.source, link.source_consumer), _writers(self.target, link.target_consumer)
+        here, there = (
+            _writers(self.source, link.clients.source_consumer),
+            _writers(self.target, link.clients.target_consumer),
+        )
         own = frozenset(w.producer_id for w in there if w.link == link.name and w.source_cluster == clusters.source)
         found = {}
         for name, topic in roster.items():

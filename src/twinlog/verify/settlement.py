@@ -56,7 +56,7 @@ async def _keys(
 
 
 async def _last_offsets(link: LinkSettings, source: Cluster, chunk: Chunk) -> dict[bytes, int]:
-    committed = link.fetch.isolation == "read_committed"
+    committed = link.reading.fetch.isolation == "read_committed"
     reader = RangeReader(
         source, chunk.partition, chunk.source_id, chunk.source_first, chunk.source_next, committed, "keys"
     )

@@ -59,7 +59,7 @@ class Observer:
 
     async def look(self) -> LinkStatus:
         """One look. Raises ClusterUnreachable when the target does not answer."""
-        target = Cluster(self.link.target_producer, f"twinlog|{self.link.name}|status")
+        target = Cluster(self.link.clients.target_producer, f"twinlog|{self.link.name}|status")
         try:
             view = await self._read(target)
             engine_age_s = await self._feel_pulse(target, view)
@@ -241,7 +241,7 @@ class Observer:
 
     def _counts(self, fault: FaultEntry | None) -> bool:
         """A deleted source is no fault where the policy says what becomes of the copy: the sync job tells of it."""
-        settled = not isinstance(self.link.topic_deletion, ReportDeletion)
+        settled = not isinstance(self.link.copies.deletion, ReportDeletion)
         return fault is not None and not (settled and fault.code == SourceTopicMissing.code)
 
     def _rates(self, records: int, size: int) -> tuple[float | None, float | None]:

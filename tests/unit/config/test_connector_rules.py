@@ -198,7 +198,7 @@ def test_declared_providers_keep_to_their_paths_and_names(tmp_path: Path):
             answer = put(client, mirror(**login(**{"source.cluster.sasl.jaas.config": PLAIN.format(reference)})))
             assert answer.status_code in {200, 201}, answer.text
             link = service.settings("c")
-            assert link.source_consumer.security.password == Secret("good-1234")
+            assert link.clients.source_consumer.security.password == Secret("good-1234")
         for reference in (
             f"${{file:{outside}/vault.properties:password}}",
             f"${{file:{inside}/../outside/vault.properties:password}}",
@@ -249,7 +249,7 @@ def test_a_secret_that_is_sent_again_may_go_elsewhere_and_other_changes_keep_it(
         moved = {"source.cluster.bootstrap.servers": "elsewhere:9092"}
         again = {"source.cluster.sasl.jaas.config": PLAIN.format("other")}
         assert client.patch("/connectors/c/config", json={**moved, **again}).status_code == 200
-        assert service.settings("c").source_admin.bootstrap_servers == ("elsewhere:9092",)
+        assert service.settings("c").clients.source_admin.bootstrap_servers == ("elsewhere:9092",)
 
 
 FORBIDDEN = (
@@ -412,4 +412,4 @@ def test_a_settings_file_needs_no_declaration(tmp_path: Path):
     )
     assert service.file is not None
     (link,) = service.file.links
-    assert link.source_admin.security.password == Secret(SECRET)
+    assert link.clients.source_admin.security.password == Secret(SECRET)

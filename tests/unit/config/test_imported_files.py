@@ -62,9 +62,9 @@ def the_link(imported: Imported) -> LinkSettings:
 def test_a_strimzi_resource_becomes_a_link() -> None:
     imported = import_strimzi(yaml.safe_load(STRIMZI))
     link = the_link(imported)
-    assert (link.name, link.topics.include, link.tasks_max) == ("east->west", ("orders.*",), 4)
-    assert link.sync_group_offsets_enabled
-    assert not link.sync_topic_acls_enabled
+    assert (link.name, link.topics.include, link.reading.tasks_max) == ("east->west", ("orders.*",), 4)
+    assert link.group_offsets.enabled
+    assert not link.acls.enabled
     text = imported.text()
     assert "east.security.protocol = SASL_SSL" in text
     assert 'username="mirror" password="${dir:/etc/twinlog/secrets/east-user:password}";' in text
@@ -83,7 +83,7 @@ def test_the_newer_form_of_the_resource_has_its_clusters_in_target_and_mirrors()
         },
     }
     link = the_link(import_strimzi(document))
-    assert (link.name, link.emit_checkpoints_enabled) == ("east->west", False)
+    assert (link.name, link.checkpoints.enabled) == ("east->west", False)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_mirrormaker_1_continues_at_the_offsets_of_its_group() -> None:
     producer = {"bootstrap.servers": "b:1", "acks": "all"}
     imported = import_mirrormaker1(consumer, producer, Flags("orders|payments", 3, abort_on_send_failure=False))
     link = the_link(imported)
-    assert (link.start_from, link.tasks_max) == (AtGroup("mm"), 3)
+    assert (link.copies.start_from, link.reading.tasks_max) == (AtGroup("mm"), 3)
     assert link.naming.remote("source", "orders") == "orders"
-    assert link.fetch.min_bytes == 7
+    assert link.reading.fetch.min_bytes == 7
     assert {note.split(":")[0] for note in imported.notes} >= {
         "group.id",
         "producer acks",
@@ -129,7 +129,7 @@ def test_a_datastream_of_brooklin_becomes_a_link() -> None:
     }
     imported = import_brooklin(datastream)
     link = the_link(imported)
-    assert (link.topics.include, link.tasks_max, link.start_from) == (("(one|two)",), 5, AtGroup("g"))
+    assert (link.topics.include, link.reading.tasks_max, link.copies.start_from) == (("(one|two)",), 5, AtGroup("g"))
     assert any(note.startswith("metadata.odd") for note in imported.notes)
     with pytest.raises(UsageError, match="connectionString"):
         import_brooklin({"source": {"connectionString": "espresso://x"}})
@@ -146,7 +146,7 @@ def test_a_mirus_connector_becomes_a_link() -> None:
     }
     imported = import_mirus(config)
     link = the_link(imported)
-    assert (link.topics.include, link.start_from) == (("one", "two"), Earliest())
+    assert (link.topics.include, link.copies.start_from) == (("one", "two"), Earliest())
     assert {note.split(":")[0] for note in imported.notes} >= {
         "enable.partition.matching",
         "destination.topic.name.prefix",

@@ -79,7 +79,12 @@ def test_a_resolved_link_has_the_values_of_the_merged_maps(present):
     values |= {"A.bootstrap.servers": "a:1", "B.bootstrap.servers": "b:1"}
     lines = ["clusters=A,B", "A->B.enabled=true", *(f"{key}={value}" for key, value in values.items())]
     (link,) = resolve("\n".join(lines).encode(), "f", (), {}).links
-    clients = [link.source_consumer, link.source_admin, link.target_producer, link.target_admin]
+    clients = [
+        link.clients.source_consumer,
+        link.clients.source_admin,
+        link.clients.target_producer,
+        link.clients.target_admin,
+    ]
     for role, client in zip(ROLES, clients, strict=True):
         built = effective(values, role)
         assert client.bootstrap_servers == (built[SHARED],)

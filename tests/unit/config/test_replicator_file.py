@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -54,18 +55,18 @@ def test_both_ends_get_their_clients_and_names_stay_as_they_are() -> None:
         src__consumer__fetch__max__bytes=1_000_000,
         producer__override__max__request__size="500000",
     )
-    assert (one.name, one.source_consumer.bootstrap_servers) == ("dc1->dc2", ("one:9092",))
-    assert one.target_producer.bootstrap_servers == one.target_admin.bootstrap_servers == ("two:9092",)
-    assert one.source_consumer.request_timeout_ms == one.source_admin.request_timeout_ms == 20_000
-    assert (one.fetch.max_bytes, one.max_request_bytes) == (1_000_000, 500_000)
+    assert (one.name, one.clients.source_consumer.bootstrap_servers) == ("dc1->dc2", ("one:9092",))
+    assert one.clients.target_producer.bootstrap_servers == one.clients.target_admin.bootstrap_servers == ("two:9092",)
+    assert one.clients.source_consumer.request_timeout_ms == one.clients.source_admin.request_timeout_ms == 20_000
+    assert (one.reading.fetch.max_bytes, one.writing.max_request_bytes) == (1_000_000, 500_000)
     assert one.naming.remote(one.source, "orders") == "orders"
     assert one.provenance.mode == "batch"
 
 
 def test_replicator_writes_nothing_of_mirrormakers() -> None:
     one = link()
-    written = (one.emit_heartbeats_enabled, one.emit_checkpoints_enabled, one.emit_offset_syncs_enabled)
-    assert not any((*written, one.sync_topic_acls_enabled, one.topics.heartbeats))
+    written = (one.heartbeats.enabled, one.checkpoints.enabled, one.offset_syncs.enabled)
+    assert not any((*written, one.acls.enabled, one.topics.heartbeats))
     assert load().heartbeats == ()
     assert load().findings == ()
 
@@ -87,19 +88,19 @@ def test_topics_provenance_and_rename_are_replicators() -> None:
 @pytest.mark.parametrize(
     ("settings", "field", "value"),
     [
-        ({"topic__poll__interval__ms": 1_500}, "refresh_topics_seconds", 2),
-        ({"topic__poll__interval__ms": 0}, "refresh_topics_seconds", 1),
-        ({"topic__config__sync": False}, "sync_topic_configs", False),
-        ({"topic__config__sync__interval__ms": "120000"}, "sync_topic_configs_seconds", 120),
-        ({"dest__topic__replication__factor": 0}, "replication_factor", -1),
-        ({"dest__topic__replication__factor": 3}, "replication_factor", 3),
-        ({"offset__translator__tasks__max": 0}, "sync_group_offsets_enabled", False),
-        ({"offset__translator__tasks__max": -1}, "sync_group_offsets_enabled", True),
-        ({"tasks__max": 4}, "tasks_max", 4),
+        ({"topic__poll__interval__ms": 1_500}, "copies.refresh_seconds", 2),
+        ({"topic__poll__interval__ms": 0}, "copies.refresh_seconds", 1),
+        ({"topic__config__sync": False}, "configs.enabled", False),
+        ({"topic__config__sync__interval__ms": "120000"}, "configs.seconds", 120),
+        ({"dest__topic__replication__factor": 0}, "copies.replication_factor", -1),
+        ({"dest__topic__replication__factor": 3}, "copies.replication_factor", 3),
+        ({"offset__translator__tasks__max": 0}, "group_offsets.enabled", False),
+        ({"offset__translator__tasks__max": -1}, "group_offsets.enabled", True),
+        ({"tasks__max": 4}, "reading.tasks_max", 4),
     ],
 )
 def test_keys_with_another_name_here(settings: dict[str, Any], field: str, value: object) -> None:
-    assert getattr(link(**settings), field) == value
+    assert attrgetter(field)(link(**settings)) == value
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_an_example_is_what_init_writes_and_is_valid_without_a_remark(name: str)
     resolved = resolve(data, name, (), {})
     assert resolved.findings == ()
     assert [(link.source, link.target) for link in resolved.links] == list(TOPOLOGIES[name].links)
-    assert all(link.sync_group_offsets_enabled for link in resolved.links)
+    assert all(link.group_offsets.enabled for link in resolved.links)
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)

@@ -48,8 +48,8 @@ def shown_by(resolved: Resolved) -> list[str]:
     found = [repr(resolved), repr(dict(resolved.origins)), *map(str, resolved.findings)]
     for link in resolved.links:
         found += [str(link), repr(link), link.model_dump_json(), repr(link.model_dump())]
-        found += [json.dumps(link.model_dump(), default=str), f"{link.target_producer.security!s:>10}"]
-        found += [repr(vars(link.target_producer.security)), repr(list(link.target_producer.security))]
+        found += [json.dumps(link.model_dump(), default=str), f"{link.clients.target_producer.security!s:>10}"]
+        found += [repr(vars(link.clients.target_producer.security)), repr(list(link.clients.target_producer.security))]
     return found
 
 
@@ -96,10 +96,10 @@ def test_no_secret_of_a_good_file_is_shown_and_all_of_them_arrive(secrets):
         }
         path = write(Path(folder), properties)
         (link,) = load_file(path).links
-        security = link.target_producer.security
+        security = link.clients.target_producer.security
         assert security.password == Secret(login)
         assert security.client_key_password == Secret(key_password)
-        assert link.source_consumer.security.password == Secret(token)
+        assert link.clients.source_consumer.security.password == Secret(token)
         assert security.client_key_pem == Secret(key_pem)
         hidden = [*secrets, key_pem.splitlines()[2]]
         for output in outputs_of(path):

@@ -26,9 +26,9 @@ def security(more: dict[str, str]) -> Security:
     lines = ["clusters=A,B", "A.bootstrap.servers=a:1", "B.bootstrap.servers=b:1", "A->B.enabled=true"]
     escaped = (f"B.{key}={value.encode('unicode_escape').decode()}" for key, value in more.items())
     (link,) = resolve("\n".join([*lines, *escaped]).encode(), "f", (), {}).links
-    assert link.source_consumer.security == Security()
-    assert link.target_producer.security == link.target_admin.security
-    return link.target_producer.security
+    assert link.clients.source_consumer.security == Security()
+    assert link.clients.target_producer.security == link.clients.target_admin.security
+    return link.clients.target_producer.security
 
 
 def problem(more: dict[str, str]) -> str:

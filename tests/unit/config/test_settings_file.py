@@ -14,19 +14,23 @@ from twinlog.model.start import AtTime, Earliest, Latest
 def test_a_minimal_file_gives_one_link_with_our_defaults():
     it = link()
     assert it.name == "A->B"
-    assert it.source_consumer.bootstrap_servers == ("a1:9092", "a2:9092")
-    assert (it.source_consumer.cluster, it.target_producer.cluster) == ("A", "B")
+    assert it.clients.source_consumer.bootstrap_servers == ("a1:9092", "a2:9092")
+    assert (it.clients.source_consumer.cluster, it.clients.target_producer.cluster) == ("A", "B")
     assert it.topics.matches("orders")
     assert not it.topics.matches("orders.replica")
     assert it.naming.remote("A", "orders") == "A.orders"
-    assert (it.replication_factor, it.tasks_max, it.refresh_topics_seconds) == (-1, None, 5)
-    assert it.fetch.isolation == "read_committed"
-    assert (it.merge_target_bytes, it.merge_linger_ms, it.epoch_seconds) == (262144, 3, 600)
-    assert (it.ledger_shards, it.max_bytes_in_flight, it.fault_retry_seconds) == (32, 33554432, 15)
-    assert it.start_from == Earliest()
-    assert it.on_gap == "fault"
-    assert it.config_properties_exclude.matches("min.insync.replicas")
-    assert not it.config_properties_exclude.matches("retention.ms")
+    assert (it.copies.replication_factor, it.reading.tasks_max, it.copies.refresh_seconds) == (-1, None, 5)
+    assert it.reading.fetch.isolation == "read_committed"
+    assert (it.writing.merge_target_bytes, it.writing.merge_linger_ms, it.reading.epoch_seconds) == (262144, 3, 600)
+    assert (it.writing.ledger_shards, it.writing.max_bytes_in_flight, it.reading.fault_retry_seconds) == (
+        32,
+        33554432,
+        15,
+    )
+    assert it.copies.start_from == Earliest()
+    assert it.reading.on_gap == "fault"
+    assert it.configs.exclude.matches("min.insync.replicas")
+    assert not it.configs.exclude.matches("retention.ms")
     assert resolved().findings == ()
 
 
@@ -36,10 +40,10 @@ def test_settings_survive_pickling():
 
 
 def test_the_start_is_auto_offset_reset_unless_start_from_says_otherwise():
-    assert link("A.consumer.auto.offset.reset = latest").start_from == Latest()
-    assert link("A.consumer.auto.offset.reset = latest\nstart.from = earliest").start_from == Earliest()
+    assert link("A.consumer.auto.offset.reset = latest").copies.start_from == Latest()
+    assert link("A.consumer.auto.offset.reset = latest\nstart.from = earliest").copies.start_from == Earliest()
     both = "start.from = latest\nA->B.start.from = 2026-01-31T08:00:00Z"
-    assert link(both).start_from == AtTime(1769846400000)
+    assert link(both).copies.start_from == AtTime(1769846400000)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,7 @@ def test_old_names_count_where_the_new_one_is_absent():
     assert link("A->B.topics.blacklist = a.*\ntopics.exclude = b.*").topics.exclude == ("b.*",)
     (loses,) = findings("A->B.topics.blacklist = a.*\ntopics.exclude = b.*")
     assert (loses.level, loses.line) == ("warning", 5)
-    assert link("config.properties.blacklist = x").config_properties_exclude == Patterns(("x",))
+    assert link("config.properties.blacklist = x").configs.exclude == Patterns(("x",))
 
 
 def test_links_come_in_the_order_of_clusters_and_only_when_enabled():

@@ -59,12 +59,14 @@ def test_a_source_connector_is_a_link():
     (link,) = plan(connector(topics="orders,pay.*", **{"source_consumer_fetch.min.bytes": "7"})).links
     assert link.name == "A->B"
     assert link.topics.include == ("orders", "pay.*")
-    assert link.fetch.min_bytes == 7
-    assert link.source_consumer.bootstrap_servers == ("a:9092",)
-    assert {link.target_producer.bootstrap_servers, link.target_admin.bootstrap_servers} == {("b:9092",)}
-    assert not link.emit_checkpoints_enabled
-    assert not link.sync_group_offsets_enabled
-    assert not link.emit_heartbeats_enabled
+    assert link.reading.fetch.min_bytes == 7
+    assert link.clients.source_consumer.bootstrap_servers == ("a:9092",)
+    assert {link.clients.target_producer.bootstrap_servers, link.clients.target_admin.bootstrap_servers} == {
+        ("b:9092",)
+    }
+    assert not link.checkpoints.enabled
+    assert not link.group_offsets.enabled
+    assert not link.heartbeats.enabled
 
 
 def test_security_of_the_target_reaches_its_producer_too_and_an_override_wins():
@@ -77,23 +79,23 @@ def test_security_of_the_target_reaches_its_producer_too_and_an_override_wins():
             producer_override_bootstrap_servers="other:9092",
         )
     ).links
-    assert link.target_admin.security == link.target_producer.security
-    assert link.target_producer.security.username == "u"
-    assert link.target_producer.bootstrap_servers == ("other:9092",)
-    assert link.source_consumer.security.protocol == "PLAINTEXT"
+    assert link.clients.target_admin.security == link.clients.target_producer.security
+    assert link.clients.target_producer.security.username == "u"
+    assert link.clients.target_producer.bootstrap_servers == ("other:9092",)
+    assert link.clients.source_consumer.security.protocol == "PLAINTEXT"
 
 
 def test_chores_are_switched_on_by_connectors_of_their_own():
     source = connector()
     checkpoint = connector("Checkpoint", groups="g.*", emit_checkpoints_interval_seconds="3")
     (link,) = plan(source, checkpoint, connector("Heartbeat")).links
-    assert link.emit_checkpoints_enabled
-    assert link.emit_heartbeats_enabled
+    assert link.checkpoints.enabled
+    assert link.heartbeats.enabled
     assert link.groups.include == ("g.*",)
-    assert link.emit_checkpoints_seconds == 3
+    assert link.checkpoints.seconds == 3
     (paused,) = plan(source, connector("Checkpoint", None, "PAUSED"), connector("Heartbeat", None, "STOPPED")).links
-    assert not paused.emit_checkpoints_enabled
-    assert not paused.emit_heartbeats_enabled
+    assert not paused.checkpoints.enabled
+    assert not paused.heartbeats.enabled
 
 
 def test_a_link_that_is_not_started_is_known_but_does_not_run():
@@ -148,8 +150,8 @@ def test_links_of_a_file_are_connectors_and_can_be_held():
     assert names == [f"A->B.Mirror{kind}Connector" for kind in ("Source", "Checkpoint", "Heartbeat")]
     assert connectors_of(given)[0].config["topics"] == "t"
     (link,) = plan(given_file=given, **{"A->B.MirrorCheckpointConnector": "PAUSED"}).links
-    assert not link.emit_checkpoints_enabled
-    assert link.emit_heartbeats_enabled
+    assert not link.checkpoints.enabled
+    assert link.heartbeats.enabled
     assert plan(given_file=given, **{"A->B.MirrorSourceConnector": "PAUSED"}).links == ()
 
 

@@ -53,9 +53,9 @@ def test_no_password_of_a_connector_is_readable_in_the_topic():
     one = service(topic)
     with asked(one) as client:
         assert put(client, mirror(**login())).status_code == 201
-        assert one.settings("c").source_consumer.security.password == Secret(SECRET)
+        assert one.settings("c").clients.source_consumer.security.password == Secret(SECRET)
         assert client.patch("/connectors/c/config", json={"topics": "orders"}).status_code == 200
-        assert one.settings("c").source_consumer.security.password == Secret(SECRET), "kept, and opened again"
+        assert one.settings("c").clients.source_consumer.security.password == Secret(SECRET), "kept, and opened again"
     with asked(service(topic, instance="two")) as client:
         await_running(client)  # the next service of the group reads it
     written = b"".join(value or b"" for _, value in topic.written)

@@ -62,8 +62,8 @@ def test_a_canary_shares_nothing_with_production_but_the_clusters() -> None:
     canary = canary_pair(pair, "twinlog-drill-1")
     assert pair.link.switch.redirects
     for one, real in ((canary.link, pair.link), (canary.back, pair.back)):
-        assert one.source_consumer == real.source_consumer
-        assert one.target_producer == real.target_producer
+        assert one.clients.source_consumer == real.clients.source_consumer
+        assert one.clients.target_producer == real.clients.target_producer
         assert ledger_topic(one.source) != ledger_topic(real.source)
         assert transactional_id(one.source, one.target, 0) != transactional_id(real.source, real.target, 0)
         assert one.naming.remote(one.source, "twinlog-drill-1") == "twinlog-drill-1"

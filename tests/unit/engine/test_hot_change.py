@@ -135,7 +135,7 @@ class Actor:
 
 def tasks_of(job: Job) -> int | None:
     assert isinstance(job.spec, LinkSettings)
-    return job.spec.tasks_max
+    return job.spec.reading.tasks_max
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ def test_pauses_grow_and_are_bounded(failures: int):
 
 def test_when_one_engine_cannot_be_built_all_stay_as_they_are():
     def make(link: LinkSettings) -> Actor:
-        if link.tasks_max == 3:
+        if link.reading.tasks_max == 3:
             raise ValueError("no such engine")
         return Actor(link)
 

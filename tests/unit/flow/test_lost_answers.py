@@ -66,7 +66,8 @@ def data(offset: int) -> Parcel:
 
 
 def writer_of(broker: FakeBroker) -> Writer:
-    link = mock.Mock(max_request_bytes=1 << 20, merge_target_bytes=0)
+    link = mock.Mock()
+    link.writing.max_request_bytes, link.writing.merge_target_bytes = 1 << 20, 0
     link.provenance.mode = "off"
     return Writer(
         link, ClusterIds("here", "there"), broker.cluster(), Budget(1 << 30), owners={0: cast("Any", Owner())}

@@ -62,7 +62,7 @@ class Box:
 
 
 def writer_of_two_shards() -> tuple[Writer, list[Ledger], list[Box]]:
-    link = cast("Any", SimpleNamespace(name="A->B", max_request_bytes=1 << 20))
+    link = cast("Any", SimpleNamespace(name="A->B", writing=SimpleNamespace(max_request_bytes=1 << 20)))
     writer = Writer(link, cast("Any", None), cast("Any", None), Budget(1 << 20))
     ledgers, boxes = [Ledger(1), Ledger(2)], []
     for shard, ledger in enumerate(ledgers):

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from twinlog.config.settings import FetchSettings
+from twinlog.config.link_values import FetchSettings
 from twinlog.flow.streams import MOST_STREAMS, Streams
 from twinlog.model.names import TopicPartition
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchSession

@@ -109,7 +109,8 @@ def test_a_partition_that_begins_twice_while_it_is_opened_keeps_no_bytes_of_the_
                 return [Opened(begin, fresh_state(begin, 0), fenced=True) for begin in begins]
 
         owner = cast("Any", Owner(Ownership(Producer("id", 1, 1))))
-        link = mock.Mock(max_request_bytes=1 << 20, merge_target_bytes=0)
+        link = mock.Mock()
+        link.writing.max_request_bytes, link.writing.merge_target_bytes = 1 << 20, 0
         link.provenance.mode = "off"
         budget = Budget(1 << 20)
         writer = Writer(

@@ -21,19 +21,19 @@ def test_what_is_kept_in_step_unless_told_otherwise():
     it = link()
     assert it.groups.matches("payments")
     assert not it.groups.matches("console-consumer-17")
-    assert (it.refresh_groups_enabled, it.refresh_groups_seconds) == (True, 5)
-    assert (it.emit_checkpoints_enabled, it.emit_checkpoints_seconds, it.checkpoints_replication_factor) == (
+    assert (it.group_offsets.refresh_enabled, it.group_offsets.refresh_seconds) == (True, 5)
+    assert (it.checkpoints.enabled, it.checkpoints.seconds, it.checkpoints.replication_factor) == (
         True,
         5,
         -1,
     )
-    assert (it.sync_group_offsets_enabled, it.sync_group_offsets_seconds, it.group_rewinds) == (True, 5, "follow")
-    assert (it.emit_heartbeats_enabled, it.emit_heartbeats_seconds, it.heartbeats_replication_factor) == (True, 1, -1)
-    assert (it.sync_topic_acls_enabled, it.sync_topic_acls_seconds, it.sync_topic_acls_mode) == (True, 60, "mm2")
-    assert (it.sync_topic_configs, it.sync_topic_configs_seconds, it.config_conflict) == (True, 30, "report")
-    assert (it.use_defaults_from, it.topic_deletion) == ("target", ReportDeletion())
-    assert (it.emit_offset_syncs_enabled, it.offset_syncs_location, it.offset_lag_max) == (True, "source", 100)
-    assert it.offset_syncs_replication_factor == -1
+    assert (it.group_offsets.enabled, it.group_offsets.seconds, it.group_offsets.rewinds) == (True, 5, "follow")
+    assert (it.heartbeats.enabled, it.heartbeats.seconds, it.heartbeats.replication_factor) == (True, 1, -1)
+    assert (it.acls.enabled, it.acls.seconds, it.acls.mode) == (True, 60, "mm2")
+    assert (it.configs.enabled, it.configs.seconds, it.configs.conflict) == (True, 30, "report")
+    assert (it.configs.use_defaults_from, it.copies.deletion) == ("target", ReportDeletion())
+    assert (it.offset_syncs.enabled, it.offset_syncs.location, it.offset_syncs.lag_max) == (True, "source", 100)
+    assert it.offset_syncs.replication_factor == -1
 
 
 def test_each_of_them_can_be_told_otherwise():
@@ -44,10 +44,10 @@ def test_each_of_them_can_be_told_otherwise():
         "offset-syncs.topic.replication.factor = 3\nA->B.emit.heartbeats.interval.seconds = 9\noffset.lag.max = 0\n"
     )
     assert [it.groups.matches(name) for name in ("pay-x", "pay-test", "other")] == [True, False, False]
-    assert (it.sync_group_offsets_enabled, it.use_defaults_from, it.config_conflict) == (False, "source", "revert")
-    assert (it.topic_deletion, it.sync_topic_acls_mode, it.group_rewinds) == (DeleteAfter(604_800), "full", "hold")
-    assert (it.offset_syncs_location, it.offset_syncs_replication_factor, it.offset_lag_max) == ("target", 3, 0)
-    assert it.emit_heartbeats_seconds == 9
+    assert (it.group_offsets.enabled, it.configs.use_defaults_from, it.configs.conflict) == (False, "source", "revert")
+    assert (it.copies.deletion, it.acls.mode, it.group_offsets.rewinds) == (DeleteAfter(604_800), "full", "hold")
+    assert (it.offset_syncs.location, it.offset_syncs.replication_factor, it.offset_syncs.lag_max) == ("target", 3, 0)
+    assert it.heartbeats.seconds == 9
     assert pickle.loads(pickle.dumps(it)) == it  # noqa: S301
 
 
@@ -79,11 +79,14 @@ def test_the_lesser_clients_follow_their_own_precedence():
         "A->B.producer.client.id = weak\nA.producer.client.id = strong\nB.consumer.client.id = reader\n"
         "A->B.target.consumer.request.timeout.ms = 7000\nA->B.source.producer.request.timeout.ms = 8000\n"
     )
-    assert (it.source_producer.cluster, it.source_producer.client_id) == ("A", "strong")
-    assert (it.target_consumer.cluster, it.target_consumer.client_id) == ("B", "reader")
-    assert (it.source_producer.request_timeout_ms, it.target_consumer.request_timeout_ms) == (8000, 7000)
-    assert (it.target_producer.client_id, it.source_consumer.client_id) == (None, None)
-    assert link("A->B.producer.client.id = weak").source_producer.client_id == "weak"
+    assert (it.clients.source_producer.cluster, it.clients.source_producer.client_id) == ("A", "strong")
+    assert (it.clients.target_consumer.cluster, it.clients.target_consumer.client_id) == ("B", "reader")
+    assert (it.clients.source_producer.request_timeout_ms, it.clients.target_consumer.request_timeout_ms) == (
+        8000,
+        7000,
+    )
+    assert (it.clients.target_producer.client_id, it.clients.source_consumer.client_id) == (None, None)
+    assert link("A->B.producer.client.id = weak").clients.source_producer.client_id == "weak"
 
 
 def test_every_pair_that_is_no_link_gets_heartbeats():

@@ -46,7 +46,10 @@ def test_the_link_of_the_compose_file_is_valid_and_leads_between_its_brokers():
     for alias in (link.source, link.target):
         assert services[alias]["environment"]["KAFKA_ADVERTISED_LISTENERS"] == f"PLAINTEXT://{alias}:9092"
     assert services["twinlog"]["volumes"] == ["./links.properties:/etc/twinlog/twinlog.properties:ro"]
-    assert link.source_admin.bootstrap_servers + link.target_admin.bootstrap_servers == ("east:9092", "west:9092")
+    assert link.clients.source_admin.bootstrap_servers + link.clients.target_admin.bootstrap_servers == (
+        "east:9092",
+        "west:9092",
+    )
 
 
 def test_the_light_client_asks_for_the_same_versions_and_for_no_spark():

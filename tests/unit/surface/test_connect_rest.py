@@ -107,9 +107,7 @@ def test_chores_are_connectors_of_their_own(client: TestClient, service: PaperSe
     make(client, "cp", kind="Checkpoint", groups="g")
     make(client, "hb", kind="Heartbeat")
     wait_until(
-        lambda: [
-            (link.emit_checkpoints_enabled, link.emit_heartbeats_enabled) for link in service.runner.links.values()
-        ],
+        lambda: [(link.checkpoints.enabled, link.heartbeats.enabled) for link in service.runner.links.values()],
         lambda seen: seen == [(True, True)],
         within_s=5,
         what="chores",
@@ -214,8 +212,8 @@ def test_no_secret_is_answered_or_audited_and_the_mask_keeps_it(topic: PaperTopi
         texts += [client.put("/connectors/c/config", json={**shown, "tasks.max": "2"}).text]
         await_links(service, "A->B")
         found = service.runner.links["A->B"]
-        assert found.source_consumer.security.password is not None
-        assert found.source_consumer.security.password.reveal() == "hush"
+        assert found.clients.source_consumer.security.password is not None
+        assert found.clients.source_consumer.security.password.reveal() == "hush"
         assert found.topics.include == ("hush-from-env",)
     texts += [entry.decode() for entry in topic.audited] + [(tmp_path / "audit.log").read_text()]
     assert not [text for text in texts if "hush" in text]

@@ -102,7 +102,8 @@ def test_checkpoints_that_cannot_be_read_are_never_told_as_no_groups(monkeypatch
     monkeypatch.setattr(positions, "_copied", copied)
     monkeypatch.setattr(positions, "_READ_AGAIN_FOR_S", 0.0)
     naming = SimpleNamespace(checkpoints_topic=lambda source: f"{source}.checkpoints.internal")
-    link = SimpleNamespace(target_producer=None, name="A->B", source="A", target="B", naming=naming, cut_sets=())
+    clients = SimpleNamespace(target_producer=None)
+    link = SimpleNamespace(clients=clients, name="A->B", source="A", target="B", naming=naming, cut_sets=())
     result = asyncio.run(positions.positions_known(cast("Any", SimpleNamespace(link=link, ledger=ledger))))
     assert "NOT known" in result.says
     assert "0 groups" not in result.says

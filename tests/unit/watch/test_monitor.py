@@ -42,9 +42,9 @@ def test_links_come_go_and_change_while_one_looks() -> None:
         )
         await until(monitor, lambda: monitor.snapshots["east->west"].groups is not None)
         seen = list(monitor.snapshots["east->west"].samples)
-        changed = links[0].model_copy(update={"tasks_max": 3})
+        changed = links[0].updated(reading={"tasks_max": 3})
         backend.resolved = dataclasses.replace(backend.resolved, links=(changed, links[1]))
-        await until(monitor, lambda: monitor.snapshots["east->west"].link.tasks_max == 3)
+        await until(monitor, lambda: monitor.snapshots["east->west"].link.reading.tasks_max == 3)
         assert list(monitor.snapshots["east->west"].samples)[: len(seen)] == seen
         assert len(monitor.snapshots["east->west"].last_looks) > 1  # a changed setting does not make a link unready
         assert set(monitor.snapshots) == {changed.name, links[1].name}

@@ -16,13 +16,13 @@ _LATE_MS: Final = 30_000
 
 
 def _enabled(facts: Facts) -> Answer:
-    if not facts.link.sync_group_offsets_enabled:
+    if not facts.link.group_offsets.enabled:
         return fail("positions are not written to the target", f"{facts.link.name}.sync.group.offsets.enabled = true")
-    return ok(f"every {facts.link.sync_group_offsets_seconds} s")
+    return ok(f"every {facts.link.group_offsets.seconds} s")
 
 
 def _fresh(facts: Facts) -> Answer:
-    if not (facts.link.sync_group_offsets_enabled or facts.link.emit_checkpoints_enabled):
+    if not (facts.link.group_offsets.enabled or facts.link.checkpoints.enabled):
         return fail("nobody translates positions", f"{facts.link.name}.sync.group.offsets.enabled = true")
     note = facts.notes.get("groups")
     if note is None:
@@ -70,7 +70,7 @@ def _share(facts: Facts) -> Answer:
 
 
 def _checkpoints(facts: Facts) -> Answer:
-    if not facts.link.emit_checkpoints_enabled:
+    if not facts.link.checkpoints.enabled:
         return warn("checkpoints are switched off", f"{facts.link.name}.emit.checkpoints.enabled = true")
     name = facts.link.naming.checkpoints_topic(facts.link.source)
     if not isinstance(known(facts.target.topics).get(name), TopicFacts):
@@ -79,7 +79,7 @@ def _checkpoints(facts: Facts) -> Answer:
 
 
 def _heartbeats(facts: Facts) -> Answer:
-    if not facts.link.emit_heartbeats_enabled:
+    if not facts.link.heartbeats.enabled:
         return warn("heartbeats are switched off", f"{facts.link.name}.emit.heartbeats.enabled = true")
     note = facts.notes.get("heartbeats")
     if not isinstance(known(facts.target.topics).get(HEARTBEATS), TopicFacts) or note is None:

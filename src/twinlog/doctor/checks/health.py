@@ -52,7 +52,7 @@ def _chores(facts: Facts) -> Answer:
 
 
 def _held_back(facts: Facts) -> Answer:
-    if facts.link.sync_topic_acls_enabled and facts.link.sync_topic_acls_mode == "mm2":
+    if facts.link.acls.enabled and facts.link.acls.mode == "mm2":
         return warn(
             "writers' rights are not copied: sync.topic.acls.mode = mm2",
             f"{facts.link.name}.sync.topic.acls.mode = full   # writers are held back until the switch",
@@ -61,7 +61,7 @@ def _held_back(facts: Facts) -> Answer:
     if note is None:
         return (
             ok("ACLs are not synced")
-            if not facts.link.sync_topic_acls_enabled
+            if not facts.link.acls.enabled
             else Answer("unknown", "ACLs were not compared yet")
         )
     if note.found:

@@ -79,7 +79,7 @@ def _tombstones(facts: Facts) -> Answer:
 
 
 def _differences(facts: Facts) -> Answer:
-    if not facts.link.sync_topic_configs:
+    if not facts.link.configs.enabled:
         return warn("topic configs are not synced", f"{facts.link.name}.sync.topic.configs.enabled = true")
     note = facts.notes.get("configs")
     if note is None:

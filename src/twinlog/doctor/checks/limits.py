@@ -42,7 +42,7 @@ def _sizes(facts: Facts) -> Answer:
 
 
 def _requests(facts: Facts) -> Answer:
-    limit = facts.link.max_request_bytes
+    limit = facts.link.writing.max_request_bytes
     large = [(t, int(s)) for t, _, s, _ in pairs(facts, "max.message.bytes") if int(s) > limit]
     if large:
         return warn(

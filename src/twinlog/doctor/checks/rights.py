@@ -73,7 +73,7 @@ def _create(facts: Facts) -> Answer:
 
 
 def _acls(facts: Facts) -> Answer:
-    if not facts.link.sync_topic_acls_enabled:
+    if not facts.link.acls.enabled:
         return ok("ACLs are not synced: sync.topic.acls.enabled = false")
     if not _cluster(facts.source, "DESCRIBE"):
         return warn("Describe on the source cluster is missing", _grant(facts.source, ["DESCRIBE"], "--cluster"))

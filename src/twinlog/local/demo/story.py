@@ -92,9 +92,9 @@ class Story:
         self._link = link
         self._wishes = wishes
         self._show = show
-        self._source_admin = ClusterAdmin(link.source_admin)
-        self._target_admin = ClusterAdmin(link.target_admin)
-        producer = RecordProducer(link.source_admin, compression="lz4", linger_ms=5)
+        self._source_admin = ClusterAdmin(link.clients.source_admin)
+        self._target_admin = ClusterAdmin(link.clients.target_admin)
+        producer = RecordProducer(link.clients.source_admin, compression="lz4", linger_ms=5)
         self._load = PacedLoad(producer, TOPIC, PARTITIONS, wishes.rate)
         self._tail = TargetTail(self._open_tail, PARTITIONS)
         self._gauge = Gauge(self._load, self._tail)
@@ -171,8 +171,8 @@ class Story:
         """Read both topics from the first to the last record with an ordinary consumer, and judge."""
         sides = []
         ends = (
-            (self._link.source_admin, self._source_admin, TOPIC),
-            (self._link.target_admin, self._target_admin, self.remote),
+            (self._link.clients.source_admin, self._source_admin, TOPIC),
+            (self._link.clients.target_admin, self._target_admin, self.remote),
         )
         for settings, admin, topic in ends:
             partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
@@ -200,7 +200,7 @@ class Story:
         facts = self._target_admin.describe_topics([self.remote])[self.remote]
         if not isinstance(facts, TopicFacts):
             return None
-        return LogReader(self._link.target_admin, [TopicPartition(self.remote, n) for n in range(PARTITIONS)])
+        return LogReader(self._link.clients.target_admin, [TopicPartition(self.remote, n) for n in range(PARTITIONS)])
 
     # --- telling ------------------------------------------------------------------------------------------------------
 

@@ -102,7 +102,7 @@ async def copy_all(ctx: SwitchContext) -> StepResult:
 async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> int:
     """Wait until a link has nearly caught up with its source as it is now."""
     cluster = ctx.cluster(link.source)
-    committed = link.fetch.isolation == "read_committed"
+    committed = link.reading.fetch.isolation == "read_committed"
 
     async def behind() -> int | str:
         view = await ctx.ledger(link)

@@ -53,7 +53,7 @@ async def _fence_and_look_again(ctx: SwitchContext) -> StepResult:
 async def _unseen_topics(ctx: SwitchContext) -> list[str]:
     """Topics of the source that the link selects and no engine has seen yet."""
     link = ctx.link
-    if not link.refresh_topics_enabled:
+    if not link.copies.refresh_enabled:
         return []  # new topics are not mirrored while the engine runs: that is what the settings say
     there = await asyncio.to_thread(ctx.source.list_topics)
     known = (await ctx.ledger(link)).roster

@@ -53,7 +53,7 @@ async def _ends(ctx: SwitchContext, view: LedgerView) -> tuple[dict[TopicPartiti
     """From the source itself if it still answers, else what the ledger remembers of it."""
     wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
     if await ctx.reachable(ctx.source, _ASK_WITHIN_S) is None:
-        committed = ctx.link.fetch.isolation == "read_committed"
+        committed = ctx.link.reading.fetch.isolation == "read_committed"
         try:
             answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
         except ClusterError:

@@ -38,8 +38,7 @@ async def positions(ctx: SwitchContext) -> StepResult:
     """Planned: the final positions, exact, while nothing moves any more."""
     ends = ctx.ends(SourceFence)
     left = await await_readers(ctx, GroupCoordinators(ctx.at_source), ends)
-    wishes = {"sync_group_offsets_enabled": True, "emit_checkpoints_enabled": True}
-    link = ctx.link.model_copy(update=wishes)
+    link = ctx.link.updated(group_offsets={"enabled": True}, checkpoints={"enabled": True})
     sync = GroupSync(LinkEnds(link, ctx.source, ctx.target))
     try:
         outcome = await sync.step(await ctx.ledger(link))
@@ -78,7 +77,7 @@ async def await_readers(
 async def positions_known(ctx: SwitchContext) -> StepResult:
     """Unplanned: from the last checkpoints, translated anew with the final ledger."""
     link = ctx.link
-    teller = Cluster(link.target_producer, f"twinlog|{link.name}|positions")
+    teller = Cluster(link.clients.target_producer, f"twinlog|{link.name}|positions")
     try:
         checkpoints = Checkpoints(InternalLog(teller, link.naming.checkpoints_topic(link.source)))
         trouble = await _load(checkpoints)

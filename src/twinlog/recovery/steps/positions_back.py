@@ -25,8 +25,11 @@ async def positions_back(ctx: SwitchContext) -> StepResult:
     delta = ctx.journal.switch.claim.command == "failback-delta"
     if delta and ctx.link.naming.keeps_names:
         return await _by_both_maps(ctx, groups, findings)
-    wishes = {"sync_group_offsets_enabled": True, "emit_checkpoints_enabled": True}
-    sync = GroupSync(LinkEnds(ctx.back.model_copy(update=wishes), ctx.target, ctx.source))
+    sync = GroupSync(
+        LinkEnds(
+            ctx.back.updated(group_offsets={"enabled": True}, checkpoints={"enabled": True}), ctx.target, ctx.source
+        )
+    )
     try:
         outcome = await sync.step(await ctx.ledger(ctx.back))
     finally:

@@ -20,7 +20,7 @@ def direction_of(ctx: SwitchContext) -> Direction:
     """Where clients are to go: the active side by the decision that holds."""
     state = ctx.journal.state
     active = ctx.link.source if state is None else state.active
-    client = ctx.link.target_producer if active == ctx.link.target else ctx.back.target_producer
+    client = ctx.link.clients.target_producer if active == ctx.link.target else ctx.back.clients.target_producer
     former = ctx.link.source if active == ctx.link.target else ctx.link.target
     generation = 0 if state is None else state.generation
     return Direction(active, former, ",".join(client.bootstrap_servers), generation, ctx.link.name)

@@ -130,7 +130,7 @@ async def _export_topic(ctx: SwitchContext) -> InternalLog | None:
     topic = ctx.link.switch.tail_topic
     if topic is None:
         return None
-    order = TopicOrder(topic, 1, ctx.link.replication_factor, {"cleanup.policy": "delete"})
+    order = TopicOrder(topic, 1, ctx.link.copies.replication_factor, {"cleanup.policy": "delete"})
     refusal = (await asyncio.to_thread(ctx.target.create_topics, [order]))[topic]
     if refusal is not None and not isinstance(refusal, TopicExists):
         raise refusal

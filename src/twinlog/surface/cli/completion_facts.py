@@ -58,10 +58,10 @@ class End:
     def of(self, link: LinkSettings) -> ClientSettings | None:
         """Find it among the two of a link."""
         if self.cluster is not None:
-            return {link.source: link.source_admin, link.target: link.target_admin}.get(self.cluster)
+            return {link.source: link.clients.source_admin, link.target: link.clients.target_admin}.get(self.cluster)
         if self.link not in {None, link.name}:
             return None
-        return link.target_admin if self.target else link.source_admin
+        return link.clients.target_admin if self.target else link.clients.source_admin
 
 
 def names_on_cluster(kind: Kind, file: Path, end: End) -> list[str]:

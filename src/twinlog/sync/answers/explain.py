@@ -93,7 +93,7 @@ def _mirrored(
     ((judged,),) = configs.judged_topics(ends, [known.model_copy(update={"target_id": copy.topic_id})], memos)
     facts += [str(finding) for finding in judged.findings]
     facts += _history(view, source.name)
-    if not link.sync_topic_configs:
+    if not link.configs.enabled:
         facts.append("its configs are copied when it is made and not kept in step: sync.topic.configs.enabled = false")
     healthy = entry is not None and entry.problem is None
     return TopicExplanation(link.name, source.name, True, healthy, why, copy.name, tuple(facts), judged.verdicts)
@@ -138,7 +138,7 @@ async def explain_group(ends: LinkEnds, group: str) -> GroupExplanation:
         facts.append(f"active on {link.target}: its positions there are its own and left alone")
     else:
         facts.append(f"not active on {link.target}")
-    if not link.sync_group_offsets_enabled:
+    if not link.group_offsets.enabled:
         facts.append("positions are told in checkpoints only: sync.group.offsets.enabled = false")
     if here is None or not isinstance(why, Included):
         return GroupExplanation(link.name, group, here is not None, False, str(why), tuple(facts))

@@ -26,7 +26,7 @@ class MapListing:
 async def list_map(ends: LinkEnds, asked: TopicPartition, first: int, limit: int) -> MapListing:
     """The rows of a partition's map that hold source offsets from `first` on."""
     link = ends.link
-    view = await look_at_ledger(link.target_consumer, link.source, part=asked)
+    view = await look_at_ledger(link.clients.target_consumer, link.source, part=asked)
     known = view.map_of(asked) if view is not None else None
     if view is None or known is None:
         return MapListing(link.name, f"the ledger has nothing of {asked}")

@@ -65,7 +65,7 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
         checkpoints = Checkpoints(InternalLog(observer.target, link.naming.checkpoints_topic(link.source)))
         unread = await checkpoints.load()
         now = replace(await observer.look(view), told=checkpoints.told)
-        found = tuple(standings(now, link.group_rewinds, writing=link.sync_group_offsets_enabled))
+        found = tuple(standings(now, link.group_offsets.rewinds, writing=link.group_offsets.enabled))
         with_members = frozenset(name for name, group in observer.groups.items() if group.active)
         return GroupReport(found, tuple(filter(None, [*observer.findings, unread])), with_members, known)
     finally:
@@ -82,7 +82,7 @@ async def _without_source(
     known = tuple(sorted({group for group, _ in checkpoints.told}))
     told = {key: last for key, last in checkpoints.told.items() if wanted(key.group)}
     now = await observer.look_without_source(view, told)
-    found = tuple(standings(now, link.group_rewinds, writing=False))
+    found = tuple(standings(now, link.group_offsets.rewinds, writing=False))
     again = read_again_at_most(now)
     findings = tuple(filter(None, [*observer.findings, unread]))
     return GroupReport(found, findings, frozenset(), known, trouble, again)

@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from twinlog.config.settings import LinkSettings, ValuesMode
+from twinlog.config.link_values import ValuesMode
+from twinlog.config.settings import LinkSettings
 from twinlog.errors import AccessDenied, AuthorizerMissing, BrokerRefused, ClusterRightMissing, TopicUnknown
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.ledger.view import LedgerView
@@ -40,16 +41,16 @@ from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueKind, compared
 
 async def read_roster(link: LinkSettings) -> LedgerView | None:
     """What the ledger says beside offsets: topics, notes and memos. None when no engine has ever run the link."""
-    return await look_at_ledger(link.target_consumer, link.source, part="roster")
+    return await look_at_ledger(link.clients.target_consumer, link.source, part="roster")
 
 
 def habits_of(link: LinkSettings) -> Habits:
     """What the link sees to by itself."""
     return Habits(
-        topics_seconds=link.refresh_topics_seconds if link.refresh_topics_enabled else None,
-        configs_seconds=link.sync_topic_configs_seconds if link.sync_topic_configs else None,
-        acls_seconds=link.sync_topic_acls_seconds if link.sync_topic_acls_enabled else None,
-        keeps_silently=link.config_conflict == "keep",
+        topics_seconds=link.copies.refresh_seconds if link.copies.refresh_enabled else None,
+        configs_seconds=link.configs.seconds if link.configs.enabled else None,
+        acls_seconds=link.acls.seconds if link.acls.enabled else None,
+        keeps_silently=link.configs.conflict == "keep",
     )
 
 
@@ -61,8 +62,8 @@ async def differences(ends: LinkEnds, wanted: Wanted) -> LinkDiff:
         look.remarks.append(f"{ends.link.name}: no engine has ever run this link; start it with `twinlog run`")
     await asyncio.to_thread(look.at_topics)
     await look.at_acls()
-    await look.at_values(QUOTAS, "quota", ends.link.sync_client_quotas_mode)
-    await look.at_values(GROUP_CONFIGS, "group config", ends.link.sync_group_configs_mode)
+    await look.at_values(QUOTAS, "quota", ends.link.logins.quotas)
+    await look.at_values(GROUP_CONFIGS, "group config", ends.link.logins.group_configs)
     await look.at_users()
     return LinkDiff(ends.link.name, tuple(look.found), tuple(look.remarks), tuple(look.topics))
 
@@ -145,7 +146,7 @@ class _Look:
     async def at_acls(self) -> None:
         """ACLs, unless they are none of the link's business."""
         link = self.ends.link
-        if not link.sync_topic_acls_enabled:
+        if not link.acls.enabled:
             self.remarks.append("ACLs are not compared: sync.topic.acls.enabled = false")
             return
         try:
@@ -157,7 +158,7 @@ class _Look:
         except ClusterRightMissing as denied:
             self.found.append(Difference("acl", "all ACLs", "all ACLs", "unknown", "unknown", f"{denied}"))
             return
-        later = soon(link.sync_topic_acls_seconds, "sync.topic.acls.enabled")
+        later = soon(link.acls.seconds, "sync.topic.acls.enabled")
         remotes = {entry.remote for entry in self.view.roster.values() if self.wanted(entry.topic)}
         everything = self._everything()
 
@@ -184,7 +185,7 @@ class _Look:
         except (AccessDenied, BrokerRefused) as refused:
             self.remarks.append(f"{refused}; or set {kind.setting} = off")
             return
-        later = soon(self.ends.link.sync_logins_seconds, kind.setting)
+        later = soon(self.ends.link.logins.seconds, kind.setting)
         for change in both.verdict.differences:
             if mode == "list":
                 why = f"listed only; {kind.setting} = sync would set it"
@@ -197,7 +198,7 @@ class _Look:
 
     async def at_users(self) -> None:
         """SCRAM users who could not log in on the target."""
-        if self.ends.link.sync_scram_users_mode == "off" or not self._everything():
+        if self.ends.link.logins.scram_users == "off" or not self._everything():
             return
         try:
             _, missing = await compared_users(self.ends)

@@ -17,7 +17,12 @@ def login_findings(links: Iterable[LinkSettings], file: str) -> list[Finding]:
     """One warning for each cluster that cannot be entered from here, with the way out. Elsewhere it may be possible."""
     found: dict[str, Finding] = {}
     for link in links:
-        for client in (link.source_admin, link.source_consumer, link.target_admin, link.target_producer):
+        for client in (
+            link.clients.source_admin,
+            link.clients.source_consumer,
+            link.clients.target_admin,
+            link.clients.target_producer,
+        ):
             missing = _missing(client)
             if missing:
                 key = f"{client.cluster}.sasl.mechanism"

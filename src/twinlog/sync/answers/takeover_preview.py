@@ -34,7 +34,7 @@ async def preview_takeover(
 ) -> list[TakeoverRow]:
     """Decide for every partition that the settings select, as the engine does at its start."""
     link = ends.link
-    view = await look_at_ledger(link.target_consumer, link.source)
+    view = await look_at_ledger(link.clients.target_consumer, link.source)
     known = {topic: entry.partitions for topic, entry in view.roster.items()} if view else {}
     partitions = await asyncio.to_thread(_partitions, ends)
     mirrored = [p for p in partitions if p.partition < known.get(p.topic, 0)]

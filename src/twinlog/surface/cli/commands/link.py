@@ -161,7 +161,7 @@ def _links_of_file(config: Path) -> list[dict[str, Any]]:
             "connector": None,
             "state": "in file",
             "topics": ", ".join(link.topics.include),
-            "from": str(link.start_from),
+            "from": str(link.copies.start_from),
         }
         for link in load_file(config).links
     ]

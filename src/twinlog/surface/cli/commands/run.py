@@ -74,7 +74,7 @@ def run(
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = voice(output)
     for link in resolved.links:
-        say("starting", link.name, f"topics {','.join(link.topics.include)} from {link.start_from}")
+        say("starting", link.name, f"topics {','.join(link.topics.include)} from {link.copies.start_from}")
 
     def make(scratch: Path) -> Service:
         return Service(
@@ -113,7 +113,8 @@ def _asked_to_take(links: Sequence[LinkSettings], group: str, *, listening: bool
 def _plan(resolved: Resolved, master: str | None, listen: Sequence[str]) -> Iterator[str]:
     for link in resolved.links:
         topics = ",".join(link.topics.include)
-        yield f"{link.name}: would be mirrored: topics {topics} from {link.start_from}, on Spark {master or 'here'}"
+        what = f"topics {topics} from {link.copies.start_from}"
+        yield f"{link.name}: would be mirrored: {what}, on Spark {master or 'here'}"
     for pair in resolved.heartbeats:
         yield f"{pair.name}: a heartbeat would be written to {pair.target} every {pair.seconds} s"
     for address in listen:
