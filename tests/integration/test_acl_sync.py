@@ -62,7 +62,7 @@ class Acls:
         """Run the sync job once and remember what it wants remembered, as the service does."""
         wishes = {name.replace("_", "."): value for name, value in settings.items()}
         link = link_between(self._cluster, self._cluster, {"topics": f"{self.prefix}.*", **wishes}, user=user)
-        outcome = asyncio.run(AclSync(LinkEnds.of(link)).step(self.view))
+        outcome = asyncio.run(AclSync(LinkEnds.of(link), link.acls).step(self.view))
         mine = self.view.memos.setdefault("acls", {})
         mine.update({memo.name: memo for memo in outcome.memos})
         for name in outcome.forget:
@@ -127,5 +127,5 @@ def test_no_authorizer_and_no_right_are_said_and_are_no_trouble(acls: Acls, sour
     assert not denied.memos
 
     open_link = link_between(source_cluster, source_cluster, {})
-    none = asyncio.run(AclSync(LinkEnds.of(open_link)).step(LedgerView({})))
+    none = asyncio.run(AclSync(LinkEnds.of(open_link), open_link.acls).step(LedgerView({})))
     assert list(none.findings) == ["A: has no authorizer, so there are no ACLs to sync"]

@@ -82,7 +82,7 @@ def logins(source_cluster, target_cluster):
 
 @pytest.mark.proves("R13")
 def test_a_quota_follows_the_source_and_one_set_by_hand_stays(logins):
-    quotas = ValueSync(logins.ends, QUOTAS, "sync")
+    quotas = ValueSync(logins.ends, QUOTAS, "sync", 1)
     logins.set_quota("source", producer_byte_rate=1_000_000.0, request_percentage=50.0)
     logins.set_quota("target", request_percentage=25.0)
     outcome = logins.step(quotas)
@@ -107,7 +107,7 @@ def test_a_quota_follows_the_source_and_one_set_by_hand_stays(logins):
 @pytest.mark.proves("R13")
 def test_quotas_are_only_listed_by_default(logins):
     logins.set_quota("source", consumer_byte_rate=2048.0)
-    outcome = logins.step(ValueSync(logins.ends, QUOTAS, "list"))
+    outcome = logins.step(ValueSync(logins.ends, QUOTAS, "list", 1))
     assert logins.mine(outcome) == [f"client quota {logins.entity} consumer_byte_rate: 2048 on A, not set on B"]
     assert logins.quota("target") == {}
     assert outcome.memos == []
@@ -127,7 +127,7 @@ def test_configs_of_a_group_follow_the_source(logins):
         within_s=30,
         what="the group's config on the source",
     )
-    logins.step(ValueSync(logins.ends, GROUP_CONFIGS, "sync"))
+    logins.step(ValueSync(logins.ends, GROUP_CONFIGS, "sync", 1))
     wait_until(
         lambda: logins.on("target", fetch_group_configs).get(group),
         lambda there: there == config,
@@ -145,7 +145,7 @@ def test_a_user_who_cannot_log_in_on_the_target_is_named(logins, source_cluster)
     credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
     wish = UserScramCredentialUpsertion(logins.user, credential, b"correct horse")
     admin.alter_user_scram_credentials([wish])[logins.user].result(30)
-    users = ScramUserList(logins.ends)
+    users = ScramUserList(logins.ends, logins.ends.link.logins)
     named = wait_until(lambda: logins.mine(logins.step(users)), bool, within_s=30, what="the missing user")
     assert named == [f"user {logins.user} (SCRAM-SHA-512) cannot log in on B: create the user there"]
 
@@ -153,7 +153,7 @@ def test_a_user_who_cannot_log_in_on_the_target_is_named(logins, source_cluster)
 def test_without_the_right_the_finding_names_it(secure_cluster):
     link = link_between(secure_cluster, secure_cluster, {}, user="twinlog")
     ends = LinkEnds.of(link)
-    outcome = asyncio.run(ScramUserList(ends).step(LedgerView({})))
+    outcome = asyncio.run(ScramUserList(ends, ends.link.logins).step(LedgerView({})))
     assert len(outcome.findings) == 1
     assert "Describe on the cluster is needed" in outcome.findings[0]
     assert "sync.scram.users.mode = off" in outcome.findings[0]

@@ -110,7 +110,7 @@ def test_the_rules_of_a_fence_stay_on_the_cluster_that_they_shut_and_others_are_
     spoke = link_between(secure_cluster, make_cluster("spoke", secure=True), wishes)
     view = LedgerView({})
     view.roster[topic] = RosterTopic(topic=topic, source_id="s", remote=topic, target_id="t", origins=[0])
-    jobs = AclSync(LinkEnds.of(spoke))
+    jobs = AclSync(LinkEnds.of(spoke), spoke.acls)
 
     def sync() -> None:
         outcome = asyncio.run(jobs.step(view))

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from twinlog.config.link_values import AclSyncSettings
 from twinlog.errors import AuthorizerMissing, ClusterRightMissing
 from twinlog.kafka.acls import create_acls, delete_acls
 from twinlog.ledger.view import LedgerView
@@ -96,6 +97,7 @@ class AclSync:
     """The sync job of one link."""
 
     ends: LinkEnds
+    settings: AclSyncSettings
     name: str = CHORE
     _fences: SourceFences = field(init=False)
 
@@ -105,7 +107,7 @@ class AclSync:
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.acls.seconds
+        return self.settings.seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Compare and apply once."""

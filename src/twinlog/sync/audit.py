@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from twinlog.config.link_values import AuditSettings
 from twinlog.ledger.view import LedgerView
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import Memo, PartitionState
@@ -33,6 +34,7 @@ class Audit:
     """The audit of one link."""
 
     ends: LinkEnds
+    settings: AuditSettings
     name: str = "audit"
     _audited: dict[TopicPartition, int] = field(default_factory=dict)  # in the order in which they had their turn
     _windows: int = 0
@@ -41,7 +43,7 @@ class Audit:
     @property
     def seconds(self) -> float:
         """As the settings say."""
-        return float(self.ends.link.audit.seconds)
+        return float(self.settings.seconds)
 
     async def step(self, view: LedgerView) -> Outcome:
         """Look at the newest windows, and again at those that did not match."""

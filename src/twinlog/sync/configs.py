@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from twinlog.config.link_values import ConfigSyncSettings
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import Memo, RosterTopic
@@ -89,6 +90,7 @@ class ConfigSync:
     """The sync job of one link."""
 
     ends: LinkEnds
+    settings: ConfigSyncSettings
     name: str = CHORE
     _fences: SourceFences = field(init=False)
 
@@ -98,7 +100,7 @@ class ConfigSync:
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.configs.seconds
+        return self.settings.seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Compare and apply once, for every topic that is mirrored now."""
@@ -119,7 +121,7 @@ class ConfigSync:
                 changed += len(changes[entry.remote]) - len(problems)
                 findings += topic.findings
                 findings += [_refusal(topic, config, problem) for config, problem in problems.items()]
-                if self.ends.link.configs.conflict == "report":
+                if self.settings.conflict == "report":
                     findings += [by_hand(entry, verdict) for verdict in topic.verdicts if verdict.fate is Fate.BY_HAND]
                 if topic.verdicts:
                     body = {"target_id": entry.target_id, "given": next_base(topic.verdicts, problems)}

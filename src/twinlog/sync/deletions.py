@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from twinlog.config.link_values import CopySettings
 from twinlog.errors import BrokerAway, ClusterError, SourceTopicMissing, TopicUnknown
 from twinlog.ledger.view import LedgerView
 from twinlog.model.clock import SYSTEM_CLOCK
@@ -65,12 +66,13 @@ class DeletionSync:
     """The sync job of one link."""
 
     ends: LinkEnds
+    settings: CopySettings
     name: str = CHORE
 
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.copies.refresh_seconds
+        return self.settings.refresh_seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Watch, report, and delete what is due. Asks nobody while the roster misses nothing."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from twinlog.config.link_values import CheckpointSettings, GroupOffsetSettings
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.groups.observed import GroupPosition
@@ -52,6 +53,8 @@ class GroupSync:
     """Positions of all groups of one link."""
 
     ends: LinkEnds
+    offsets: GroupOffsetSettings
+    telling: CheckpointSettings
     name: str = "groups"
     written: dict[GroupPartition, int] = field(default_factory=dict)
     observer: GroupObserver = field(init=False)
@@ -64,17 +67,16 @@ class GroupSync:
         self.observer = GroupObserver(self.ends)
         self._teller = Cluster(link.clients.target_producer, f"twinlog|{link.name}|checkpoints")
         self.checkpoints = Checkpoints(InternalLog(self._teller, link.naming.checkpoints_topic(link.source)))
-        self._listing = Rhythm(link.group_offsets.refresh_seconds)
-        self._telling = Rhythm(link.checkpoints.seconds)
-        self._writing = Rhythm(link.group_offsets.seconds)
+        self._listing = Rhythm(self.offsets.refresh_seconds)
+        self._telling = Rhythm(self.telling.seconds)
+        self._writing = Rhythm(self.offsets.seconds)
 
     @property
     def seconds(self) -> float:
         """The shorter of the two intervals that are switched on."""
-        link = self.ends.link
         wanted = [
-            (link.checkpoints.enabled, link.checkpoints.seconds),
-            (link.group_offsets.enabled, link.group_offsets.seconds),
+            (self.telling.enabled, self.telling.seconds),
+            (self.offsets.enabled, self.offsets.seconds),
         ]
         return float(min((seconds for enabled, seconds in wanted if enabled), default=60))
 
@@ -85,11 +87,10 @@ class GroupSync:
 
     async def step(self, view: LedgerView) -> Outcome:
         """One cycle over all groups."""
-        link = self.ends.link
-        if not self.observer.groups or (link.group_offsets.refresh_enabled and self._listing.due()):
+        if not self.observer.groups or (self.offsets.refresh_enabled and self._listing.due()):
             await self.observer.refresh_groups()
-        telling = link.checkpoints.enabled and self._telling.due()
-        writing = link.group_offsets.enabled and self._writing.due()
+        telling = self.telling.enabled and self._telling.due()
+        writing = self.offsets.enabled and self._writing.due()
         findings = await self._prepare()
         observed = await self.observer.look(view)
         now = replace(observed, told=self.checkpoints.told, written=self.written)
@@ -110,17 +111,15 @@ class GroupSync:
         return Outcome(counts, findings)
 
     def _decide(self, now: GroupsNow) -> tuple[list[Standing], dict[str, int]]:
-        link = self.ends.link
-        decided = list(standings(now, link.group_offsets.rewinds, writing=link.group_offsets.enabled))
+        decided = list(standings(now, self.offsets.rewinds, writing=self.offsets.enabled))
         return decided, counts_of(decided)
 
     async def _prepare(self) -> list[str]:
         """The checkpoints topic: there if possible, and read once."""
-        link = self.ends.link
-        if not link.checkpoints.enabled:
+        if not self.telling.enabled:
             return []
         if not self._topic_there:
-            topic, factor = self.checkpoints.log.topic, link.checkpoints.replication_factor
+            topic, factor = self.checkpoints.log.topic, self.telling.replication_factor
             self._topic_problem = await asyncio.to_thread(ensure_topic, self.ends.target, topic, factor)
             self._topic_there = self._topic_problem is None
             if self._topic_there:

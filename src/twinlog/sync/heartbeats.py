@@ -11,6 +11,7 @@ import logging
 from dataclasses import dataclass, field
 from typing import Final
 
+from twinlog.config.link_values import HeartbeatSettings
 from twinlog.config.settings import HeartbeatPair
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.view import LedgerView
@@ -97,6 +98,7 @@ class Heartbeats:
     """The sync job "heartbeats" of one link: emit, and listen to what the link brings."""
 
     ends: LinkEnds
+    settings: HeartbeatSettings
     name: str = "heartbeats"
     pulse: Pulse = field(init=False)
     canary: Canary = field(init=False)
@@ -111,7 +113,7 @@ class Heartbeats:
     @property
     def seconds(self) -> float:
         """As the settings say."""
-        return float(self.ends.link.heartbeats.seconds)
+        return float(self.settings.seconds)
 
     async def step(self, view: LedgerView) -> Outcome:
         """One heartbeat, and what the canary heard meanwhile."""

@@ -22,29 +22,29 @@ from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
 
 def sync_jobs_of(ends: LinkEnds) -> list[SyncJob]:
     """The sync jobs of one link."""
-    chores: list[SyncJob] = [SourceEnds(ends), Hindrances()]
-    if ends.link.configs.enabled:
-        chores.append(ConfigSync(ends))
-    if not isinstance(ends.link.copies.deletion, IgnoreDeletion):
-        chores.append(DeletionSync(ends))
-    if ends.link.acls.enabled:
-        chores.append(AclSync(ends))
-    if ends.link.logins.quotas != "off":
-        chores.append(ValueSync(ends, QUOTAS, ends.link.logins.quotas))
-    if ends.link.logins.group_configs != "off":
-        chores.append(ValueSync(ends, GROUP_CONFIGS, ends.link.logins.group_configs))
-    if ends.link.logins.scram_users != "off":
-        chores.append(ScramUserList(ends))
-    if ends.link.checkpoints.enabled or ends.link.group_offsets.enabled:
-        chores.append(GroupSync(ends))
-    if ends.link.cut_sets:
-        chores.append(CutSync(ends))
-    if ends.link.heartbeats.enabled:
-        chores.append(Heartbeats(ends))
-    if ends.link.offset_syncs.enabled:
-        chores.append(OffsetSyncs(ends))
-    if ends.link.registry.mirrored:
-        chores.append(RegistrySync(ends))
-    if ends.link.audit.enabled:
-        chores.append(Audit(ends))
-    return chores
+    link = ends.link
+    jobs: list[SyncJob] = [SourceEnds(ends), Hindrances()]
+    if link.configs.enabled:
+        jobs.append(ConfigSync(ends, link.configs))
+    if not isinstance(link.copies.deletion, IgnoreDeletion):
+        jobs.append(DeletionSync(ends, link.copies))
+    if link.acls.enabled:
+        jobs.append(AclSync(ends, link.acls))
+    for kind, mode in ((QUOTAS, link.logins.quotas), (GROUP_CONFIGS, link.logins.group_configs)):
+        if mode != "off":
+            jobs.append(ValueSync(ends, kind, mode, link.logins.seconds))
+    if link.logins.scram_users != "off":
+        jobs.append(ScramUserList(ends, link.logins))
+    if link.checkpoints.enabled or link.group_offsets.enabled:
+        jobs.append(GroupSync(ends, link.group_offsets, link.checkpoints))
+    if link.cut_sets:
+        jobs.append(CutSync(ends))
+    if link.heartbeats.enabled:
+        jobs.append(Heartbeats(ends, link.heartbeats))
+    if link.offset_syncs.enabled:
+        jobs.append(OffsetSyncs(ends, link.offset_syncs))
+    if link.registry.mirrored:
+        jobs.append(RegistrySync(ends))
+    if link.audit.enabled:
+        jobs.append(Audit(ends, link.audit))
+    return jobs

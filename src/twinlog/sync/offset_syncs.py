@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Final
 
+from twinlog.config.link_values import OffsetSyncSettings
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.clock import SYSTEM_CLOCK
@@ -30,6 +31,7 @@ class OffsetSyncs:
     """Pairs of all partitions of one link."""
 
     ends: LinkEnds
+    settings: OffsetSyncSettings
     name: str = "offset-syncs"
     seconds: float = _SECONDS
     told: dict[TopicPartition, tuple[str | None, Pair]] = field(default_factory=dict)  # with its incarnation
@@ -39,7 +41,7 @@ class OffsetSyncs:
 
     def __post_init__(self) -> None:
         link = self.ends.link
-        at_source = link.offset_syncs.location == "source"
+        at_source = self.settings.location == "source"
         client = link.clients.source_producer if at_source else link.clients.target_producer
         self._admin = self.ends.source if at_source else self.ends.target
         topic = link.naming.offset_syncs_topic(link.target if at_source else link.source)
@@ -67,7 +69,7 @@ class OffsetSyncs:
         return Outcome({"partitions": len(self.told), "told": len(fresh)}, findings)
 
     async def _prepare(self) -> list[str]:
-        factor = self.ends.link.offset_syncs.replication_factor
+        factor = self.settings.replication_factor
         problem = await asyncio.to_thread(ensure_topic, self._admin, self.log.topic, factor)
         try:
             for record in await self.log.read_all():
@@ -90,4 +92,4 @@ class OffsetSyncs:
         told_of, told = self.told.get(partition, (None, None))
         if told_of not in {None, incarnation}:
             told = None  # of an older topic of that name
-        return pair_is_due(pair, told, self.ends.link.offset_syncs.lag_max, stands_still=stands_still)
+        return pair_is_due(pair, told, self.settings.lag_max, stands_still=stands_still)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from twinlog.config.link_values import LoginSyncSettings
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
@@ -42,12 +43,13 @@ class ScramUserList:
     """The sync job of one link. It changes nothing."""
 
     ends: LinkEnds
+    settings: LoginSyncSettings
     name: str = CHORE
 
     @property
     def seconds(self) -> float:
         """How long to wait after one step before the next."""
-        return self.ends.link.logins.seconds
+        return self.settings.seconds
 
     async def step(self, _: LedgerView) -> Outcome:
         """Compare once."""

@@ -86,16 +86,12 @@ class ValueSync:
     ends: LinkEnds
     kind: ValueKind
     mode: ValuesMode
+    seconds: float
 
     @property
     def name(self) -> str:
         """Part of the ledger's keys."""
         return self.kind.name
-
-    @property
-    def seconds(self) -> float:
-        """How long to wait after one step before the next."""
-        return self.ends.link.logins.seconds
 
     async def step(self, view: LedgerView) -> Outcome:
         """Compare once; in the mode `sync` change the target."""

@@ -39,7 +39,7 @@ async def positions(ctx: SwitchContext) -> StepResult:
     ends = ctx.ends(SourceFence)
     left = await await_readers(ctx, GroupCoordinators(ctx.at_source), ends)
     link = ctx.link.updated(group_offsets={"enabled": True}, checkpoints={"enabled": True})
-    sync = GroupSync(LinkEnds(link, ctx.source, ctx.target))
+    sync = GroupSync(LinkEnds(link, ctx.source, ctx.target), link.group_offsets, link.checkpoints)
     try:
         outcome = await sync.step(await ctx.ledger(link))
     finally:

@@ -25,11 +25,8 @@ async def positions_back(ctx: SwitchContext) -> StepResult:
     delta = ctx.journal.switch.claim.command == "failback-delta"
     if delta and ctx.link.naming.keeps_names:
         return await _by_both_maps(ctx, groups, findings)
-    sync = GroupSync(
-        LinkEnds(
-            ctx.back.updated(group_offsets={"enabled": True}, checkpoints={"enabled": True}), ctx.target, ctx.source
-        )
-    )
+    back = ctx.back.updated(group_offsets={"enabled": True}, checkpoints={"enabled": True})
+    sync = GroupSync(LinkEnds(back, ctx.target, ctx.source), back.group_offsets, back.checkpoints)
     try:
         outcome = await sync.step(await ctx.ledger(ctx.back))
     finally:
