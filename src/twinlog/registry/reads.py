@@ -6,8 +6,8 @@ from typing import Any
 from twinlog.registry import refusals
 from twinlog.registry.bodies import bare_version, by_id, full_version
 from twinlog.registry.content import digest_of
-from twinlog.registry.java_order import by_units, in_table_order
 from twinlog.registry.parsing import Parser
+from twinlog.registry.schemas.java_order import by_units, in_table_order
 from twinlog.registry.state import Entry, State
 from twinlog.registry.subject_names import DEFAULT, WILDCARD, SubjectName, beside, context_of, split
 
