@@ -14,6 +14,7 @@ from typing import Any, Self
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 from tests.kit.registry import RegistryProcess, avro
+from tests.kit.registry_topic import records_of
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
@@ -238,11 +239,10 @@ def test_ids_are_never_given_again_after_hard_delete_compaction_and_restart(
 
 def _await_compaction(instance: RegistryProcess, cluster: LocalCluster, topic: str, gone: bytes) -> None:
     """Write into the topic, so that segments roll, until the cleaner removed all trace of a subject."""
-    from tests.integration.test_registry import _records
 
     def look() -> int:
         instance.ask("PUT", "/config/roll", {"compatibility": "NONE"})
-        return sum(gone in (key or b"") for key, _ in _records(cluster, topic))
+        return sum(gone in (key or b"") for key, _ in records_of(cluster, topic))
 
     wait_until(look, lambda count: count == 0, within_s=120, what="compaction")
 

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from tests.kit.registry import RegistryProcess, avro
+from tests.kit.registry_topic import records_of
 
 from twinlog.local.cluster import LocalCluster
 
@@ -32,23 +33,6 @@ def start(target_cluster: LocalCluster, tmp_path: Path) -> Iterator[Start]:
 
         begin.topic = own["kafkastore.topic"]  # type: ignore[attr-defined]
         yield begin
-
-
-def _records(cluster: LocalCluster, topic: str) -> list[tuple[bytes | None, bytes | None]]:
-    """Everything that lies in the topic."""
-    options = {**cluster.client_properties("reader"), "group.id": "none", "enable.auto.commit": False}
-    consumer = Consumer(options)
-    _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
-    while consumer.position([TopicPartition(topic, 0)])[0].offset < end:
-        message = consumer.poll(5)
-        if message is None:
-            break
-        if message.error() is None:
-            found.append((message.key(), message.value()))
-    consumer.close()
-    return found
 
 
 @pytest.mark.proves("R21")
@@ -80,7 +64,7 @@ def test_the_topic_is_confluents_and_everything_comes_back_after_a_restart(
     garbage.produce(topic, key=b"no record", value=b"{")
     assert garbage.flush(10) == 0
     registry.register("t", avro("T", "a"))
-    keys = [key for key, _ in _records(target_cluster, topic)]
+    keys = [key for key, _ in records_of(target_cluster, topic)]
     assert keys == [
         b'{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}',
         b'{"keytype":"CONFIG","subject":"s","magic":0}',

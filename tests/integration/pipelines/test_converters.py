@@ -15,7 +15,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from tests.integration.pipelines.test_files import SINK, SOURCE, records_of
+from tests.kit.file_pipelines import SINK, SOURCE, records_of
 from tests.kit.memory_registry import registry_running
 from tests.kit.pipelines import pipelines, until_file_holds
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.integration.pipelines.test_files import records_of
+from tests.kit.file_pipelines import records_of
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, produce
 from tests.kit.postgres import Postgres, postgres
 from tests.kit.waiting import wait_until

@@ -11,16 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.basic_login import basic
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
+from tests.kit.connector_configs import PLAIN, SECRET, SOURCE, login, mirror, put
 
 from twinlog.config.security.secrets import Secret
 from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.text.catalogue import CATALOGUE
 
-SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 REPLICATOR = "io.confluent.connect.replicator.ReplicatorSourceConnector"
-SECRET = "9Kafka-Pr0d!x"
-PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username='u' password='{}';"
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab='{}' principal='{}';"
 STORE = "store.bootstrap.servers = s:9092\n"
 FILES = "org.apache.kafka.common.config.provider.FileConfigProvider"
@@ -32,31 +30,6 @@ EVERY_KEY = sorted(
     {"name", "connector.class", "source.cluster.alias", "target.cluster.alias", "clusters", "redirects.p.command"}
     | {prefix + key.name for key in CATALOGUE for prefix in CLIENT_PREFIXES if not key.name.endswith("*")}
 )
-
-
-def mirror(**more: str) -> dict[str, str]:
-    return {
-        "name": "c",
-        "connector.class": SOURCE,
-        "source.cluster.alias": "A",
-        "target.cluster.alias": "B",
-        "source.cluster.bootstrap.servers": "a:9092",
-        "target.cluster.bootstrap.servers": "b:9092",
-        **more,
-    }
-
-
-def login(**more: str) -> dict[str, str]:
-    return {
-        "source.cluster.security.protocol": "SASL_SSL",
-        "source.cluster.sasl.mechanism": "PLAIN",
-        "source.cluster.sasl.jaas.config": PLAIN.format(SECRET),
-        **more,
-    }
-
-
-def put(client: TestClient, config: dict[str, str], **headers: Any) -> Any:
-    return client.put("/connectors/c/config", json={**config, "name": "c"}, **headers)
 
 
 def checked(client: TestClient, config: dict[str, str], **headers: Any) -> Any:

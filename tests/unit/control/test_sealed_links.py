@@ -10,8 +10,8 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
+from tests.kit.connector_configs import PLAIN, SECRET, login, mirror, put
 from tests.kit.waiting import wait_until
-from tests.unit.config.test_connector_rules import PLAIN, SECRET, login, mirror, put
 
 from twinlog.config.security.masking import is_secret
 from twinlog.config.security.secrets import Secret

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.kit.batches import NONE, Made, make_batch, payload, read_back, rewritten
+from tests.kit.outbox_world import ORIGIN, WHERE, World
 from tests.kit.targetlog import STRANGER, TargetLog
-from tests.unit.flow.test_outbox import ORIGIN, WHERE, World
 
 from twinlog.flow import outbox
 from twinlog.flow.parcel import Parcel

@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 import pytest
-from tests.kit.batches import Made, Signature, at, make_batch, payload, read_back
+from tests.kit.batches import Made, Signature, at, make_batch, read_back
+from tests.kit.outboxes import PRODUCER, WHERE, made_at, make_box, parcel
 from tests.kit.targetlog import ProducerState, Remembered, TargetLog
 
 from twinlog.errors import CorruptBatch, LedgerDisagrees, OffsetGap
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.outgoing import Outgoing
-from twinlog.flow.ownership import Ownership
 from twinlog.flow.parcel import Parcel
 from twinlog.flow.reader_fault import fault_note
-from twinlog.flow.shape import Shaper
-from twinlog.flow.takeover import Begin, Opened, fresh_state
 from twinlog.flow.window import FEW
-from twinlog.model.ledger.records import Gap, PartitionState, RosterTopic
+from twinlog.model.ledger.records import Gap
 from twinlog.model.ledger.runs import Run
-from twinlog.model.names import TopicPartition
 from twinlog.wire.batch import read_header
-from twinlog.wire.fence import Producer
-
-WHERE = TopicPartition("orders", 0)
-ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="t", origins=[0])
-PRODUCER = Producer("id", 4_711, 1)
-
-
-def make_box(state: PartitionState | None = None, *, fenced: bool = True) -> Outbox:
-    """A box of a partition that knows its producer, unless it is not fenced."""
-    begin = Begin(WHERE, ROSTER, state, 0, 0, 1, 0)
-    opened = Opened(begin, state or fresh_state(begin, 0), fenced=fenced)
-    return Outbox(Ownership(PRODUCER), WHERE, Shaper(WHERE, 1 << 20, 0), opened)
-
-
-def parcel(*log: Made, first: int | None = None) -> Parcel:
-    start = log[0].records[0].offset if first is None else first
-    return Parcel(WHERE, start, log[-1].next_offset, "data", payload(log))
 
 
 def sent(box: Outbox) -> list[Outgoing]:
     out = []
-    while (one := box.next_to_send()) is not None:
-        out.append(one)
+    while (made_at := box.next_to_send()) is not None:
+        out.append(made_at)
     return out
 
 
@@ -55,10 +35,6 @@ def stamped(out: Outgoing) -> bytes:
     return b"".join(out.parts)
 
 
-def one(offset: int, value: bytes = b"value") -> Made:
-    return make_batch([at(offset, value)])
-
-
 def reader_fault() -> Parcel:
     fault = OffsetGap(*WHERE, 2, 9)
     return Parcel(WHERE, 2, 2, "fault", fault_note(fault))
@@ -67,7 +43,7 @@ def reader_fault() -> Parcel:
 @pytest.mark.proves("R1", "R7")
 def test_a_fault_counts_only_when_everything_before_it_is_acknowledged() -> None:
     box = make_box()
-    box.intake.parcels += [parcel(one(0)), parcel(one(1)), reader_fault(), parcel(one(9), first=2)]
+    box.intake.parcels += [parcel(made_at(0)), parcel(made_at(1)), reader_fault(), parcel(made_at(9), first=2)]
     enqueued = sum(len(p.payload) for p in box.intake.parcels)
     first, second = sent(box)
     acknowledge(box, second)
@@ -94,7 +70,7 @@ def test_the_same_fault_keeps_its_beginning_and_ends_with_the_next_record() -> N
     assert again.opened.state.fault is not None
     assert (again.opened.state.fault.since_ms, again.opened.state.fault.facts["problem"]) == (1_234, "still bad")
     well = make_box(again.opened.state)
-    well.intake.parcels.append(parcel(one(0)))
+    well.intake.parcels.append(parcel(made_at(0)))
     acknowledge(well, *sent(well))
     assert (well.opened.state.phase, well.opened.state.fault) == ("copying", None)
 
@@ -102,7 +78,7 @@ def test_the_same_fault_keeps_its_beginning_and_ends_with_the_next_record() -> N
 @pytest.mark.proves("R1", "R7")
 def test_a_hole_between_parcels_is_never_jumped_over() -> None:
     box = make_box()
-    box.intake.parcels += [parcel(one(0)), parcel(one(5))]
+    box.intake.parcels += [parcel(made_at(0)), parcel(made_at(5))]
     acknowledge(box, *sent(box))
     state = box.opened.state
     assert state.fault is not None
@@ -113,10 +89,10 @@ def test_a_hole_between_parcels_is_never_jumped_over() -> None:
 def test_a_gap_is_counted_once_and_only_where_nothing_was_copied() -> None:
     box = make_box()
     box.intake.parcels += [
-        parcel(one(0)),
+        parcel(made_at(0)),
         Parcel(WHERE, 0, 1, "gap", b"known already"),
         Parcel(WHERE, 0, 7, "gap", b"retention"),
-        parcel(one(7)),
+        parcel(made_at(7)),
     ]
     acknowledge(box, *sent(box))
     assert (box.opened.state.source_next, box.opened.state.skipped) == (8, 6)
@@ -128,7 +104,7 @@ def test_a_gap_is_counted_once_and_only_where_nothing_was_copied() -> None:
 @pytest.mark.proves("R11")
 def test_parcels_without_anything_to_send_give_their_room_back() -> None:
     box = make_box()
-    old = one(0)
+    old = made_at(0)
     box.opened.state.source_next = box.intake.shaped_to = 50
     box.intake.parcels += [parcel(old), Parcel(WHERE, 1, 60, "data", b"")]
     assert sent(box) == []
@@ -153,7 +129,7 @@ def on_target(offset: int, *values: bytes) -> Made:
 def test_a_source_that_changed_copied_records_is_noticed() -> None:
     """Offset 1 was copied as b. That it holds c now is no work of a cleaner."""
     box = taken_over(on_target(0, b"a", b"b"))
-    box.intake.parcels.append(parcel(one(0, b"a"), one(1, b"c"), first=0))
+    box.intake.parcels.append(parcel(made_at(0, b"a"), made_at(1, b"c"), first=0))
     assert sent(box) == []
     assert isinstance(box.intake.doom, LedgerDisagrees)
     assert "source offset 1" in str(box.intake.doom)
@@ -163,7 +139,7 @@ def test_a_source_that_changed_copied_records_is_noticed() -> None:
 def test_a_source_that_was_cleaned_since_loses_and_doubles_nothing() -> None:
     """Counting alone would take c, which is new, for b, which the source's cleaner removed after it was copied."""
     box = taken_over(on_target(0, b"a", b"b"))
-    box.intake.parcels.append(parcel(one(0, b"a"), one(2, b"c"), first=0))
+    box.intake.parcels.append(parcel(made_at(0, b"a"), made_at(2, b"c"), first=0))
     (out,) = sent(box)
     assert out.piece is not None
     assert (out.piece.first, box.opened.state.target_next) == (2, 2)
@@ -188,7 +164,7 @@ def test_a_batch_that_the_target_s_cleaner_removed_is_counted_by_its_sequence_nu
     box = make_box(state)
     for made in (on_target(0, b"a"), on_target(3, b"d")):
         box.opened.find(read_header(made.data), made.data, PRODUCER)
-    box.intake.parcels.append(parcel(*(one(offset, b"%c" % (ord("a") + offset)) for offset in range(5))))
+    box.intake.parcels.append(parcel(*(made_at(offset, b"%c" % (ord("a") + offset)) for offset in range(5))))
     assert [out.piece.first for out in sent(box) if out.piece] == [4]
     assert list(box.runs) == [Run(0, 0, 4)]
 
@@ -200,14 +176,14 @@ def test_a_batch_that_was_noted_in_part_is_met_from_there() -> None:
     box.opened.state.target_next, box.opened.state.source_next, box.intake.shaped_to = 1, 1, 1
     written = on_target(0, b"a", b"b", b"c")
     box.opened.find(read_header(written.data), written.data, PRODUCER)
-    box.intake.parcels.append(parcel(*(one(offset, b"%c" % (ord("a") + offset)) for offset in range(5)), first=1))
+    box.intake.parcels.append(parcel(*(made_at(offset, b"%c" % (ord("a") + offset)) for offset in range(5)), first=1))
     assert [out.piece.first for out in sent(box) if out.piece] == [3, 4]
     assert list(box.runs) == [Run(1, 1, 2)]
 
 
 @pytest.mark.proves("R1")
 def test_the_rest_of_a_piece_may_need_several_batches() -> None:
-    """Encoding the rest anew may give more than one batch: none of them may be left out."""
+    """Encoding the rest anew may give more than made_at batch: none of them may be left out."""
     box = taken_over(on_target(0, b"a"))
     rest = [at(1, timestamp=-1), at(2, timestamp=7), at(3, timestamp=8)]
     box.intake.parcels.append(parcel(make_batch([at(0, b"a"), *rest])))
@@ -232,7 +208,7 @@ def test_what_was_found_counts_for_the_next_opening_in_the_same_epoch() -> None:
 def test_a_target_that_compacted_copied_records_is_no_trouble() -> None:
     kept = make_batch([at(1, b"b")], base=0, signature=Signature(PRODUCER.producer_id, 0, 0))
     box = taken_over(kept)
-    box.intake.parcels.append(parcel(one(0, b"a"), one(1, b"b"), one(2, b"c")))
+    box.intake.parcels.append(parcel(made_at(0, b"a"), made_at(1, b"b"), made_at(2, b"c")))
     (out,) = sent(box)
     assert out.piece is not None
     assert (out.piece.first, box.opened.state.target_next) == (2, 2)
@@ -248,7 +224,7 @@ def test_sequence_numbers_go_round() -> None:
     box, log = make_box(), TargetLog()
     box.sequence = (1 << 31) - 2
     log.producers[PRODUCER.producer_id] = _writer_at((1 << 31) - 3)
-    box.intake.parcels += [parcel(make_batch([at(0), at(1), at(2)])), parcel(one(3))]
+    box.intake.parcels += [parcel(make_batch([at(0), at(1), at(2)])), parcel(made_at(3))]
     outs = sent(box)
     assert [log.append(stamped(out)) for out in outs] == [(0, 0), (0, 3)]
     assert [log.append(stamped(out)) for out in outs] == [(0, 0), (0, 3)]
@@ -265,7 +241,7 @@ def _writer_at(last: int) -> ProducerState:
 @pytest.mark.proves("R2")
 def test_a_partition_with_a_batch_adrift_is_not_closed() -> None:
     box = make_box()
-    box.intake.parcels.append(parcel(one(0)))
+    box.intake.parcels.append(parcel(made_at(0)))
     sent(box)
     box.drop()
     again = Outbox(box.ownership, WHERE, box.shaper, box.opened)
@@ -281,7 +257,7 @@ def test_the_first_batch_to_a_partition_that_may_not_know_us_travels_alone() -> 
     box = make_box(fenced=False)
     now = 1_000.0
     box.clock = lambda: now
-    box.intake.parcels += [parcel(one(offset)) for offset in range(8)]
+    box.intake.parcels += [parcel(made_at(offset)) for offset in range(8)]
     (first,) = sent(box)
     acknowledge(box, first)
     assert len(sent(box)) == FEW
@@ -289,7 +265,7 @@ def test_the_first_batch_to_a_partition_that_may_not_know_us_travels_alone() -> 
     acknowledge(box, *sent(box))
     assert box.idle
     now += 3_600  # the broker may have been told to forget producers within the hour
-    box.intake.parcels += [parcel(one(offset)) for offset in range(8, 12)]
+    box.intake.parcels += [parcel(made_at(offset)) for offset in range(8, 12)]
     (again,) = sent(box)
     acknowledge(box, again)
     assert len(sent(box)) == 3
@@ -298,10 +274,10 @@ def test_the_first_batch_to_a_partition_that_may_not_know_us_travels_alone() -> 
 @pytest.mark.proves("R7", "R8")
 def test_a_copy_that_was_created_anew_and_took_the_next_batch_by_its_name_is_a_fault_of_the_partition() -> None:
     box = make_box()
-    box.intake.parcels += [parcel(*(one(offset) for offset in range(5)))]
+    box.intake.parcels += [parcel(*(made_at(offset) for offset in range(5)))]
     acknowledge(box, *sent(box))
     assert box.opened.state.target_next == 5
-    box.intake.parcels += [parcel(one(5))]
+    box.intake.parcels += [parcel(made_at(5))]
     (out,) = sent(box)
     box.acknowledge(out, 0)
     state = box.opened.state
@@ -314,7 +290,7 @@ def long_line(count: int) -> tuple[Outbox, TargetLog, list[Outgoing]]:
     """A line that holds more batches than a broker remembers, all of them on the target, all answers lost."""
     box, log = make_box(), TargetLog()
     log.plant(PRODUCER.producer_id, PRODUCER.epoch)
-    box.intake.parcels += [parcel(one(offset, b"%d" % offset)) for offset in range(count + 2)]
+    box.intake.parcels += [parcel(made_at(offset, b"%d" % offset)) for offset in range(count + 2)]
     outs = [out for _ in range(count) if (out := box.next_to_send(count)) is not None]
     assert box.next_to_send(count) is None
     for out in outs:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.batches import Made, make_batch, payload
-from tests.unit.flow.test_outbox import WHERE, World, source_log
+from tests.kit.outbox_world import WHERE, World, source_log
 
 from twinlog.flow import outbox
 from twinlog.flow.marks import HopMarks

@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 from tests.kit.batches import at, make_batch, payload
-from tests.unit.flow.test_outbox_faults import make_box, one, parcel
+from tests.kit.outboxes import made_at, make_box, parcel
 
 from twinlog.errors import AccessDenied, BrokerAway
 from twinlog.flow.budget import Budget
@@ -69,7 +69,7 @@ def test_a_login_that_is_refused_while_a_leader_is_sought_forgets_no_batch() -> 
 
         lanes = Lanes(cast("Any", target), 1 << 20, on_answer, lambda _: None, lambda error: pytest.fail(repr(error)))
         box = make_box()
-        box.intake.parcels.append(parcel(one(0)))
+        box.intake.parcels.append(parcel(made_at(0)))
         lanes.ready(box)
         async with asyncio.timeout(10):
             await heard.wait()  # a lane has it, and tells that the broker cannot be reached
@@ -135,7 +135,7 @@ def test_a_partition_that_begins_twice_while_it_is_opened_keeps_no_bytes_of_the_
 def stuck_box(now: float) -> Outbox:
     box = make_box()
     box.clock = lambda: now
-    box.intake.parcels += [parcel(one(0)), parcel(one(1))]
+    box.intake.parcels += [parcel(made_at(0)), parcel(made_at(1))]
     return box
 
 

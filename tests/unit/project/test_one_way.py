@@ -1,8 +1,9 @@
-"""What is done in one way only: the time of day, pauses between attempts, errors of a connection, Spark sessions."""
+"""What is done in one way only: time of day, pauses between attempts, errors of a connection, helpers of tests."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,3 +54,13 @@ def test_pauses_grow_by_the_rule_of_the_model() -> None:
         )
 
     assert [f"{name}:{node}" for name, tree in trees() for node in ast.walk(tree) if doubles(node)] == []
+
+
+def test_no_test_imports_from_another_test() -> None:
+    found = [
+        f"{path}: {line.strip()}"
+        for path in sorted(Path("tests").rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\s*(?:from|import) tests\.\S*\btest_\w+", line)
+    ]
+    assert not found, "helpers of tests are in tests/kit: " + "; ".join(found)
