@@ -39,7 +39,7 @@ def test_a_connector_file_runs_as_it_is(make_ends: MakeEnds, tmp_path: Path) -> 
 
         def copied() -> int:
             (status,) = json.loads(twinlog("status", "-c", str(file), "-o", "json").stdout)
-            return sum(part["records"] for part in status["partitions"])
+            return sum(part["records"] for part in status["partition_list"])
 
         wait_until(copied, lambda count: count == 500, within_s=60, what="500 copies")
         assert engine.stop() == 0

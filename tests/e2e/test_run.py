@@ -67,17 +67,17 @@ def test_a_clean_stop_takes_less_than_ten_seconds_and_the_next_start_continues(
     with twinlog_run(ends, tmp_path) as engine:
         ends.await_copied(within_s=PATIENCE_S)
         status = await_status(engine, at_rest, "a running link")
-        assert (status["exit"], status["faults"]) == (0, [])
+        assert (status["exit"], status["fault_list"]) == (0, [])
         timed = await_status(engine, lambda s: "note" in s["stages"], "times of records that went through Spark")
         assert timed["stages"]["parcel"]["p50_ms"] > 0
 
         guilty = loads[0].topic
         set_limit(ends, guilty, "30000")
         ends.load(guilty, 2, seed=2, shape=Shape.PLAIN, max_record_bytes=60_000).produce(1, partition=0)
-        status = await_status(engine, lambda s: bool(s["faults"]), "a fault")
+        status = await_status(engine, lambda s: bool(s["fault_list"]), "a fault")
         assert (status["exit"], status["state"]) == (1, "DEGRADED")
-        assert [(f["code"], f["facts"]["offset"]) for f in status["faults"]] == [("RECORD_TOO_LARGE", 500)]
-        assert "max.message.bytes" in status["faults"][0]["remedy"]
+        assert [(f["code"], f["facts"]["offset"]) for f in status["fault_list"]] == [("RECORD_TOO_LARGE", 500)]
+        assert "max.message.bytes" in status["fault_list"][0]["remedy"]
 
         with loads[-1].in_background(rate=500):
             before = time.monotonic()

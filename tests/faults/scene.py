@@ -164,11 +164,11 @@ class Scene:
             return {}
         facts, topic = answers[-1].facts, self.topics[name]
         found = {
-            int(part["partition"]): str(part["fault"])
-            for part in facts.get("partitions", [])
+            int(part["partition"]): str(part["fault"]["code"])
+            for part in facts.get("partition_list", [])
             if part.get("topic") == topic and part.get("fault")
         }
-        whole = [fault["code"] for fault in facts.get("faults", []) if fault.get("facts", {}).get("topic") == topic]
+        whole = [fault["code"] for fault in facts.get("fault_list", []) if fault.get("facts", {}).get("topic") == topic]
         if whole and not found:
             found = dict.fromkeys(range(self.loads[name].partitions), whole[0])
         return found

@@ -38,6 +38,8 @@ class AtRisk(BaseModel):
     objective_seconds: int | None
     kept: str | None
     covered_ms: int | None = Field(None, description="Everything that the source held at this time is copied.")
+    partitions: int = 0
+    unknown: int = Field(0, description="Partitions of which nothing is known; the sums are without them.")
 
 
 class LinkSummary(BaseModel):
@@ -67,7 +69,7 @@ class LinkSummary(BaseModel):
     topics: int
     partitions: int
     faults: int
-    movement: str
+    movement: str | None
     active: str | None
     switch_open: bool
 
@@ -204,6 +206,8 @@ def at_risk(total: TopicExposure) -> AtRisk:
         objective=total.objective,
         objective_seconds=total.rpo_seconds,
         kept=total.kept,
+        partitions=total.partitions,
+        unknown=total.unknown,
     )
 
 

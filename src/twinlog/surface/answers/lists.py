@@ -31,7 +31,7 @@ def partition_part(app_state: AppState, link: str, wish: Wish, topic: str | None
         for part in found
         if topic is None or part.partition.topic == topic
     ]
-    return part_of(rows, wish, lambda row: f"{row.topic}-{row.partition}", lambda row: row.state, PARTITION_SORTS)
+    return part_of(rows, wish, lambda row: f"{row.topic}-{row.partition}", lambda row: row.state or "", PARTITION_SORTS)
 
 
 def group_part(app_state: AppState, link: str, wish: Wish) -> Part[GroupRow]:
@@ -43,7 +43,7 @@ def group_part(app_state: AppState, link: str, wish: Wish) -> Part[GroupRow]:
         for standing in sorted(standings, key=lambda one: (one.group, one.source))
         if standing.remote is not None
     ]
-    return part_of(rows, wish, lambda row: row.group, lambda row: row.movement, GROUP_SORTS)
+    return part_of(rows, wish, lambda row: row.group, lambda row: row.movement or "", GROUP_SORTS)
 
 
 class EventWish(BaseModel):

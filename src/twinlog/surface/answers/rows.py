@@ -47,7 +47,7 @@ class PartitionRow(BaseModel):
     bytes: int
     skipped: int
     returned: int
-    state: str
+    state: str | None
     fault: Fault | None
     held_back: str | None
 
@@ -65,7 +65,7 @@ class GroupRow(BaseModel):
     committed_on_target: int | None
     re_read: int | None
     active_on_target: bool
-    movement: str
+    movement: str | None
     reason: str
 
 
@@ -121,8 +121,8 @@ def _topic(
     )
 
 
-def partition_of(part: PartitionStatus, moves: Movement) -> PartitionRow:
-    """One partition."""
+def partition_of(part: PartitionStatus, moves: Movement | None) -> PartitionRow:
+    """One partition; `moves` is None after a single look."""
     fault = Fault(thing=str(part.partition), **part.fault.model_dump()) if part.fault else None
     return PartitionRow(
         topic=part.partition.topic,
@@ -142,8 +142,8 @@ def partition_of(part: PartitionStatus, moves: Movement) -> PartitionRow:
     )
 
 
-def group_of(standing: Standing, moves: Movement) -> GroupRow:
-    """One position."""
+def group_of(standing: Standing, moves: Movement | None) -> GroupRow:
+    """One position; `moves` is None after a single look."""
     translation = standing.translation
     kind = "exact" if isinstance(translation, Exact) else "untranslatable"
     if isinstance(translation, AtOrBefore):

@@ -30,7 +30,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "status": (
         ("all links, once", "twinlog status"),
         ("how far each partition is", "twinlog status --partitions"),
-        ("for a script: which links have faults", "twinlog status -o json | jq '.[] | select(.faults != []) | .link'"),
+        ("for a script: which links have faults", "twinlog status -o json | jq '.[] | select(.faults > 0) | .link'"),
     ),
     "top": (("all links, live; Ctrl-C ends it", "twinlog top --every 1"),),
     "groups": (

@@ -44,18 +44,18 @@ def _source(exposure: LinkExposure) -> str:
 
 def exposure_json(exposure: LinkExposure, topics: list[TopicExposure], objectives: Objectives) -> dict[str, Any]:
     """What programs get. Numbers that nobody knows are null."""
-    from twinlog.surface.answers.status import topic_json
+    from twinlog.surface.answers.links import at_risk
 
     return {
         "link": exposure.link,
         "source_answers": exposure.live,
         "now_ms": exposure.now_ms,
-        "total": topic_json(exposure.total),
+        "total": at_risk(exposure.total).model_dump(),
         "loss": vars(exposure.loss),
         "catch_up_seconds": exposure.catch_up_s,
         "falling_behind": exposure.falling_behind,
         "objectives": [
             {"name": o.name, "rpo_seconds": o.rpo_seconds, "rto_seconds": o.rto_seconds} for o in objectives.all
         ],
-        "topics": [{"topic": topic.topic, **topic_json(topic)} for topic in topics],
+        "topics": [{"topic": topic.topic, **at_risk(topic).model_dump()} for topic in topics],
     }

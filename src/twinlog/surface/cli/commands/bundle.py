@@ -103,9 +103,9 @@ async def _asked(links: tuple[LinkSettings, ...]) -> dict[str, str]:
     from twinlog.service import examine_link
 
     found = await look_at(links)
-    from twinlog.surface.answers.status import status_json
+    from twinlog.surface.answers.status import status_of
 
-    answers = {"status.json": _json([status_json(link, status) for link, status in found])}
+    answers = {"status.json": _json([status_of(link, status).model_dump() for link, status in found])}
     for link in links:
         try:
             checks: Any = [asdict(one) for one in await examine_link(link)]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable, Coroutine, Sequence
-from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -16,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import ClusterError
+from twinlog.surface.answers.explanations import explanation_of
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, GroupArgument, LinkOption, TopicArgument
@@ -93,8 +92,7 @@ def explain_map(
     asked = TopicPartition(topic, partition)
     answers = asyncio.run(_ask(_links(link, config), lambda one: map_listing(one, asked, first, limit)))
     if output.for_programs:
-        rows = [_as_json(n, a) if isinstance(a, ClusterError) else dataclasses.asdict(a) for n, a in answers]
-        print_facts(rows, output)
+        print_facts([explanation_of(name, answer) for name, answer in answers], output)
     else:
         console = screen(output)
         for name, answer in answers:
@@ -128,7 +126,7 @@ async def _ask(
 
 def _tell(answers: Sequence[tuple[str, E | ClusterError]], output: Output, draw: Callable[[Console, E], None]) -> None:
     if output.for_programs:
-        print_facts([_as_json(name, answer) for name, answer in answers], output)
+        print_facts([explanation_of(name, answer) for name, answer in answers], output)
         return
     console = screen(output)
     for name, answer in answers:
@@ -136,14 +134,6 @@ def _tell(answers: Sequence[tuple[str, E | ClusterError]], output: Output, draw:
             _print_trouble(console, name, answer)
         else:
             draw(console, answer)
-
-
-def _as_json(link: str, answer: TopicExplanation | GroupExplanation | ClusterError) -> dict[str, Any]:
-    if isinstance(answer, ClusterError):
-        return {"link": link, "trouble": str(answer), "remedy": answer.remedy_text()}
-    return dataclasses.asdict(
-        answer, dict_factory=lambda items: {key: v.value if isinstance(v, Enum) else v for key, v in items}
-    )
 
 
 def _print_trouble(console: Console, link: str, error: ClusterError) -> None:

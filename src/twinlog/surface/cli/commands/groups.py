@@ -73,27 +73,13 @@ def kind_of(translation: Translation) -> str:
 
 
 def _as_json(report: GroupReport) -> dict[str, Any]:
+    from twinlog.surface.answers.rows import group_of
+
     return {
-        "positions": [_row(standing) for standing in report.standings],
+        "positions": [group_of(standing, None).model_dump() for standing in report.standings],
         "findings": list(report.findings),
         "source_trouble": report.source_trouble,
         "read_again_at_most": dict(report.read_again) if report.source_trouble else None,
-    }
-
-
-def _row(standing: Standing) -> dict[str, Any]:
-    return {
-        "group": standing.group,
-        "topic": standing.source.topic,
-        "partition": standing.source.partition,
-        "remote": standing.remote.topic if standing.remote else None,
-        "source_offset": standing.committed.offset,
-        "translation": kind_of(standing.translation),
-        "target_offset": standing.position,
-        "committed_on_target": standing.on_target,
-        "re_read": standing.re_read,
-        "active_on_target": standing.active,
-        "reason": standing.why or None,
     }
 
 

@@ -59,9 +59,9 @@ def show_status(links: tuple[LinkSettings, ...], output: Output, *, partitions: 
     """Look at these links and tell; exit code 1 when one is not well."""
     found = asyncio.run(look_at(links))
     if output.for_programs:
-        from twinlog.surface.answers.status import status_json
+        from twinlog.surface.answers.status import status_of
 
-        print_facts([status_json(link, s) for link, s in found], output)
+        print_facts([status_of(link, s).model_dump() for link, s in found], output)
     else:
         _print(found, partitions, output)
     healthy = {"RUNNING", "CATCHING_UP"}
