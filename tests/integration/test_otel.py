@@ -181,7 +181,7 @@ def test_a_service_tells_again_and_again_until_it_ends(receiver: Receiver) -> No
 
 
 def test_without_the_extra_nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from twinlog.surface.cli.listening import Door
+    from twinlog.surface.http.listening import HttpService
 
     text = b"""
 clusters = east, west
@@ -197,6 +197,6 @@ otel.endpoint = http://127.0.0.1:4318/
     monkeypatch.delitem(sys.modules, "twinlog.surface.metrics.otel")
     importlib.invalidate_caches()
     with pytest.raises(ExtraMissing) as caught:
-        Door.open(["127.0.0.1:0"], file)
+        HttpService.open(["127.0.0.1:0"], file)
     assert "otel.endpoint" in str(caught.value)
     assert "pip install 'twinlog[otel]'" in caught.value.remedy_text()

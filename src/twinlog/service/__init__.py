@@ -4,6 +4,7 @@ Questions and actions load the rooms that they need when they run: a command tha
 for Spark. `links` and `links_store` belong to a service; they are imported by their own names.
 
 links        all links of one process, and Spark under them
+control      what a service has beside its jobs: connectors, their past, reports
 links_store  where links made over HTTP are kept, and who looks after them
 questions    what is asked about a link, from anywhere
 actions      what is done to a link by a command of its own

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from twinlog.config.resolve import Resolved
     from twinlog.config.watch import SettingsWatch
     from twinlog.service.links import Service
-    from twinlog.surface.cli.listening import Door, Take
+    from twinlog.surface.http.listening import HttpService, Take
 
 Say: TypeAlias = "Callable[[str, str, str | None], None]"
 Reading: TypeAlias = "Callable[[], contextlib.AbstractContextManager[None]]"
@@ -45,7 +45,7 @@ def run_service(
     make: Callable[[Path], Service],
     watch: SettingsWatch | None,
     output: Output,
-    door: Door | None,
+    http: HttpService | None,
     beside: Sequence[Coroutine[Any, Any, None]] = (),
 ) -> NoReturn:
     """Run a service until it is told to stop, then end the process. `make` gets a folder for what may be lost.
@@ -60,7 +60,7 @@ def run_service(
         gc.freeze()  # what is loaded stays: a full collection need not look at it while somebody waits for an answer
         with asyncio.Runner() as runner:
             runner.get_loop().set_default_executor(_Questions())
-            runner.run(_serve(service, watch, output, door, beside))
+            runner.run(_serve(service, watch, output, http, beside))
     except EngineDied as error:
         Console(stderr=True).print(f"[yellow]{error}[/] Starting anew.")
         shutil.rmtree(scratch, ignore_errors=True)
@@ -92,7 +92,7 @@ async def _serve(
     service: Service,
     watch: SettingsWatch | None,
     output: Output,
-    door: Door | None,
+    http: HttpService | None,
     beside: Sequence[Coroutine[Any, Any, None]],
 ) -> None:
     say = voice(output)
@@ -104,10 +104,10 @@ async def _serve(
     told: dict[str, tuple[str, str | None]] = {}
     async with contextlib.AsyncExitStack() as stack:
         take: Take = _taker(service)
-        if door is not None:
-            take = await stack.enter_async_context(door.standing(service))
+        if http is not None:
+            take = await stack.enter_async_context(http.answering(service))
             seen = sys.stderr.isatty() and not output.for_programs
-            _announce(output, "service", None, "answering", door.announcement(to_its_user=seen))
+            _announce(output, "service", None, "answering", http.announcement(to_its_user=seen))
         supervisor, began = Supervisor.of(os.environ), time.monotonic()
         reading: Reading = contextlib.nullcontext if supervisor is None else supervisor.reloading
         tasks = [asyncio.create_task(_watch(service, say, told)), *map(asyncio.create_task, beside)]
@@ -115,7 +115,7 @@ async def _serve(
             following = _follow_file(service, watch, asked, output, take=take, reading=reading)
             tasks.append(asyncio.create_task(following))
         if supervisor is not None:
-            tasks.append(asyncio.create_task(supervisor.follow(lambda: _phases(service, door, began))))
+            tasks.append(asyncio.create_task(supervisor.follow(lambda: _phases(service, http, began))))
         try:
             await service.run()
         finally:
@@ -125,11 +125,11 @@ async def _serve(
             _tell(service, say, told)
 
 
-def _phases(service: Service, door: Door | None, began: float) -> list[str] | None:
+def _phases(service: Service, http: HttpService | None, began: float) -> list[str] | None:
     phases = [job.phase for job in service.jobs]
-    if door is None:
+    if http is None:
         return phases or None
-    return known_phases(phases, door.to_run, time.monotonic() - began)
+    return known_phases(phases, http.to_run, time.monotonic() - began)
 
 
 def _taker(service: Service) -> Take:

@@ -17,7 +17,7 @@ from twinlog.surface.cli.serving import run_service
 if TYPE_CHECKING:
     from twinlog.pipelines.worker_settings import Worker
     from twinlog.service.links import Service
-    from twinlog.surface.cli.listening import Door
+    from twinlog.surface.http.listening import HttpService
 
 WorkerFile = Annotated[
     Path, typer.Option("--config", "-c", help="File of a Connect worker, distributed or standalone: it works as it is.")
@@ -44,7 +44,7 @@ def connect(
     from twinlog.service import SparkPlace
     from twinlog.service.links import Service
     from twinlog.service.worker_file import listens_at, load_worker
-    from twinlog.surface.cli.listening import Door
+    from twinlog.surface.http.listening import HttpService
 
     file, worker = load_worker(config)
     print_findings(file.findings, output)
@@ -54,12 +54,12 @@ def connect(
         names = ", ".join(name for name, _ in given) or "no connector of a file"
         would(f"run {names} on {worker.keys.bootstrap}, and answer over HTTP at {address}")
         return
-    door = Door.open([address], file, worker)
+    http = HttpService.open([address], file, worker)
 
     def make(scratch: Path) -> Service:
         return Service((), SparkPlace(), scratch, stays=True, group=worker.group_id, work=PIPELINES)
 
-    run_service(make, None, output, door, [_submit(door, given)])
+    run_service(make, None, output, http, [_submit(http, given)])
 
 
 def _given(files: Sequence[Path], worker: Worker) -> list[tuple[str, dict[str, str]]]:
@@ -80,22 +80,22 @@ def _given(files: Sequence[Path], worker: Worker) -> list[tuple[str, dict[str, s
     return given
 
 
-async def _submit(door: Door, given: Sequence[tuple[str, dict[str, str]]]) -> None:
+async def _submit(http: HttpService, given: Sequence[tuple[str, dict[str, str]]]) -> None:
     """Store the connectors of the command line once this worker leads."""
     waiting = dict(given)
     while waiting:
-        waiting = {name: config for name, config in waiting.items() if not await _stored(door, name, config)}
+        waiting = {name: config for name, config in waiting.items() if not await _stored(http, name, config)}
         await asyncio.sleep(0.2)
 
 
-async def _stored(door: Door, name: str, config: dict[str, str]) -> bool:
+async def _stored(http: HttpService, name: str, config: dict[str, str]) -> bool:
     """Whether a connector was stored, or refused for good; false while another worker leads."""
     from twinlog.control.audit import Who
 
-    if door.control is None or not door.control.leadership.active:
+    if http.control is None or not http.control.leadership.active:
         return False
     try:
-        await door.control.orders.put(Who("command line", "admin", by="file"), name, config)
+        await http.control.orders.put(Who("command line", "admin", by="file"), name, config)
     except TwinlogError as error:
         typer.echo(f"{name}: {error}", err=True)
     return True

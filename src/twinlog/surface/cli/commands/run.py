@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from twinlog.config.settings import LinkSettings
     from twinlog.model.ledger.records import Engine as EngineEntry
     from twinlog.service.links import Service
-    from twinlog.surface.cli.listening import Door
+    from twinlog.surface.http.listening import HttpService
 
 
 def run(
@@ -70,7 +70,7 @@ def run(
         print_findings([Finding("warning", str(config), None, "otel.endpoint", unheard)], output)
     group = resolved.service.group_id if listen else ""
     take_over = take_over or _asked_to_take(resolved.links, group, listening=bool(listen))
-    door = None if not listen else _open_door(listen, resolved)
+    http = None if not listen else _open_http(listen, resolved)
     options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
     say = voice(output)
     for link in resolved.links:
@@ -82,12 +82,12 @@ def run(
             SparkPlace(master, options),
             scratch,
             resolved.heartbeats,
-            stays=door is not None,
+            stays=http is not None,
             group=group,
             take_over=take_over,
         )
 
-    run_service(make, watch, output, door)
+    run_service(make, watch, output, http)
 
 
 def _asked_to_take(links: Sequence[LinkSettings], group: str, *, listening: bool) -> bool:
@@ -121,7 +121,7 @@ def _plan(resolved: Resolved, master: str | None, listen: Sequence[str]) -> Iter
         yield f"{address}: would answer over HTTP"
 
 
-def _open_door(listen: Sequence[str], resolved: Resolved) -> Door:
-    from twinlog.surface.cli.listening import Door
+def _open_http(listen: Sequence[str], resolved: Resolved) -> HttpService:
+    from twinlog.surface.http.listening import HttpService
 
-    return Door.open(listen, resolved)
+    return HttpService.open(listen, resolved)

@@ -1,11 +1,13 @@
-"""`twinlog run --listen`: the HTTP server and the connectors beside the links. Runs in their loop."""
+"""The HTTP service of `twinlog run --listen` and `twinlog connect`: its addresses, its application, its servers.
+
+What it answers about is put together in service/control.py. Runs in the loop of the links.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import socket
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,14 +17,12 @@ from typing import TypeAlias
 from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
 from twinlog.control.connector_service import ConnectorService
-from twinlog.control.notifier import Notifier
-from twinlog.control.reports import ReportFolder
 from twinlog.errors import ExtraMissing, UsageError
-from twinlog.machine.folders import state_folder
 from twinlog.machine.local_token import LocalToken, offer
 from twinlog.pipelines.worker_settings import Worker
+from twinlog.service.control import control_of
 from twinlog.service.links import Service
-from twinlog.service.links_store import chronicle, cluster_id_of, connector_service, store_of
+from twinlog.service.links_store import store_of
 from twinlog.surface.http.app import build_app
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.backend import ServiceBackend
@@ -37,7 +37,7 @@ Take: TypeAlias = Callable[[Resolved], Awaitable[tuple[Change, ...]]]
 
 
 @dataclass
-class Door:
+class HttpService:
     """The address is taken before anything slow begins: one that is in use is told at once."""
 
     socks: tuple[socket.socket, ...]
@@ -48,7 +48,7 @@ class Door:
     _control: ConnectorService | None = None
 
     @classmethod
-    def open(cls, listen: Sequence[str], file: Resolved, worker: Worker | None = None) -> Door:
+    def open(cls, listen: Sequence[str], file: Resolved, worker: Worker | None = None) -> HttpService:
         """Take the addresses: a port, a Unix socket, or one of each. Raises UsageError."""
         if len({one.startswith(UNIX) for one in listen}) != len(listen):
             raise UsageError(f"--listen {' --listen '.join(listen)}: give one HOST:PORT, one unix:PATH, or one of each")
@@ -95,21 +95,21 @@ class Door:
         return tuple(spec.name for spec in self._control.planning.plan.jobs)
 
     @asynccontextmanager
-    async def standing(self, service: Service) -> AsyncIterator[Take]:
+    async def answering(self, service: Service) -> AsyncIterator[Take]:
         """Answer while the block lasts; yields what is to be done with a changed file."""
         settings = self.file.service.http
-        control = self._control = connector_service(service, self.file, uuid.uuid4().hex[:12], self.url, self.worker)
+        parts = control_of(service, self.file, self.url, self.worker)
+        control = self._control = parts.connectors
         await control.use_file(self.file)
         backend = ServiceBackend(service, Path(self.file.draft.lookup.file), self.file.links, control)
-        past = chronicle(self.file, lambda: control.leadership.active)
-        reports = ReportFolder(state_folder() / "operations")
-        app_state = AppState.of(backend, control.audit, memory=past, keeper=reports)
+        app_state = AppState.of(backend, control.audit, memory=parts.past, keeper=parts.reports)
+        app_state.notifier = parts.notifier
         app = build_app(
             service,
             control,
             settings,
             bound_to="127.0.0.1" if self.url is None else self.socks[0].getsockname()[0],
-            cluster_id=cluster_id_of(self.file),
+            cluster_id=parts.cluster_id,
             app_state=app_state,
             token=None if self.token is None else TokenLogin(self.token, self.socks[0].getsockname()[1]),
         )
@@ -118,23 +118,20 @@ class Door:
             asyncio.create_task(server.serve(sockets=[sock])) for server, sock in zip(servers, self.socks, strict=True)
         ]
         beside = [asyncio.create_task(control.run())]
-        if self.file.service.notifications:
-            app_state.notifier = notifier = Notifier(self.file.service.notifications)
-            past.on_kept = notifier.take
-            beside.append(asyncio.create_task(notifier.run()))
+        if parts.notifier is not None:
+            beside.append(asyncio.create_task(parts.notifier.run()))
         if self.probes is not None:
             beside.append(asyncio.create_task(answer_probes(self.probes, app_state)))
         if self.file.service.otel is not None:
-            from twinlog.surface.metrics.otel import Teller
+            from twinlog.surface.metrics.otel import Teller  # noqa: PLC0415  an extra that may be missing
 
             beside.append(asyncio.create_task(Teller(app_state, self.file.service.otel).run()))
 
         async def take(file: Resolved) -> tuple[Change, ...]:
-            changes = await control.use_file(file)
+            changes = await parts.take_file(service, file)
             if file.service != self.file.service:
                 log.warning("settings of the service itself have changed; that takes effect at the next start")
             backend.of_file = file.links
-            service.accept()
             return changes
 
         try:
@@ -147,7 +144,7 @@ class Door:
                 server.should_exit = True
             await asyncio.gather(*beside, *answering, return_exceptions=True)
             self._close()
-            await past.close()
+            await parts.past.close()
 
     def _close(self) -> None:
         """Leave nothing behind that would look like a service."""
@@ -161,7 +158,7 @@ class Door:
 def _need_otel() -> None:
     """Say before anything is started that the extra is not there. Raises ExtraMissing."""
     try:
-        import twinlog.surface.metrics.otel  # noqa: F401
+        import twinlog.surface.metrics.otel  # noqa: F401, PLC0415  an extra that may be missing
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "opentelemetry":
             raise
