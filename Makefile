@@ -62,7 +62,7 @@ test: $(READY) ## unit tests, then real brokers and real Spark
 	@$(MAKE) --no-print-directory promtool >/dev/null 2>&1 || echo "promtool cannot be had here: Prometheus' own judgement of the alerts is left out"
 	$(PY) -m pytest tests/unit -n 2
 	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist worksteal --durations=10 $(APART:%=--ignore=%)
-	$(PY) -m pytest tests/integration/pipelines -m 'not chaos'
+	$(PY) -m pytest tests/integration/pipelines -m 'not chaos' -n 2 --dist worksteal --durations=5
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo

@@ -92,7 +92,7 @@ def test_the_demo_survives_its_kill_and_proves_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.chaos)])
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
     with started(tmp_path, *SMALL) as demo:
         read_until(demo.stdout, "begin  start the link")

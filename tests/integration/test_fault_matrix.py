@@ -22,6 +22,7 @@ def stage() -> Iterator[Stage]:
         stage.close()
 
 
+@pytest.mark.chaos  # what it proves, test_engine_killed.py and test_run.py prove as well
 @pytest.mark.timeout(400)
 @pytest.mark.proves("R1", "R2", "R3", "R7", "R9")
 def test_a_killed_worker_and_a_record_too_large_reach_every_goal(stage: Stage, tmp_path: Path) -> None:

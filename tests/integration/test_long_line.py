@@ -116,6 +116,7 @@ def test_a_line_that_breaks_with_many_batches_under_way_loses_and_doubles_nothin
     assert recalled, "no broken connection had more under way than a broker remembers"
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R1", "R2", "R3", "R9")
 def test_a_far_source_is_read_by_several_connections_and_its_line_may_break(
     make_cluster: MakeCluster, target_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
