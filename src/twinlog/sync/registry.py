@@ -92,8 +92,8 @@ class RegistrySync:
     def _readers(self) -> tuple[IndexReader, IndexReader]:
         if self._open is None:
             link = self.ends.link
-            source = Cluster(link.source_producer, f"twinlog|{link.name}|registry")
-            target = Cluster(link.target_consumer, f"twinlog|{link.name}|registry")
+            source = Cluster(link.clients.source_producer, f"twinlog|{link.name}|registry")
+            target = Cluster(link.clients.target_consumer, f"twinlog|{link.name}|registry")
             self._open = IndexReader(source, link.registry.topic), IndexReader(target, link.registry.topic)
         return self._open
 

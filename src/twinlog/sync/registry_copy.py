@@ -41,8 +41,8 @@ class RegistryCopy:
 
     async def _look(self, *, is_ours: bool) -> str | None:
         link, topic = self.link, self.link.registry.topic
-        source = Cluster(link.source_consumer, f"twinlog|{link.name}|registry")
-        target = Cluster(link.target_consumer, f"twinlog|{link.name}|registry")
+        source = Cluster(link.clients.source_consumer, f"twinlog|{link.name}|registry")
+        target = Cluster(link.clients.target_consumer, f"twinlog|{link.name}|registry")
         if self._readers is None:
             self._readers = IndexReader(source, topic), IndexReader(target, topic)
         for reader, cluster in zip(self._readers, (source, target), strict=True):

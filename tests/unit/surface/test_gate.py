@@ -101,7 +101,10 @@ def test_nobody_is_let_in_beyond_this_machine_without_a_login(users: Path):
     with pytest.raises(UsageError, match=r"http\.tls\.certificate"):
         bind("0.0.0.0:0", HttpSettings(users_file=users))
     bind("0.0.0.0:0", HttpSettings(users_file=users, tls_insecure=True)).close()
-    with bind("127.0.0.1:0", HttpSettings()) as taken, pytest.raises(UsageError, match="in use"):
+    with (
+        bind("127.0.0.1:0", HttpSettings()) as taken,
+        pytest.raises(UsageError, match="another process uses this port"),
+    ):
         bind(f"127.0.0.1:{taken.getsockname()[1]}", HttpSettings())
     for wrong in ("8083", ":8083", "127.0.0.1:http", "127.0.0.1:99999"):
         with pytest.raises(UsageError, match="HOST:PORT"):

@@ -18,7 +18,7 @@ from twinlog.surface.cli.main import main
         ("status -c links.properties -o xml", 2, "error: twinlog status: invalid value for '--output'", "--help"),
         ("status -c absent", 2, "absent: the file cannot be read", "`twinlog init`"),
         ("link pausse x", 2, "error: twinlog link: no such command 'pausse'", "`twinlog link --help`"),
-        ("diff plant->hub -c links.properties", 2, "error: plant->hub: no such enabled link", "try: Check the name"),
+        ("diff plant->hub -c links.properties", 2, "error: plant->hub: no such enabled link", "try: Did you mean"),
         ("diff plant1- -c links.properties", 2, "error: twinlog diff: invalid value for 'link'", "try: `twinlog diff"),
         ("explain topic x -l plant1- -c links.properties", 2, "your shell took the `>`", "in quotes"),
         ("drill plant1->hub -c links.properties", 2, "error: drill: say which", "--paper"),
