@@ -76,7 +76,7 @@ class ClusterProperties:
     def _complain(self) -> None:
         errors = [finding for finding in self._lookup.findings if finding.level == "error"]
         if errors:
-            listed = "\n  ".join(f"{one.key}: {one.sentence}" for one in errors)
+            listed = "\n  ".join(f"{error.key}: {error.sentence}" for error in errors)
             raise SettingsInvalid(f"{self.alias}: the properties are wrong:\n  {listed}", tuple(errors))
 
 

@@ -134,10 +134,10 @@ def _parsed(found: Any) -> Contexts:
     files, services, used = found.get("files", {}), found.get("services", {}), found.get("used")
     if not isinstance(files, dict) or not isinstance(services, dict) or not isinstance(used, str | None):
         raise TypeError
-    if not all(isinstance(one, dict) for one in services.values()):
+    if not all(isinstance(service, dict) for service in services.values()):
         raise TypeError
     allowed = {one.name for one in fields(ServiceAddress)}
-    values = [*files.values(), *(value for one in services.values() for value in one.values())]
+    values = [*files.values(), *(value for service in services.values() for value in service.values())]
     if not all(isinstance(value, str) for value in values):
         raise TypeError
     addresses = {

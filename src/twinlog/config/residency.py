@@ -53,7 +53,7 @@ def _of(lookup: Lookup) -> Iterable[Residency]:
         topics = _read(lookup, name, "topics", Regexes()) or ()
         clusters = _read(lookup, name, "clusters", Words()) or ()
         known = lookup.entries.get("clusters")
-        strange = [one for one in clusters if known is not None and one not in Words().read(known.value)]
+        strange = [cluster for cluster in clusters if known is not None and cluster not in Words().read(known.value)]
         if strange:
             lookup.note("error", listed, f"{name}: {', '.join(strange)} is not listed in `clusters`")
         if topics and clusters:

@@ -100,7 +100,7 @@ def resolve(data: bytes, file: str, clusters: Collection[str], environment: Mapp
 
 def conclude(found: Examined) -> Resolved:
     """Return the links of a file that was examined. Raises SettingsInvalid when anything is wrong with it."""
-    if any(one.level == "error" for one in found.findings):
+    if any(finding.level == "error" for finding in found.findings):
         raise _invalid(found.lookup.file, found.findings)
     return Resolved(found.links, found.heartbeats, found.findings, found.lookup.origins, found.service, found.draft)
 
@@ -172,7 +172,7 @@ def _examined(
 
 
 def _invalid(file: str, findings: tuple[Finding, ...]) -> SettingsInvalid:
-    errors = [str(one) for one in findings if one.level == "error"]
+    errors = [str(finding) for finding in findings if finding.level == "error"]
     title = f"{file}: {len(errors)} setting{'s are' if len(errors) > 1 else ' is'} wrong"
     return SettingsInvalid("\n  ".join([title, *errors]), findings)
 

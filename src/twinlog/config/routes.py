@@ -149,7 +149,7 @@ def _provenance(at: LinkLookup, namings: Mapping[LinkName, ReplicationNaming]) -
     """The link's provenance, and whether its relay rule is to be chosen by the topology."""
     mode, relay = _mode(at, namings), at.value(keys.PROVENANCE_RELAY)
     overrides = at.value(keys.PROVENANCE_OVERRIDES)
-    if mode == "batch" and any(not one.is_for_ever for one in overrides):
+    if mode == "batch" and any(not override.is_for_ever for override in overrides):
         needs = f"a time needs {keys.PROVENANCE_HEADERS.name} = true: a batch does not tell when it was copied"
         at.lookup.note("error", at.entry(keys.PROVENANCE_OVERRIDES), needs)
     chosen = cast("Relay", "all" if relay == "auto" else relay)

@@ -54,10 +54,10 @@ def plan_all(
     parts, others = [], list(stored)
     for family in FAMILIES:
         # A family is asked for its kinds only while connectors are left: those of pipelines take a second to load.
-        own = [one for one in others if any(kind.is_called(one.class_name) for kind in family.kinds())]
+        own = [other for other in others if any(kind.is_called(other.class_name) for kind in family.kinds())]
         parts.append(family.plan(file, own, state_of, grounds))
-        others = [one for one in others if one not in own]
-    strangers = {one.name: unknown_class(one.class_name) for one in others}
+        others = [other for other in others if other not in own]
+    strangers = {other.name: unknown_class(other.class_name) for other in others}
     return [*parts, Part(troubles=strangers)]
 
 

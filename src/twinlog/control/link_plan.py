@@ -62,7 +62,7 @@ def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ..
         return found.findings
     # Nobody looked where these lead, so whether they are right is not known.
     unseen = {key for key, value in connector.config.items() if refers(value) and key not in NAMES}
-    return tuple(one for one in found.findings if one.key not in unseen)
+    return tuple(finding for finding in found.findings if finding.key not in unseen)
 
 
 def connectors_of(file: Resolved) -> list[Connector]:
@@ -179,7 +179,7 @@ def _fresh(one: Draft) -> Draft:
 
 
 def _errors(findings: Iterable[Finding]) -> list[str]:
-    return [str(one) for one in findings if one.level == "error"]
+    return [str(finding) for finding in findings if finding.level == "error"]
 
 
 def _lone_heartbeats(

@@ -152,9 +152,9 @@ class PipelineFamily:
         from twinlog.pipelines.plugins import all_plugins  # noqa: PLC0415  loads pyspark: a second
 
         return [
-            OtherPlugin(one.name, one.kind, one.version, partial(_definitions, one.name), one.is_called)
-            for one in all_plugins()
-            if one.kind not in {"source", "sink"}
+            OtherPlugin(plugin.name, plugin.kind, plugin.version, partial(_definitions, plugin.name), plugin.is_called)
+            for plugin in all_plugins()
+            if plugin.kind not in {"source", "sink"}
         ]
 
     def in_file(self, file: Resolved) -> list[Connector]:

@@ -20,7 +20,7 @@ def paper_outcome(plans: Mapping[str, Plan | str], diagnoses: Iterable[Diagnosis
         outcome.facts[command] = _plan(plan)
         outcome.remarks += [f"{command}: {warning}" for warning in plan.warnings]
     # Whether there was ever a drill is no question to ask in one.
-    found = [one for one in diagnoses if one.name != "drilled"]
+    found = [diagnose for diagnose in diagnoses if diagnose.name != "drilled"]
     for one in found:
         line = f"{one.name}: {one.seen}" + (f"; try: {one.mend}" if one.mend else "")
         if one.verdict == "fail":

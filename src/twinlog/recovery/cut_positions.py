@@ -67,7 +67,7 @@ def read_again(
     """What each group of a set reads again because of its cut, in offsets of the copies; for the report."""
     moved = list(back)
     groups = {one.group for one in moved}
-    last = {(one.group, one.source): one.position for one in without_cuts if one.group in groups}
+    last = {(cut.group, cut.source): cut.position for cut in without_cuts if cut.group in groups}
     again = dict.fromkeys(groups, 0)
     for one in decided:
         if one.group in groups and one.position is not None:

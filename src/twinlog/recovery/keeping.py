@@ -51,7 +51,9 @@ def _wanted(configs: Collection[TopicConfig]) -> list[str]:
 
 
 def _own(configs: Collection[TopicConfig], name: str) -> str | None:
-    return next((one.value for one in configs if one.name == name and one.origin is ConfigOrigin.TOPIC), None)
+    return next(
+        (config.value for config in configs if config.name == name and config.origin is ConfigOrigin.TOPIC), None
+    )
 
 
 def _read(admin: ClusterAdmin, topics: Collection[str]) -> list[tuple[str, tuple[TopicConfig, ...]]]:

@@ -60,15 +60,15 @@ def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
     state = switch.state
     steps = tuple(
         {
-            "step": one.step,
-            "title": switch.titles.get(one.step, ""),
-            "status": one.status,
-            "says": one.says,
-            "took_ms": one.took_ms,
-            "runs": one.runs,
-            "findings": list(one.facts.get("findings", ())),
+            "step": step.step,
+            "title": switch.titles.get(step.step, ""),
+            "status": step.status,
+            "says": step.says,
+            "took_ms": step.took_ms,
+            "runs": step.runs,
+            "findings": list(step.facts.get("findings", ())),
         }
-        for one in switch.steps.values()
+        for step in switch.steps.values()
     )
     told = switch.steps.get(_RTO_ENDS_WITH)
     card = card_of(switch)
@@ -155,7 +155,7 @@ def _lines(report: Report) -> Iterator[str]:
     for one in report.steps:
         says = str(one["says"]).replace("|", "\\|")
         yield f"| {one['step']} | {one['status']} | {one['took_ms'] / 1000:.1f} | {one['runs']} | {says} |"
-    findings = [f"- {one['step']}: {finding}" for one in report.steps for finding in one["findings"]]
+    findings = [f"- {step['step']}: {finding}" for step in report.steps for finding in step["findings"]]
     if findings:
         yield ""
         yield "## Details"

@@ -31,5 +31,5 @@ class SettingsFile:
     async def step(self, view: LedgerView) -> Outcome:
         """Tell it."""
         del view
-        told = [f"{one}; the file is not in force, the settings read before it are" for one in self._reasons]
+        told = [f"{reason}; the file is not in force, the settings read before it are" for reason in self._reasons]
         return Outcome({"errors": len(told)}, told)

@@ -95,9 +95,9 @@ class Planner:
         facts = self._facts(view, wish.wanted, plan.excluded)
         firsts, afters = self._bound(wish.first, facts), self._bound(wish.after, facts)
         size = CHUNK_BYTES if wish.sample is None else SAMPLE_BYTES
-        for one in facts:
-            where = one.partition
-            chunks, excluded = chunks_of(one, firsts.get(where), afters.get(where), size=size)
+        for fact in facts:
+            where = fact.partition
+            chunks, excluded = chunks_of(fact, firsts.get(where), afters.get(where), size=size)
             plan.excluded += excluded
             if wish.sample is not None:
                 chunks = sampled(chunks, wish.sample, random.random())  # noqa: S311  which part is looked at is no secret
@@ -108,16 +108,16 @@ class Planner:
         """These partitions from an offset to what is copied now, whole."""
         plan = VerifyPlan()
         topics = {partition.topic for partition in beginnings}
-        for one in self._facts(asyncio.run(fetch_ledger(self.link)), topics.__contains__, plan.excluded):
-            if one.partition in beginnings:
-                chunks, excluded = chunks_of(one, beginnings[one.partition])
+        for fact in self._facts(asyncio.run(fetch_ledger(self.link)), topics.__contains__, plan.excluded):
+            if fact.partition in beginnings:
+                chunks, excluded = chunks_of(fact, beginnings[fact.partition])
                 plan.chunks += chunks
                 plan.excluded += excluded
         return plan
 
     def plan_windows(self, view: LedgerView, windows: Iterable[Window]) -> list[tuple[Window, Chunk]]:
         """Some windows of a ledger that is already known, as far as they can be compared. Blocking."""
-        facts = {one.partition: one for one in self._facts(view, lambda _: True, [])}
+        facts = {fact.partition: fact for fact in self._facts(view, lambda _: True, [])}
         planned = []
         for window in windows:
             if window.partition in facts:
@@ -201,9 +201,9 @@ class Planner:
             case None:
                 return {}
             case AtOffset():
-                return {one.partition: bound.offset for one in facts}
+                return {fact.partition: bound.offset for fact in facts}
             case AtTime():
-                found = self.source.fetch_offsets_at([one.partition for one in facts], bound.ms)
+                found = self.source.fetch_offsets_at([fact.partition for fact in facts], bound.ms)
                 return {where: int(offset) for where, offset in found.items() if not isinstance(offset, ClusterError)}
 
 

@@ -352,7 +352,9 @@ class Monitor:
             snapshot.switches_trouble = f"unexpected: {type(error).__name__}; the log says more"
         else:
             before, snapshot.switches, snapshot.switches_trouble = snapshot.switches, found, None
-            known_ms = [one.at_ms for one in self.events if one.link == snapshot.link.name and one.kind == "switch"]
+            known_ms = [
+                event.at_ms for event in self.events if event.link == snapshot.link.name and event.kind == "switch"
+            ]
             self.tell(_switch_events(snapshot.link.name, before, found, max(known_ms, default=None)))
         self.wake()
 

@@ -60,7 +60,7 @@ class ProcessCosts:
 
     def look(self) -> dict[Role, Cost]:
         """What each role costs; nothing where the kernel does not tell."""
-        seen = {one.pid: one for one in _processes(self.proc)}
+        seen = {process.pid: process for process in _processes(self.proc)}
         service = seen.get(self.pid)
         if service is None:
             return {}
@@ -69,8 +69,8 @@ class ProcessCosts:
         if jvm is not None:
             self._meet(jvm)
             workers = list(_below(seen.values(), jvm.pid))
-            worked_s = jvm.ended_children_s + sum(one.own_s + one.ended_children_s for one in workers)
-            memory = sum(_memory(self.proc, one) for one in workers)
+            worked_s = jvm.ended_children_s + sum(worker.own_s + worker.ended_children_s for worker in workers)
+            memory = sum(_memory(self.proc, worker) for worker in workers)
             found["jvm"] = Cost(1, self._risen("jvm", jvm.own_s), jvm.resident_bytes)
             found["worker"] = Cost(len(workers), self._risen("worker", worked_s), memory)
         return found

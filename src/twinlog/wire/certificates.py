@@ -46,7 +46,9 @@ def own_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:
     chain = settings.security.client_chain_pem
     if not settings.security.encrypted or not chain:
         return ()
-    return tuple(_look(settings.cluster, one) for one in x509.load_pem_x509_certificates(chain.encode()))
+    return tuple(
+        _look(settings.cluster, certificate) for certificate in x509.load_pem_x509_certificates(chain.encode())
+    )
 
 
 def _look(where: str, certificate: x509.Certificate) -> CertificateLook:

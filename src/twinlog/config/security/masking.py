@@ -38,7 +38,7 @@ def is_secret(key: str) -> bool:
     if known:
         return any(one.secret for one in known)
     families = [one for one in CATALOGUE if one.name.endswith("*") and any(one.covers(end) for end in endings)]
-    return any(one.secret for one in families) or bool(_SUSPECT.search(key))
+    return any(family.secret for family in families) or bool(_SUSPECT.search(key))
 
 
 def is_reference(value: str) -> bool:

@@ -154,7 +154,7 @@ def save_user(path: Path, user: User) -> None:
 def remove_user(path: Path, name: str) -> None:
     """Take a user out of the file. Raises UsageError when there is none."""
     users = load_users(path)
-    kept = [one for one in users if one.name != name]
+    kept = [user for user in users if user.name != name]
     if len(kept) == len(users):
         raise UsageError(f"{name}: no such user in {path}; `twinlog user list` shows all")
     _write(path, kept)
@@ -208,18 +208,18 @@ class Users:
         """Find whose token it is."""
         self._refresh()
         digest = _digest(token)
-        return next((one for one in self._users if one.accepts_token(digest)), None)
+        return next((user for user in self._users if user.accepts_token(digest)), None)
 
     def by_certificate(self, subject: str) -> User | None:
         """Find whose certificate has this subject."""
         self._refresh()
-        found = (one for one in self._users if one.scheme == "certificate" and one.secret == subject)
+        found = (user for user in self._users if user.scheme == "certificate" and user.secret == subject)
         return next(found, None) if subject else None
 
     def by_name(self, name: str) -> User | None:
         """Find somebody by name, to see whether they are still there."""
         self._refresh()
-        return next((one for one in self._users if one.name == name), None)
+        return next((user for user in self._users if user.name == name), None)
 
     def _refresh(self) -> None:
         """Read the file again when it changed. Whoever is not in it is out; a wrong line concerns nobody else."""

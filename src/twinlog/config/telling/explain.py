@@ -71,7 +71,9 @@ def explain(path: Path, clusters: Collection[str], name: str) -> Explanation:
     found = examine(data, str(path), clusters, os.environ)
     aliases = found.lookup.read(catalogue.CLUSTERS, found.lookup.find((catalogue.CLUSTERS.name,))) or ()
     key = _find(name, aliases)
-    findings = tuple(one for one in found.findings if one.key and any(map(key.covers, _plain(one.key, aliases))))
+    findings = tuple(
+        finding for finding in found.findings if finding.key and any(map(key.covers, _plain(finding.key, aliases)))
+    )
     links = [LinkName(link.source, link.target) for link in found.links]
     return Explanation(
         name=key.name,

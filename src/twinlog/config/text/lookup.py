@@ -121,8 +121,8 @@ def masked_findings(findings: Iterable[Finding], provided: Iterable[str]) -> lis
     )
     hidden = re.compile(either)
     return [
-        one._replace(key=one.key and hidden.sub(MASK, one.key), sentence=hidden.sub(MASK, one.sentence))
-        for one in findings
+        finding._replace(key=finding.key and hidden.sub(MASK, finding.key), sentence=hidden.sub(MASK, finding.sentence))
+        for finding in findings
     ]
 
 

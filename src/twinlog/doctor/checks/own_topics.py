@@ -21,11 +21,18 @@ def foreign_writers(bindings: Iterable[AclBinding], ours: frozenset[str]) -> dic
     A rule that denies takes the right away again where it covers all our topics. Super users have no rules, and do not
     appear here.
     """
-    concerns = [one for one in bindings if one.resource == "topic" and one.operation in _WRITING and _touches(one)]
+    concerns = [
+        binding
+        for binding in bindings
+        if binding.resource == "topic" and binding.operation in _WRITING and _touches(binding)
+    ]
     denied = {
-        one.principal
-        for one in concerns
-        if not one.allows and one.host == WILDCARD and one.operation in {"WRITE", "ALL"} and _covers_all(one)
+        concern.principal
+        for concern in concerns
+        if not concern.allows
+        and concern.host == WILDCARD
+        and concern.operation in {"WRITE", "ALL"}
+        and _covers_all(concern)
     }
     if f"User:{WILDCARD}" in denied:
         return {}

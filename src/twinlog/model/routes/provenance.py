@@ -162,7 +162,9 @@ class Provenance:
 
     def exempts(self, clusters: ClusterIds, remote: str) -> bool:
         """Whether overrides let records come home to the topic `remote`, whenever they were copied."""
-        return any(one.is_for_ever and one.covers_topic(clusters.target, remote) for one in self.overrides)
+        return any(
+            override.is_for_ever and override.covers_topic(clusters.target, remote) for override in self.overrides
+        )
 
     def comes_home(self, hops: Iterable[Hop], clusters: ClusterIds, remote: str) -> bool:
         """Whether a record with these hops is not copied into `remote`, because it has been there."""

@@ -65,7 +65,7 @@ class Survey:
     @property
     def copies_of_a_record(self) -> dict[str, int]:
         """How often a record of each cluster is stored, the original included."""
-        return {one.cluster: 1 + len(one.kept_at) for one in self.losses}
+        return {loss.cluster: 1 + len(loss.kept_at) for loss in self.losses}
 
 
 def survey(routes: Sequence[Route], rpo: Mapping[LinkName, int | None]) -> Survey:
@@ -88,7 +88,7 @@ def _ways(routes: Sequence[Route], origin: str, rpo: Mapping[LinkName, int | Non
         for copy in _copies(routes, origin, topic, plain=topic in plain):
             stops = (*copy.way, copy.cluster)
             limits = [rpo.get(LinkName(a, b)) for a, b in pairwise(stops)]
-            total = sum(one for one in limits if one is not None) if None not in limits else None
+            total = sum(limit for limit in limits if limit is not None) if None not in limits else None
             yield Way(origin, topic, copy.cluster, copy.topic, copy.way[1:], total)
 
 
@@ -162,26 +162,26 @@ def shape(links: Sequence[LinkName]) -> str:
         return f"active/active: {a} and {b}" if two_way else f"active/standby: {b} is the standby of {a}"
     if len(pairs) == len(clusters) * (len(clusters) - 1):
         return f"full mesh of {len(clusters)}: {named}"
-    hub = next((one for one in clusters if all(one in link for link in links)), None)
+    hub = next((cluster for cluster in clusters if all(cluster in link for link in links)), None)
     if hub is not None:
         return _hub(hub, links, clusters)
-    into = {one: sum(link.target == one for link in links) for one in clusters}
-    out = {one: sum(link.source == one for link in links) for one in clusters}
-    if all(into[one] == out[one] == 1 for one in clusters):
+    into = {cluster: sum(link.target == cluster for link in links) for cluster in clusters}
+    out = {cluster: sum(link.source == cluster for link in links) for cluster in clusters}
+    if all(into[cluster] == out[cluster] == 1 for cluster in clusters):
         return f"ring: {' -> '.join(_walk(links, clusters[0]))}"
-    if all(into[one] <= 1 and out[one] <= 1 for one in clusters):
-        start = next(one for one in clusters if not into[one])
+    if all(into[cluster] <= 1 and out[cluster] <= 1 for cluster in clusters):
+        start = next(cluster for cluster in clusters if not into[cluster])
         return f"chain: {' -> '.join(_walk(links, start))}"
     edges = {frozenset(link) for link in links}
     if len(edges) == len(clusters) - 1:
-        ends = {one: sum(one in edge for edge in edges) for one in clusters}
+        ends = {cluster: sum(cluster in edge for edge in edges) for cluster in clusters}
         kind = "two-way chain" if two_way and max(ends.values()) == 2 else "tree"
         return f"{kind}: {named}"
     return f"several ways between clusters: {named}"
 
 
 def _hub(hub: str, links: Sequence[LinkName], clusters: Sequence[str]) -> str:
-    others = ", ".join(one for one in clusters if one != hub)
+    others = ", ".join(cluster for cluster in clusters if cluster != hub)
     if all(link.target == hub for link in links):
         return f"fan-in: {hub} collects from {others}"
     if all(link.source == hub for link in links):

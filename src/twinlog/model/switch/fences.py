@@ -72,12 +72,12 @@ class Fences:
                 continue
             earlier, topics = set(note.denied or ()), set(note.topics)
             ours |= {
-                one
-                for one in bindings
-                if (one.resource, one.pattern, one.host, one.operation, one.permission)
+                binding
+                for binding in bindings
+                if (binding.resource, binding.pattern, binding.host, binding.operation, binding.permission)
                 == ("topic", "literal", "*", "WRITE", "DENY")
-                and one.name in topics
-                and (one.name, one.principal) not in earlier
+                and binding.name in topics
+                and (binding.name, binding.principal) not in earlier
             }
         return frozenset(bindings) - ours
 

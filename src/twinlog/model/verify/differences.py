@@ -98,13 +98,13 @@ def explain(oddities: Sequence[Oddity]) -> list[Difference]:
 def grouped(differences: Iterable[Difference]) -> list[Difference]:
     """Rows of the same kind, one behind the other, as one."""
     groups: list[Difference] = []
-    for one in differences:
+    for difference in differences:
         last = groups[-1] if groups else None
-        if last is not None and _continues(last, one):
-            count = last.count + one.count
+        if last is not None and _continues(last, difference):
+            count = last.count + difference.count
             groups[-1] = replace(last, count=count, what=_moved(-1, last.shift, count) if last.shift else last.what)
         else:
-            groups.append(one)
+            groups.append(difference)
     return groups
 
 

@@ -71,7 +71,7 @@ async def tail(ctx: SwitchContext) -> StepResult:
             TailFacts(tails=ranges, **findings_of(findings), records=0),
         )
     torn = await find_torn(ctx.at_source, _around(view, ends, unnoted))
-    findings += [str(one) for one in torn.transactions[:_NAMED]]
+    findings += [str(transaction) for transaction in torn.transactions[:_NAMED]]
     if torn.trouble:
         findings.append(f"torn transactions may be more: {torn.trouble}")
     named = "; ".join(f"{one.partition}: offsets {one.first}..{one.next - 1}" for one in tails[:_NAMED])
@@ -82,7 +82,7 @@ async def tail(ctx: SwitchContext) -> StepResult:
     facts = TailFacts(
         tails=ranges,
         records=total,
-        torn=tuple(one.as_json() for one in torn.transactions[:_NAMED]),
+        torn=tuple(transaction.as_json() for transaction in torn.transactions[:_NAMED]),
         file=str(out.path),
         topic=ctx.link.switch.tail_topic,
         **findings_of(findings),

@@ -46,7 +46,7 @@ def usage(command: Any) -> Iterator[str]:
     for one in command.params:
         if one.param_type_name == "argument":
             yield word_of(one) if one.required else f"[{word_of(one)}]"
-    if any(one.param_type_name == "option" and one.name != "help" for one in command.params):
+    if any(param.param_type_name == "option" and param.name != "help" for param in command.params):
         yield "[OPTIONS]"
 
 
@@ -84,7 +84,9 @@ class Verb(_Taught, TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, options with their values, and examples to begin with."""
-        shown = [(one, one.get_help_record(ctx)) for one in self.get_params(ctx) if not getattr(one, "hidden", False)]
+        shown = [
+            (param, param.get_help_record(ctx)) for param in self.get_params(ctx) if not getattr(param, "hidden", False)
+        ]
         arguments = [(word_of(one), told[1]) for one, told in shown if one.param_type_name == "argument" and told]
         options = [(_spelled(one), told[1]) for one, told in shown if one.param_type_name == "option" and told]
         _section(formatter, "Arguments", arguments)

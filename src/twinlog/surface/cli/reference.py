@@ -67,7 +67,7 @@ def _command(path: str, command: Any) -> Iterator[str]:
     if not children:
         yield f"`{' '.join([path, *usage(command)])}`\n\n"
     yield _prose(command.help or "") + "\n"
-    shown = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
+    shown = [param for param in command.params if not getattr(param, "hidden", False) and param.name != "help"]
     if shown and not children:
         yield "\n| | meaning | default |\n|---|---|---|\n"
         yield from map(_row, shown)

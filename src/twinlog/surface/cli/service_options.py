@@ -98,7 +98,7 @@ def with_address(command: Callable[..., None]) -> Callable[..., None]:
     last = [one for one in own.values() if one.name == "output"]
     whole = inspect.Signature([*mine, *_OPTIONS.values(), *last])
     run.__signature__ = whole  # type: ignore[attr-defined]  # typer makes the options of it
-    run.__annotations__ = {one.name: one.annotation for one in whole.parameters.values()}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in whole.parameters.values()}
     return run
 
 
@@ -109,7 +109,11 @@ def with_client(command: Callable[..., None]) -> Callable[..., None]:
     def run(*, address: ServiceAddress | None, **given: Any) -> None:
         command(client=None if address is None else opened(address), **given)
 
-    own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != "client"]
+    own = [
+        parameter
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "client"
+    ]
     run.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]  # as above
     return with_address(run)
 

@@ -164,7 +164,7 @@ async def _follow_file(
                 "rejected",
                 f"{watch.path} is wrong; all links go on with the settings read before",
             )
-            service.reject([str(one) for one in findings if one.level == "error"] or [str(error)])
+            service.reject([str(finding) for finding in findings if finding.level == "error"] or [str(error)])
         else:
             print_findings(resolved.findings, output)
             for change in changes:

@@ -78,10 +78,10 @@ def print_report(report: Report, output: Output, files: str) -> None:
     table = Table()
     for title in ("step", "status", "seconds", "what"):
         table.add_column(title, overflow="fold", justify="right" if title == "seconds" else "left")
-    for one in report.steps:
-        status = Text(str(one["status"]), _STATUS.get(str(one["status"]), ""))
-        table.add_row(str(one["step"]), status, f"{one['took_ms'] / 1000:.1f}", str(one["says"]))
-        for finding in one["findings"]:
+    for step in report.steps:
+        status = Text(str(step["status"]), _STATUS.get(str(step["status"]), ""))
+        table.add_row(str(step["step"]), status, f"{step['took_ms'] / 1000:.1f}", str(step["says"]))
+        for finding in step["findings"]:
             table.add_row("", "", "", Text(str(finding), "yellow"))
     console.print(table)
     console.print(f"journal and report: {files}", soft_wrap=True)

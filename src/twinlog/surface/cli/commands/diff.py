@@ -50,8 +50,15 @@ def _print(found: LinkDiff, output: Output) -> None:
         table = Table()
         for title in ("kind", "topic", "what", "source", "target", "why"):
             table.add_column(title, overflow="fold")
-        for one in found.differences:
-            cells = (one.kind, one.thing, one.what, one.source, one.target, one.why)
+        for difference in found.differences:
+            cells = (
+                difference.kind,
+                difference.thing,
+                difference.what,
+                difference.source,
+                difference.target,
+                difference.why,
+            )
             table.add_row(*(Text(cell) for cell in cells))
         console.print(table)
     else:

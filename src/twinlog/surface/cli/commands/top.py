@@ -133,7 +133,9 @@ def _troubles(link: LinkSettings, status: LinkStatus | ClusterError) -> list[Tex
     told = [status.source_trouble, engine.trouble if engine else "no engine has ever run this link"]
     lines = [_line(f"{link.name}: {one}", "red") for one in told if one]
     lines += [_line(f"{link.name}: {fault.code}  {fault.says}", "red") for fault in status.faults]
-    lines += [_line(f"{link.name}: {one.chore}: {one.trouble}", "yellow") for one in status.chores if one.trouble]
+    lines += [
+        _line(f"{link.name}: {chore.chore}: {chore.trouble}", "yellow") for chore in status.chores if chore.trouble
+    ]
     return lines
 
 

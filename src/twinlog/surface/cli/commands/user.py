@@ -84,7 +84,7 @@ def remove(
     """Take somebody out. A running service notices within a second."""
     from twinlog.config.security.users import load_users, remove_user
 
-    if dry_run and any(one.name == name for one in load_users(file)):
+    if dry_run and any(user.name == name for user in load_users(file)):
         would(f"{name}: would be removed from {file}")
         return
     remove_user(file, name)

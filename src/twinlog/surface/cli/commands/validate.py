@@ -90,14 +90,14 @@ def _as_text(it: Explanation) -> Iterator[str]:
     yield from (f"  {title:14} {text}" for title, text in told.items())
     if not it.outcomes:
         yield "No link of this file reads it."
-    for one in it.outcomes:
-        place = "default" if one.decided is None else f"line {one.decided.line}: {one.decided.key}"
-        whose = ", ".join(one.clients)
-        yield painted(one.link, bold=True) + (f" {whose}" if whose else "") + f" = {one.value}  ({place})"
-        for lost in one.overridden:
+    for outcome in it.outcomes:
+        place = "default" if outcome.decided is None else f"line {outcome.decided.line}: {outcome.decided.key}"
+        whose = ", ".join(outcome.clients)
+        yield painted(outcome.link, bold=True) + (f" {whose}" if whose else "") + f" = {outcome.value}  ({place})"
+        for lost in outcome.overridden:
             yield f"    wins over line {lost.line}: {lost.key} = {lost.value}; {lost.why}"
-        if len(one.order) > 1:
-            yield f"    looked for, in this order: {', '.join(one.order)}"
+        if len(outcome.order) > 1:
+            yield f"    looked for, in this order: {', '.join(outcome.order)}"
 
 
 def _as_json(file: str, findings: Iterable[Finding], resolved: Resolved | None) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def show_history(link: str, app_state: TheAppState, points: Annotated[int, Query
     own = [event for event in app_state.events() if event.link == link]
     return History(
         samples=[history.point(sample) for sample in thinned(samples, points)],
-        bands=[history.band(one) for one in bands(own)],
+        bands=[history.band(band) for band in bands(own)],
         **summary(samples),
     )
 
