@@ -10,21 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.kit.file_pipelines import records_of
+from tests.kit.jdbc_tables import PLACE, SCHEMA, batch_of, read_all
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, produce
 from tests.kit.postgres import Postgres, postgres
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.names import TopicPartition
-from twinlog.pipelines.api import Owner, Rejected, Sink, SinkBatch, Source, SourcePartition, Superseded
-from twinlog.pipelines.arrow_schemas import arrow_type
+from twinlog.pipelines.api import Owner, Rejected, Sink, Source, Superseded
 from twinlog.pipelines.plugins import connector
-from twinlog.pipelines.schemas import STRING, TIMESTAMP, Schema, struct
+from twinlog.pipelines.schemas import TIMESTAMP, Schema, struct
 from twinlog.spark.session import Session
 
 pytestmark = pytest.mark.timeout(420)
-PLACE = TopicPartition("t", 0)
-SCHEMA = struct(("id", Schema("int64")), ("name", Schema("string", optional=True)))
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +35,6 @@ def sink_of(db: Postgres, **config: str) -> Sink:
     made = connector("io.confluent.connect.jdbc.JdbcSinkConnector", {"connection.url": db.url, **keys})
     assert isinstance(made, Sink)
     return made
-
-
-def batch_of(topic: str, values: list[Any], schema: Schema = SCHEMA, keys: list[str | None] | None = None) -> SinkBatch:
-    count = len(values)
-    rows = pa.RecordBatch.from_pydict(
-        {
-            "topic": [topic] * count,
-            "partition": pa.array([0] * count, pa.int32()),
-            "offset": pa.array(range(count), pa.int64()),
-            "timestamp": pa.array([0] * count, pa.int64()),
-            "key": pa.array(keys or [None] * count, pa.string()),
-            "value": pa.array(values, arrow_type(schema)),
-            "headers": pa.nulls(count),
-        }
-    )
-    return SinkBatch(topic, rows, STRING, schema)
 
 
 def test_rows_and_positions_are_stored_together(db: Postgres) -> None:
@@ -144,15 +125,6 @@ def source_of(db: Postgres, **config: str) -> Source:
     )
     assert isinstance(made, Source)
     return made
-
-
-def read_all(source: Source, at: SourcePartition, start: Any = None) -> tuple[list[Any], Any]:
-    rows: list[Any] = []
-    for chunk in source.read(at, start, lambda: False):
-        assert isinstance(chunk.rows, pa.RecordBatch)
-        rows += chunk.rows.to_pylist()
-        start = dict(chunk.next)
-    return rows, start
 
 
 def test_a_row_that_commits_late_is_not_lost(db: Postgres) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.integration.pipelines.test_jdbc import PLACE, SCHEMA, batch_of, read_all
+from tests.kit.jdbc_tables import PLACE, SCHEMA, batch_of, read_all
 
 from twinlog.local.mariadb import MariaDb
 from twinlog.pipelines.api import Owner, Retriable, Sink, Source, Superseded
