@@ -13,6 +13,7 @@ from tests.kit.browser import Tab, chromium, needs_browser, tab
 from tests.kit.ends import Ends
 from tests.kit.engine import twinlog_run
 from tests.kit.switches import IDENTITY, commit_at, log_numbers, produce
+from tests.kit.waiting import wait_until
 
 from twinlog.machine.local_token import token_for
 
@@ -69,7 +70,8 @@ def test_fail_over_and_back_by_clicking(make_ends: Callable[..., Ends], tmp_path
         expect(page.locator("#progress")).to_contain_text(f"{ends.alias} is active")
         produce(ends.source_cluster.bootstrap_servers, topic, range(260, 300))
         # The page shows the last look of the service: a lag of 0 may be from before these records.
-        ends.await_copied(topic)
+        there = ends.target_cluster.bootstrap_servers
+        wait_until(lambda: len(log_numbers(there, topic)), lambda copied: copied >= 300, within_s=60, what="300 copies")
         page.goto(f"{address}?filter={topic}")
         expect(page.locator("#rows tbody tr").filter(has_text=topic).locator("td[data-label=Lag]")).to_have_text(
             "0", timeout=SOON

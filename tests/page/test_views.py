@@ -108,7 +108,7 @@ def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperBackend) -> Non
     expect(page).to_have_url(re.compile("/ui/operations/"))
     expect(page.locator("#progress")).to_contain_text("0 of 8 steps done")
     expect(page.locator("#progress ol li")).to_have_text(
-        [re.compile("running.*Let configs"), *[re.compile("to come")] * 7]
+        [re.compile("running.*Stop syncing configs"), *[re.compile("to come")] * 7]
     )
     assert complaints(page) == []
     _shoot(page, "switch-running")
