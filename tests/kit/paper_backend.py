@@ -192,6 +192,7 @@ class PaperBackend:
     held: bool = False  # a switch waits in its step while this is true
     kept: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     taken: str | None = None  # who has every link instead of this service
+    engines: list[Any] = dataclasses.field(default_factory=list)  # of pipelines
 
     def links(self) -> Sequence[LinkSettings]:
         return self.resolved.links
@@ -348,6 +349,9 @@ class PaperBackend:
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         running = ConnectorStatus("RUNNING", None, 1, "RUNNING")
         return {f"{link.name}.MirrorSourceConnector": running for link in self.links()}
+
+    def pipelines(self) -> list[Any]:
+        return self.engines
 
     def drills(self, link: LinkSettings) -> list[dict[str, Any]]:
         return [one for one in self.kept if one["link"] == link.name]

@@ -40,6 +40,11 @@ class PipelineJob:
         return self._spec
 
     @property
+    def engine(self) -> Engine | None:
+        """What runs it, once it was started."""
+        return self._engine
+
+    @property
     def phase(self) -> str:
         """starting, running, waiting or stopped."""
         if self._ended:

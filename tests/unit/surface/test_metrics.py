@@ -9,13 +9,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from tests.kit.observed_state import app_state_of
 from tests.kit.paper_backend import PaperBackend
+from tests.kit.paper_pipelines import paper_engine
 
 from twinlog.control.states import ConnectorStatus
 from twinlog.model.ledger.stage_times import STAGES
@@ -224,6 +225,7 @@ def names_in(expression: str) -> set[str]:
 
 
 def known_names(app_state: AppState) -> set[str]:
+    cast("PaperBackend", app_state.backend).engines = [paper_engine(failed=1)]
     # Of a cluster that returns, and of a collector; the paper has neither.
     return {*samples(app_state), "twinlog_fence_pending", "twinlog_otel_failures"}
 

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from tests.kit.paper_backend import PaperBackend
+from tests.kit.paper_pipelines import paper_engine
 
-from twinlog.pipelines.connector import read_connector
 from twinlog.pipelines.engine import Engine
-from twinlog.surface.metrics.pipelines import render_pipelines
+from twinlog.surface.http.app_state import AppState
+from twinlog.surface.metrics.prometheus import MetricsWish, render
 
 
-class PaperPlanner:
-    """Knows how far behind it is."""
-
-    lag = 17
-
-    def plan(self, *_: Any) -> Any: ...
-
-    def heard(self, _: Any) -> None: ...
+def rendered(engine: Engine) -> str:
+    backend = PaperBackend()
+    backend.engines = [engine]
+    return render(AppState.of(backend), MetricsWish()).decode()
 
 
-def engine_of(tmp_path: Path, config: dict[str, str], planner: Any) -> Engine:
-    return Engine(read_connector("orders", config, {}), planner, None, tmp_path)  # type: ignore[arg-type]
-
-
-def test_a_sink_is_told_under_both_names(tmp_path: Path) -> None:
-    sink = {"connector.class": "FileStreamSink", "file": "/x", "topics": "t"}
-    engine = engine_of(tmp_path, sink, PaperPlanner())
+def test_a_sink_is_told_under_both_names() -> None:
+    engine = paper_engine(put=5, failed=1, parked=1)
     engine.progress.state, engine.progress.waiting = "RUNNING", "the disk is full"
-    engine.progress.counts.update({"put": 5, "failed": 1, "parked": 1})
     engine.progress.by_task[0] = {"put": 2}
     engine.progress.by_task[1] = {"put": 3}
-    text = render_pipelines([engine]).decode()
+    text = rendered(engine)
     assert 'twinlog_pipeline_state{pipeline="orders",state="RUNNING"} 1.0' in text
     assert 'twinlog_pipeline_waiting{pipeline="orders"} 1.0' in text
     assert 'twinlog_pipeline_lag_records{pipeline="orders"} 17.0' in text
@@ -42,11 +32,11 @@ def test_a_sink_is_told_under_both_names(tmp_path: Path) -> None:
     assert "source_record_write_total{" not in text
 
 
-def test_a_source_has_no_lag_in_records(tmp_path: Path) -> None:
+def test_a_source_has_no_lag_in_records() -> None:
     source = {"connector.class": "FileStreamSource", "file": "/x", "topic": "t"}
-    engine = engine_of(tmp_path, source, object())
+    engine = paper_engine(source, object())
     engine.progress.moved_at = 12.5
-    text = render_pipelines([engine]).decode()
+    text = rendered(engine)
     assert "lag_records{" not in text
     assert 'moved_timestamp_seconds{pipeline="orders"} 12.5' in text
     assert 'source_record_write_total{connector="orders",task="0"} 0.0' in text

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -22,6 +22,9 @@ from twinlog.model.health.history import Event, Level
 from twinlog.surface.http.backend import Backend
 from twinlog.surface.http.operations import Keeper, Kind, Operation, Operations
 from twinlog.watch.monitor import LinkSnapshot, Memory, Monitor, Observers
+
+if TYPE_CHECKING:
+    from twinlog.pipelines.engine import Engine
 
 
 @dataclass
@@ -114,6 +117,11 @@ class AppState:
         if self.who is None:
             return found
         return {name: status for name, status in found.items() if self._sees(self.backend.link_of(name) or "")}
+
+    def pipelines(self) -> Sequence[Engine]:
+        """The pipelines that may be shown."""
+        found = self.backend.pipelines()
+        return [one for one in found if self._sees(self.backend.link_of(one.connector.name) or "")]
 
     def hang_up(self) -> None:
         """End all streams: a server that stops waits for its answers."""

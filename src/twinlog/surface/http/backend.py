@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from twinlog.config.pair import Pair, load_pair, stand_in_pair
 from twinlog.config.resolve import load_file
@@ -38,6 +38,9 @@ from twinlog.verify.plan import VerifyWish
 from twinlog.verify.run import OnProgress
 from twinlog.watch.monitor import LinkObserver
 
+if TYPE_CHECKING:
+    from twinlog.pipelines.engine import Engine
+
 Say = Callable[[str], None]
 
 
@@ -49,6 +52,9 @@ class Backend(Protocol):
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         """The connectors that this service runs; none while it stands by."""
+
+    def pipelines(self) -> Sequence[Engine]:
+        """The pipelines that this service runs."""
 
     def link_of(self, connector: str) -> str | None:
         """The link that a connector is about."""
@@ -122,6 +128,12 @@ class ServiceBackend:
             with contextlib.suppress(ConnectorUnknown):  # deleted this moment
                 found[name] = self.control.connectors.status(name)
         return found
+
+    def pipelines(self) -> Sequence[Engine]:
+        from twinlog.service.pipeline_job import PipelineJob  # noqa: PLC0415  loads Spark's client
+
+        jobs = [job for job in self.service.jobs if isinstance(job, PipelineJob)]
+        return [job.engine for job in jobs if job.engine is not None]
 
     def link_of(self, connector: str) -> str | None:
         return None if self.control is None else self.control.connectors.about(connector)

@@ -7,14 +7,12 @@ meaning here is left out, not shown as 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.exposition import generate_latest
-from prometheus_client.registry import Collector
 
-from twinlog.pipelines.engine import Engine
+if TYPE_CHECKING:
+    from twinlog.pipelines.engine import Engine
 
 STATES: Final = ("RUNNING", "FAILED", "PAUSED", "STOPPED", "UNASSIGNED", "RESTARTING")
 _TASK: Final = ["connector", "task"]
@@ -89,21 +87,3 @@ def _connect(engines: list[Engine]) -> Iterator[Metric]:
             errors.add_metric(place, counts.get("failed", 0))
             letters.add_metric(place, counts.get("parked", 0))
     yield from (sent, written, errors, letters)
-
-
-class _Families(Collector):
-    def __init__(self, engines: Iterable[Engine]) -> None:
-        self._engines = engines
-
-    def describe(self) -> Iterable[Metric]:
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        return pipeline_families(self._engines)
-
-
-def render_pipelines(engines: Iterable[Engine]) -> bytes:
-    """The whole text, as Prometheus reads it."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(list(engines)))
-    return generate_latest(registry)

@@ -35,6 +35,7 @@ from twinlog.surface.answers.rows import topics_of
 from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.response_cache import FOR_ALL
 from twinlog.surface.metrics.mirrormaker import OTHERS, mirrormaker_families
+from twinlog.surface.metrics.pipelines import pipeline_families
 from twinlog.surface.metrics.processes import process_families
 from twinlog.watch.monitor import LinkSnapshot
 
@@ -106,6 +107,7 @@ def families(app_state: AppState, wish: MetricsWish) -> Iterator[Metric]:
     yield from chore_families(snapshots)
     yield from group_families(snapshots)
     yield from switch_families(snapshots)
+    yield from pipeline_families(app_state.pipelines())
     if wish.topics:
         yield from topic_families(snapshots)
     if wish.mirrormaker:
