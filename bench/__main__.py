@@ -12,6 +12,7 @@ import bench.interface.run
 import bench.latency.run
 import bench.ledger.run
 import bench.partitions.run
+import bench.pipelines.run
 import bench.registry.run
 import bench.soak.run
 import bench.spark_doors.run
@@ -36,6 +37,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "spark_doors": bench.spark_doors.run.answer,
     "wan": bench.wan.run.answer,
     "registry": bench.registry.run.answer,
+    "pipelines": bench.pipelines.run.answer,
     "spark_work": bench.spark_work.run.answer,
     "start": bench.start.run.answer,
     "soak": bench.soak.run.answer,
