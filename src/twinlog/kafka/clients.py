@@ -119,7 +119,7 @@ class LogReader:
         message = self._client.poll(timeout_s)
         if message is None or self._ended(message):
             return None
-        return _record(message)
+        return record_of(message)
 
     def read_until(self, ends: Mapping[TopicPartition, int]) -> Iterator[LogRecord]:
         """Read each partition up to its end offset. Offsets without a record (markers) count as read.
@@ -135,7 +135,7 @@ class LogReader:
             here = TopicPartition(message.topic() or "", message.partition() or 0)
             position = message.offset() or 0
             if not self._ended(message):
-                yield _record(message)
+                yield record_of(message)
                 position += 1
             if position >= ends[here]:
                 left.discard(here)
@@ -156,7 +156,8 @@ class LogReader:
         raise translated(self._cluster, error) from KafkaException(error)
 
 
-def _record(message: Message) -> LogRecord:
+def record_of(message: Message) -> LogRecord:
+    """Return a message of the client as a record."""
     found: Any = message.headers() or ()
     return LogRecord(
         message.partition() or 0,

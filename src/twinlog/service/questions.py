@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from twinlog.sync.answers.explain_map import MapListing
     from twinlog.sync.answers.group_report import Answer, GroupReport
     from twinlog.sync.answers.offset_reset import OffsetResets
-    from twinlog.sync.answers.takeover_preview import TakeoverRow
+    from twinlog.sync.answers.takeover_preview import TakeoverPreview
     from twinlog.watch.observe import Observer
 
 _LOOK_AGAIN_S: Final = 1.0
@@ -135,9 +135,7 @@ async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
     return await explain_group(LinkEnds.of(link), group)
 
 
-async def takeover_preview(
-    link: LinkSettings, *, offsets_topic: str | None, connector: str | None
-) -> list[TakeoverRow]:
+async def takeover_preview(link: LinkSettings, *, offsets_topic: str | None, connector: str | None) -> TakeoverPreview:
     """Where a link would go on behind MirrorMaker 2."""
     from twinlog.sync.answers.takeover_preview import preview_takeover
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Final, assert_never
+from typing import Final
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import BrokerRefused, ClusterError, GroupWithoutOffsets, TakeOverRefused, TopicUnknown
+from twinlog.errors import BrokerRefused, TakeOverRefused, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.kafka.group_members import fetch_committed
 from twinlog.logs.configs import fetch_configs
 from twinlog.logs.ensure import ensure_logs
 from twinlog.logs.topic import BROKER_TIME, LogTopic
@@ -17,11 +16,12 @@ from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import RosterTopic, ledger_topic
 from twinlog.model.ledger.roster import Origins, may_create
 from twinlog.model.mirrormaker.takeover_decision import Fresh, Inherited, Refused, takeover_note
-from twinlog.model.names import NextOffset, TopicPartition
+from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import WRITERS_TOPIC, ClusterIds
 from twinlog.model.selection import replicates
-from twinlog.model.start import AtGroup, AtTime, Earliest, Latest
+from twinlog.model.start import Earliest
 from twinlog.model.topics.target_topics import Roster
+from twinlog.sync.beginnings import fetch_beginnings
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 from twinlog.sync.registry_copy import RegistryCopy
 from twinlog.sync.topics import TopicSync
@@ -100,32 +100,12 @@ class LinkTopics:
 
     def _beginnings(self, partitions: list[TopicPartition], *, first_time: bool) -> dict[TopicPartition, int]:
         """`start.from` is for what existed when the link was new; what appears later is read whole."""
-        if not partitions:
-            return {}
         schemas = [p for p in partitions if p.topic in self._link.registry.topics]
-        if schemas and len(schemas) < len(partitions):
-            others = [p for p in partitions if p not in schemas]
-            return self._beginnings(others, first_time=first_time) | self._beginnings(schemas, first_time=False)
+        others = [p for p in partitions if p not in schemas]
         # A registry without its first schemas is none: they are copied whole, whatever `start.from` says.
-        start = self._link.copies.start_from if first_time and not schemas else Earliest()
-        match start:
-            case Earliest():
-                found = self._source.fetch_start_offsets(partitions)
-            case Latest():
-                found = self._source.fetch_end_offsets(partitions)
-            case AtTime():
-                found = self._source.fetch_offsets_at(partitions, start.ms)
-            case AtGroup():
-                found = {**self._source.fetch_start_offsets(partitions), **self._committed(start.group, partitions)}
-            case _:
-                assert_never(start)
-        return {partition: int(at) for partition, at in found.items() if not isinstance(at, ClusterError)}
-
-    def _committed(self, group: str, partitions: list[TopicPartition]) -> dict[TopicPartition, NextOffset]:
-        committed = fetch_committed(self._source, group)
-        if not committed:
-            raise GroupWithoutOffsets(self._link.source, group)
-        return {partition: committed[partition] for partition in partitions if partition in committed}
+        start = self._link.copies.start_from if first_time else Earliest()
+        source, alias = self._source, self._link.source
+        return fetch_beginnings(source, alias, start, others) | fetch_beginnings(source, alias, Earliest(), schemas)
 
     def selected(self, topic: str) -> bool:
         """Whether the settings want this topic."""

@@ -18,6 +18,7 @@ CHANGING: Final = frozenset(
         "pipeline dlq replay",
         "pipeline dlq drop",
         "pipeline backfill",
+        "advise",
         "drill",
         "failover",
         "failback",
@@ -44,6 +45,8 @@ CHANGING: Final = frozenset(
         "registry run",
         "registry import",
         "local up",
+        "local produce",
+        "local consume",
         "local down",
     }
 )

@@ -22,6 +22,15 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("mirror, with page, metrics and REST on this machine", "twinlog run --listen 127.0.0.1:8083"),
         ("only say what would be mirrored", "twinlog run --dry-run"),
         ("on a Spark cluster", "twinlog run --master spark://host:7077"),
+        (
+            "with the files and flags of MirrorMaker 1",
+            "twinlog run --consumer.config c.properties --producer.config p.properties --include 'orders.*'",
+        ),
+    ),
+    "advise": (
+        ("why a link is slow, and what to set", "twinlog advise 'east->west'"),
+        ("what this machine could carry", "twinlog advise 'east->west' --capacity --seconds 60"),
+        ("change the file, after a question", "twinlog advise 'east->west' --apply"),
     ),
     "topology": (
         ("shape, ways of records, cost of each loss", "twinlog topology -c links.properties"),
@@ -205,6 +214,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("have both the same", "twinlog registry verify http://127.0.0.1:8081 --against http://127.0.0.1:8082"),
     ),
     "local up": (("two clusters and a file that links them", "twinlog local up east west > links.properties"),),
+    "local produce": (
+        ("300 records a second for a minute", "twinlog local produce east orders --rate 300 --seconds 60"),
+    ),
+    "local consume": (("read as the group billing", "twinlog local consume west orders --group billing"),),
     "local status": (("what runs here", "twinlog local status"),),
     "local down": (("stop all and delete their data", "twinlog local down --wipe"),),
     "demo": (("the whole story in a minute", "twinlog demo"),),

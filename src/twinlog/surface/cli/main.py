@@ -40,6 +40,7 @@ Root.book = Book(
         Page("Watch", "explain", "whether and why a topic or a group is mirrored", "explain", "app"),
         Page("Watch", "topology", "what the links make together; cost of each loss", "topology", "topology"),
         Page("Prove", "doctor", "would a switch work today?", "doctor", "doctor"),
+        Page("Prove", "advise", "why a link is slow; what to set", "advise", "advise"),
         Page("Prove", "verify", "compare every copied record with its original", "verify", "verify"),
         Page("Prove", "drill", "rehearse a disaster without touching production", "drill", "drill"),
         Page("Switch", "failover", "make the target the active side", "failover", "failover"),

@@ -9,6 +9,7 @@ from typer.exceptions import TyperException
 
 from twinlog.surface.cli.output import Output, painted, print_problem
 
+NO_FILE_GIVEN = "no settings file was given; give --config FILE, or name one with `twinlog context add`"
 _NO_FILE = "Give --config FILE, name one for good with `twinlog context add`, or begin with `twinlog init`."
 
 

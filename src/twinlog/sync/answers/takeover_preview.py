@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
 from twinlog.ledger.reading import look_at_ledger
+from twinlog.model.mirrormaker.records import connect_offsets_topic
 from twinlog.model.mirrormaker.takeover_decision import Decision, Fresh, Inherited, Postponed, Refused
+from twinlog.model.mirrormaker.traces import missing_trace
 from twinlog.model.names import TopicPartition
 from twinlog.model.selection import replicates
+from twinlog.model.start import Earliest
 from twinlog.model.topics.target_topics import TopicFacts
+from twinlog.sync.beginnings import fetch_beginnings
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.mirrormaker_takeover import MirrorMakerTakeover
 
@@ -24,14 +28,22 @@ class TakeoverRow:
     partition: TopicPartition
     remote: str
     noted: int | None
-    starts_at: int | None  # None: by start.from, or not at all
+    starts_at: int | None  # None: unknown, or not at all
     how: How
     why: str = ""
 
 
+@dataclass(frozen=True)
+class TakeoverPreview:
+    """All partitions; `no_trace` says that MirrorMaker 2 left nothing for this source, and what may be wrong."""
+
+    rows: tuple[TakeoverRow, ...]
+    no_trace: str | None
+
+
 async def preview_takeover(
     ends: LinkEnds, *, offsets_topic: str | None = None, connector: str | None = None
-) -> list[TakeoverRow]:
+) -> TakeoverPreview:
     """Decide for every partition that the settings select, as the engine does at its start."""
     link = ends.link
     view = await look_at_ledger(link.clients.target_consumer, link.source)
@@ -47,9 +59,19 @@ async def preview_takeover(
         at = state.source_next if state else None
         remote = link.naming.remote(link.source, partition.topic)
         rows.append(TakeoverRow(partition, remote, None, at, "mirrored", "the ledger knows it; nothing is taken over"))
+    fresh = [partition for partition, decision in decisions.items() if isinstance(decision, Fresh)]
+    start = Earliest() if known else link.start_from  # what appears later is read whole
+    begins = await asyncio.to_thread(fetch_beginnings, ends.source, link.source, start, fresh)
     for partition, decision in decisions.items():
-        rows.append(_row(partition, link.naming.remote(link.source, partition.topic), decision))
-    return sorted(rows, key=lambda row: row.partition)
+        row = _row(partition, link.naming.remote(link.source, partition.topic), decision)
+        if row.how == "begins":
+            why = "; ".join(filter(None, (f"start.from = {start}", row.why)))
+            row = replace(row, starts_at=begins.get(partition), why=why)
+        rows.append(row)
+    topics = frozenset(await asyncio.to_thread(ends.target.list_topics))
+    noted = offsets_topic or link.mm2_offsets_topic or connect_offsets_topic(link.source)
+    no_trace = None if known else missing_trace(link.source, link.target, noted, topics)
+    return TakeoverPreview(tuple(sorted(rows, key=lambda row: row.partition)), no_trace)
 
 
 def _partitions(ends: LinkEnds) -> list[TopicPartition]:

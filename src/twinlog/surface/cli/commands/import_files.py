@@ -26,21 +26,21 @@ def strimzi(file: File, output: Form = Output.TABLE) -> None:
     """
     from twinlog.config.foreign.strimzi import import_strimzi
 
-    _print(_of_file(file, lambda: import_strimzi(_document(file))), output)
+    _print(of_file(file, lambda: import_strimzi(_document(file))), output)
 
 
 def brooklin(file: File, output: Form = Output.TABLE) -> None:
     """Print a links file for a datastream of Brooklin's mirror maker (JSON)."""
     from twinlog.config.foreign.brooklin import import_brooklin
 
-    _print(_of_file(file, lambda: import_brooklin(_document(file))), output)
+    _print(of_file(file, lambda: import_brooklin(_document(file))), output)
 
 
 def mirus(file: File, output: Form = Output.TABLE) -> None:
     """Print a links file for a Mirus source connector (JSON or properties)."""
     from twinlog.config.foreign.mirus import import_mirus
 
-    _print(_of_file(file, lambda: import_mirus(_properties(file))), output)
+    _print(of_file(file, lambda: import_mirus(properties_of(file))), output)
 
 
 def mm1(
@@ -62,8 +62,8 @@ def mm1(
     from twinlog.config.foreign.mirrormaker1 import Flags, import_mirrormaker1
 
     flags = Flags(include, num_streams, abort, handler)
-    files = _properties(consumer), _properties(producer)
-    _print(_of_file(consumer, lambda: import_mirrormaker1(*files, flags)), output)
+    files = properties_of(consumer), properties_of(producer)
+    _print(of_file(consumer, lambda: import_mirrormaker1(*files, flags)), output)
 
 
 def ureplicator(
@@ -76,8 +76,8 @@ def ureplicator(
     """Print a links file for uReplicator, from its worker's two files and the topics of its controller."""
     from twinlog.config.foreign.mirrormaker1 import Flags, import_mirrormaker1
 
-    files = _properties(consumer), _properties(producer)
-    _print(_of_file(consumer, lambda: import_mirrormaker1(*files, Flags(topics), "uReplicator")), output)
+    files = properties_of(consumer), properties_of(producer)
+    _print(of_file(consumer, lambda: import_mirrormaker1(*files, Flags(topics), "uReplicator")), output)
 
 
 def _print(imported: Imported, output: Output) -> None:
@@ -95,7 +95,7 @@ def _print(imported: Imported, output: Output) -> None:
         typer.echo("Save it as links.properties, then `twinlog validate -c links.properties`.", err=True)
 
 
-def _of_file(file: Path, read: Callable[[], Imported]) -> Imported:
+def of_file(file: Path, read: Callable[[], Imported]) -> Imported:
     """Read; an error names the file first."""
     try:
         return read()
@@ -124,7 +124,8 @@ def _document(file: Path) -> Any:
     return documents[0]
 
 
-def _properties(file: Path) -> dict[str, str]:
+def properties_of(file: Path) -> dict[str, str]:
+    """Read a properties file or the JSON of a connector. Raises UsageError."""
     from twinlog.config.foreign.replicator import parse_settings
 
     entries, findings = parse_settings(_bytes(file), str(file))

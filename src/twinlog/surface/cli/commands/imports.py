@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.commands.import_files import brooklin, mirus, mm1, strimzi, ureplicator
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
-from twinlog.surface.cli.output import Form, Output, print_facts, screen
+from twinlog.surface.cli.output import Form, Output, painted, print_facts, screen
 
 if TYPE_CHECKING:
     from twinlog.sync.answers.takeover_preview import TakeoverRow
@@ -43,20 +44,25 @@ def mm2(
     """Show where Twinlog goes on behind MirrorMaker 2, partition by partition.
 
     compared: the end of the target's log was found in the source, so nothing is lost or copied twice. not compared:
-    there was nothing left to compare, MirrorMaker 2's note is taken. begins: by `start.from`. refused: note and data
+    there was nothing left to compare, MirrorMaker 2's note is taken. begins: by
+    `start.from`, at the offset that is shown. refused: note and data
     disagree; the topic is not touched until that is settled.
 
     Nothing is written. Stop MirrorMaker 2, look here, start `twinlog run` with the same file: it decides in the same
-    way when it starts. For a Connect cluster put the two options into the file as well: mm2.takeover.offsets.topic and
-    mm2.takeover.connector. Exit code 1 when a partition is refused or MirrorMaker 2 still runs.
+    way when it starts. Without any trace of MirrorMaker 2 a warning says so: the alias may be wrong. For a Connect
+    cluster put the two options into the file as well: mm2.takeover.offsets.topic and mm2.takeover.connector. Exit code
+    1 when a partition is refused or MirrorMaker 2 still runs.
     """
     from twinlog.service import takeover_preview
 
-    rows = asyncio.run(takeover_preview(chosen_link(link, config), offsets_topic=offsets_topic, connector=connector))
+    found = asyncio.run(takeover_preview(chosen_link(link, config), offsets_topic=offsets_topic, connector=connector))
+    rows = found.rows
     if output.for_programs:
         print_facts([_as_json(row) for row in rows], output)
     else:
         _print(link, rows, output)
+    if found.no_trace is not None:
+        typer.echo(painted("warning ", "yellow") + found.no_trace, err=True)
     if any(row.how in {"refused", "postponed"} for row in rows):
         raise typer.Exit(1)
 
@@ -73,14 +79,14 @@ def _as_json(row: TakeoverRow) -> dict[str, object]:
     }
 
 
-def _print(link: str, rows: list[TakeoverRow], output: Output) -> None:
+def _print(link: str, rows: Sequence[TakeoverRow], output: Output) -> None:
     console = screen(output)
     table = Table(title=link, title_justify="left", title_style="bold")
     for title in ("partition", "into", "noted", "starts at", "how", "why"):
         table.add_column(title, justify="right" if title in {"noted", "starts at"} else "left", overflow="fold")
     for row in rows:
         noted = "-" if row.noted is None else str(row.noted)
-        starts = {"begins": "start.from"}.get(row.how, "-") if row.starts_at is None else str(row.starts_at)
+        starts = {"begins": "unknown"}.get(row.how, "-") if row.starts_at is None else str(row.starts_at)
         how = Text(row.how, _COLOURS.get(row.how, "red"))
         table.add_row(Text(str(row.partition)), Text(row.remote), noted, starts, how, Text(row.why))
     console.print(table)

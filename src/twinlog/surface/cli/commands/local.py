@@ -16,6 +16,7 @@ from twinlog.errors import UsageError
 from twinlog.machine.folders import state_folder
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
+from twinlog.surface.cli.local_traffic import consume, produce
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from twinlog.local.jars import JarProgress
 
 app = Commands("Run real Kafka clusters on this machine.")
+
+for _command in (produce, consume):
+    app.command()(_command)
 
 Folder = Annotated[Path | None, typer.Option("--dir", help="Where they live.", show_default="$TWINLOG_HOME/clusters")]
 

@@ -13,7 +13,16 @@ import typer
 
 from twinlog.errors import Finding, LinkTaken, UsageError
 from twinlog.surface.cli.effects import DryRun, would
-from twinlog.surface.cli.options import Clusters, ConfigFile
+from twinlog.surface.cli.mirrormaker1_flags import (
+    Abort,
+    ConsumerConfig,
+    Include,
+    Mirrormaker1,
+    NumStreams,
+    ProducerConfig,
+)
+from twinlog.surface.cli.misuse import NO_FILE_GIVEN
+from twinlog.surface.cli.options import Clusters, OptionalConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_findings
 from twinlog.surface.cli.serving import run_service, voice
 
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
 
 def run(
     *,
-    config: ConfigFile,
+    config: OptionalConfigFile = None,
     clusters: Clusters = None,
     master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
@@ -38,6 +47,11 @@ def run(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take links also from another engine that runs them now.")
     ] = False,
+    consumer_config: ConsumerConfig = None,
+    producer_config: ProducerConfig = None,
+    include: Include = "",
+    num_streams: NumStreams = 1,
+    abort_on_send_failure: Abort = "true",
     dry_run: DryRun = False,
     output: Form = Output.TABLE,
 ) -> None:
@@ -52,11 +66,19 @@ def run(
     Another engine may run a link already. At a terminal the command asks before it takes the link; elsewhere it ends
     with exit code 4, unless --take-over is given. With --listen it starts and waits for the end of the other one. An
     engine that was stopped or killed, and a standby of the same group, need no flag.
+
+    The flags of MirrorMaker 1 (kafka-mirror-maker.sh) work as well, instead of --config: they become a settings file,
+    and the link begins at the committed offsets of its group. Stop MirrorMaker 1 first.
     """
     from twinlog.config.watch import SettingsWatch
     from twinlog.service import SparkPlace
     from twinlog.service.links import Service
 
+    old = Mirrormaker1(consumer_config, producer_config, include, num_streams, abort_on_send_failure)
+    if old.given:
+        config = old.settings_file(config)
+    elif config is None:
+        raise UsageError(f"twinlog run: {NO_FILE_GIVEN}")
     watch = SettingsWatch(config, chosen_clusters(clusters))
     resolved = watch.load()
     print_findings(resolved.findings, output)

@@ -1,0 +1,1 @@
+"""Advice from measurements: why a link is slow, what to set, what this machine could carry. Pure rules."""

@@ -1,0 +1,110 @@
+"""`twinlog advise`: why a link is slow, what to set, and what this machine could carry, from measurements."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from twinlog.surface.cli.chosen_link import chosen_link
+from twinlog.surface.cli.effects import DryRun, Yes, would
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
+from twinlog.surface.cli.output import Form, Output, painted, print_facts
+from twinlog.surface.cli.words import duration, number, size
+
+if TYPE_CHECKING:
+    from twinlog.doctor.advice.capacity import Capacity
+    from twinlog.doctor.advice.settings import Advice
+
+
+def advise(  # noqa: PLR0917  options of a command
+    link: LinkArgument,
+    config: ConfigFile,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, max=3600, help="How long the link is measured.")] = 10,
+    capacity: Annotated[bool, typer.Option("--capacity", help="Also what this machine could carry.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the advice for the settings file into it.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    output: Form = Output.TABLE,
+) -> None:
+    """Measure a link and say which end or resource it waits for, with the figures, and what to set.
+
+    The link is looked at twice; both clusters are asked about quotas and round trips. Processor time is known when the
+    engine runs on this machine. Advice for the kernel and for brokers is printed as commands and never carried out.
+    --apply shows the difference and asks before it changes the settings file; a running service follows the file.
+    """
+    from twinlog.doctor.advice.bottleneck import bottleneck
+    from twinlog.doctor.advice.capacity import capacity as estimate
+    from twinlog.doctor.advice.settings import advices
+    from twinlog.service.advising import measure_link
+
+    seen = asyncio.run(measure_link(chosen_link(link, config), seconds))
+    found = bottleneck(seen)
+    advised = advices(seen, found)
+    could = estimate(seen) if capacity else None
+    if output.for_programs:
+        told = {"link": link, "seconds": round(seen.seconds, 1), "bottleneck": asdict(found)}
+        told["advice"] = [asdict(one) for one in advised]
+        if could is not None:
+            told["capacity"] = asdict(could)
+        print_facts(told, output)
+    else:
+        typer.echo(painted(f"{link}: {found.sentence}", bold=True))
+        typer.echo("  " + ", ".join(found.figures))
+        for line in (*_advice_lines(advised), *(_capacity_lines(could) if could is not None else ())):
+            typer.echo(line)
+    if apply:
+        _apply(config, link, advised, dry_run=dry_run, yes=yes)
+
+
+def _advice_lines(advised: tuple[Advice, ...]) -> Iterator[str]:
+    if not advised:
+        yield "Nothing to change was found."
+    for one in advised:
+        yield painted(f"{one.setting}: {one.present} -> {one.better}", "cyan")
+        yield f"  why: {one.why}"
+        yield f"  seen: {one.evidence}"
+        yield f"  effect: {one.effect}"
+        if one.command:
+            yield f"  try: {one.command}"
+
+
+def _capacity_lines(could: Capacity) -> Iterator[str]:
+    yield painted("Capacity of this machine, estimated", bold=True)
+    if could.why:
+        yield f"  {could.why}"
+    most = "unknown" if could.bytes_per_second is None else f"{could.bytes_per_second / 1e6:,.1f} MB/s"
+    yield f"  at most {number(could.records_per_second)} records/s, {most} (78 % of the processor)"
+    for hours, took in could.catch_up_s.items():
+        yield f"  after an outage of {hours} h it catches up in {duration(took)}"
+    yield f"  cores to add, to make up for a day within a day: {number(could.cores_to_add)}"
+    yield f"  memory per 1000 partitions, as of now: {size(could.memory_per_1000_partitions)}"
+
+
+def _apply(config: Path, link: str, advised: tuple[Advice, ...], *, dry_run: bool, yes: bool) -> None:
+    from twinlog.config.resolve import resolve
+    from twinlog.doctor.advice.file_changes import changed
+
+    before = config.read_text(encoding="latin-1")
+    after = changed(before, link, advised)
+    if after == before:
+        typer.echo(f"{config}: there is no advice for the file; it stays as it is.", err=True)
+        return
+    resolve(after.encode("latin-1"), str(config), (), os.environ)  # what would not be valid is not written
+    for line in difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(config), str(config), lineterm="", n=1
+    ):
+        typer.echo(line, err=True)
+    if dry_run:
+        would(f"change {config} as shown")
+        return
+    if not yes and not typer.confirm(f"Change {config}?", err=True):
+        raise typer.Abort
+    config.write_text(after, encoding="latin-1")
+    typer.echo(f"{config}: changed; a running service follows within seconds.", err=True)
