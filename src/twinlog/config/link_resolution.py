@@ -109,6 +109,8 @@ def _reading(at: LinkLookup) -> ReadSettings:
         on_gap=cast("OnGap", at.value(keys.ON_GAP)),
         epoch_seconds=at.value(keys.EPOCH_SECONDS),
         fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
+        limit_bytes_per_second=at.value(keys.LIMIT_BYTES),
+        limit_schedule=at.value(keys.LIMIT_SCHEDULE),
     )
 
 

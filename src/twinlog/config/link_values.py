@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from twinlog.model.ledger.control import Window
 from twinlog.model.selection import Patterns
 from twinlog.model.start import StartFrom
 from twinlog.model.topics.deletion import TopicDeletion
@@ -127,6 +128,9 @@ class ReadSettings(_Value):
     fetch: FetchSettings
     on_gap: OnGap
     fault_retry_seconds: int
+    # Of the whole link, 0: none. An operator's order in the ledger wins.
+    limit_bytes_per_second: int = 0
+    limit_schedule: tuple[Window, ...] = ()
 
 
 class WriteSettings(_Value):

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
+from twinlog.model.ledger.control import Control
 from twinlog.model.ledger.records import Engine, Memo, PartitionState, RosterTopic, shard_of
 from twinlog.model.names import TopicPartition
 
@@ -43,6 +44,7 @@ class TaskPlan(InputPartition):
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     truncations: dict[str, Memo] = field(default_factory=dict)
     schemas: SchemasAt | None = None
+    control: Control = field(default_factory=Control)
 
     def __repr__(self) -> str:
         return f"TaskPlan(epoch={self.epoch}, task={self.task}, shards={self.shards})"

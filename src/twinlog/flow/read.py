@@ -31,6 +31,7 @@ from twinlog.errors import (
 )
 from twinlog.flow.delivery import Delivery, Reading
 from twinlog.flow.hindrances import HindranceTeller, longest_throttle_s, throttled
+from twinlog.flow.pacing import Pacing
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.parcel_queue import ParcelQueue
 from twinlog.flow.patience import MISSING_FOR_S
@@ -40,6 +41,7 @@ from twinlog.flow.row import Row
 from twinlog.flow.schema_gate import Outlet, SchemaGate
 from twinlog.flow.streams import Streams
 from twinlog.ledger.view import LedgerView
+from twinlog.model.ledger.control import control_of
 from twinlog.model.ledger.records import (
     ROSTER_PARTITION,
     TRUNCATIONS,
@@ -87,6 +89,7 @@ class Reader:
     def __post_init__(self) -> None:
         link = self.link
         self.teller = HindranceTeller(link, f"read-{self.plan.task}")
+        self.pacing = Pacing(link, self.plan.control, len(self.plan.shards) / self.plan.shard_count)
         self.gate = _gate(link, self.plan, self.source, self.out, self.view) if self.plan.schemas else None
         self.outlet: Outlet = self.gate or self.out
         delivery = Delivery(link, self.clusters, self.source, self.outlet, self.reading, self._fault, self._place)
@@ -95,8 +98,9 @@ class Reader:
             link.name,
             link.reading.fetch,
             link.writing.max_bytes_in_flight // 2,
-            room=self.outlet.wait_for_room,
+            room=self._room,
             deliver=delivery.take,
+            pace=self.pacing.pace,
             replace=self._place,
             on_failure=self.out.put,
         )
@@ -134,6 +138,11 @@ class Reader:
                 task.cancel()
             await self.streams.stop()
             await self.teller.close()
+
+    async def _room(self) -> None:
+        """Until Spark has taken enough, and the limit of the link lets more be asked for."""
+        await self.outlet.wait_for_room()
+        await self.pacing.wait()
 
     def _nudge(self) -> None:
         """An empty row every few seconds: a writer that failed sees it, also where no records come."""
@@ -185,6 +194,9 @@ class Reader:
                 self._heed(entry)
             case RosterTopic():
                 self._enlist(entry, mine)
+            case Memo(chore="control"):
+                if self.pacing.hear(control_of(entry.body)):
+                    self.finished.set()  # other partitions are to be read: that is another plan
             case Memo(chore="truncations"):
                 self.resting |= {p: 0.0 for p in self.view.states if truncation_name(p) == entry.name}
             case PartitionState(phase="faulted"):
@@ -219,6 +231,8 @@ class Reader:
 
     def _begin(self, topic: RosterTopic, partition: TopicPartition) -> None:
         self._stop(partition)  # an older incarnation may still be read
+        if self.pacing.control.paused(partition):
+            return
         state = self.view.states.get(partition)
         if state is not None and state.incarnation != topic.incarnation:
             state = None

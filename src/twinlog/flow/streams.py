@@ -22,6 +22,7 @@ from twinlog.config.link_values import FetchSettings
 from twinlog.errors import ClusterUnreachable, told
 from twinlog.flow.window import Window
 from twinlog.model.backoff import Backoff
+from twinlog.model.ledger.control import Pace
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchRefused, FetchSession
@@ -74,6 +75,7 @@ class Streams:
     deliver: Callable[[list[FetchedPartition], FetchSession], Awaitable[None]]
     replace: Callable[[], Awaitable[None]]
     on_failure: Callable[[BaseException], None]
+    pace: Pace = field(default_factory=Pace)
     leaders: dict[int, SourceLeader] = field(default_factory=dict)
 
     def placed(self) -> Iterator[TopicPartition]:
@@ -149,6 +151,8 @@ class Streams:
             try:
                 connection = await self.source.connection(leader.node, purpose)
                 session.max_bytes = max(self.fetch.max_bytes // leader.busy, self._share(leader))
+                if (slow := self.pace.fetch_bytes(len(self.leaders) * leader.busy)) is not None:
+                    session.max_bytes = min(session.max_bytes, slow)
                 departure = leader.window.depart(time.monotonic(), 0)
                 try:
                     fetched = await session.poll(connection, self.source.timeout_s)
@@ -164,7 +168,9 @@ class Streams:
                 continue
             backoff.reset()
             busy = [part for part in fetched if len(part.records)]
-            leader.window.answer(departure, time.monotonic(), sum(len(part.records) for part in busy))
+            size = sum(len(part.records) for part in busy)
+            leader.window.answer(departure, time.monotonic(), size)
+            self.pace.spend(size, time.monotonic())
             share = self._share(leader)
             for part in busy:
                 if (position := session.positions.get(part.partition)) is not None:

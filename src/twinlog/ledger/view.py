@@ -13,6 +13,7 @@ from typing import assert_never
 from twinlog.ledger.spool import PartSpool, Spool
 from twinlog.logs.follow import follow
 from twinlog.logs.read import Batches, read_to_end, read_up_to
+from twinlog.model.ledger.control import CONTROL, WISH, Control, control_of
 from twinlog.model.ledger.map_parts import PartIndex, Parts
 from twinlog.model.ledger.partition_map import PartitionMap
 from twinlog.model.ledger.records import (
@@ -65,6 +66,12 @@ class LedgerView:
         """The sealed parts of a partition's map as they are now."""
         index = self.sealed.get(partition)
         return index.parts() if index is not None else None
+
+    @property
+    def control(self) -> Control:
+        """What an operator ordered for the link."""
+        wish = self.memos.get(CONTROL, {}).get(WISH)
+        return control_of(None if wish is None else wish.body)
 
     def shut_out(self, pair: str) -> int:
         """The newest decision of a pair's switch that shut the link's writers out by force."""

@@ -23,6 +23,8 @@ from twinlog.spark.work import TABLES
 if TYPE_CHECKING:
     from twinlog.drill.run import Drills
     from twinlog.engine.accept import Truncation
+    from twinlog.ledger.view import LedgerView
+    from twinlog.model.ledger.control import Control
     from twinlog.model.verify.report import VerifyReport
     from twinlog.recovery.switching import Switching
     from twinlog.verify.plan import VerifyWish
@@ -102,6 +104,15 @@ async def forget_topic(link: LinkSettings, topic: str) -> None:
 
     await check_forgettable(link, topic)
     await forget(link, topic)
+
+
+async def order_control(
+    link: LinkSettings, change: Callable[[Control, LedgerView], Control], *, dry_run: bool = False
+) -> tuple[Control, Control]:
+    """Change an operator's order for a running link; returns the order before and after."""
+    from twinlog.engine.ordering import order_control as order
+
+    return await order(link, change, dry_run=dry_run)
 
 
 async def accept_truncation(link: LinkSettings, topic: str, *, dry_run: bool = False) -> list[Truncation]:

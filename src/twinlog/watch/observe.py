@@ -188,6 +188,7 @@ class Observer:
             bytes_per_second=rates[1],
             lag_seconds=_age(now_ms, oldest) if behind else None if trouble else 0.0,
             topics=len(view.roster),
+            control=view.control,
             chores=tuple(view.notes[chore] for chore in sorted(view.notes)),
             stages=self._lately(view.times),
             stage_totals=view.times.total,
@@ -223,6 +224,8 @@ class Observer:
         held = None
         if known_end is not None and isinstance(high, int) and high > known_end:
             held = f"an open transaction at source offset {known_end} holds {high - known_end} offsets back"
+        if view.control.paused(partition):
+            held = "an operator paused it; `twinlog link resume-topic` continues it"
         return PartitionStatus(
             partition=partition,
             remote=topic.remote,

@@ -22,6 +22,7 @@ from twinlog.config.text.values import (
     Regex,
     Regexes,
     RenameFormat,
+    Schedule,
     Servers,
     Start,
     T_co,
@@ -193,6 +194,15 @@ MERGE_TARGET_BYTES = _own("merge.target.bytes", Whole(0, 2**27), "262144", "Smal
 MERGE_LINGER_MS = _own("merge.linger.ms", Whole(0, 10_000), "3", "How long a trickle gathers before the next fetch.")
 EPOCH_SECONDS = _own("epoch.seconds", Whole(1, 86_400), "600", "Length of a Spark epoch while the plan is unchanged.")
 LEDGER_SHARDS = _own("ledger.shards", Whole(1, 256), "32", "Writers' identities of the link. Fixed once it has run.")
+LIMIT_BYTES = _own(
+    "limit.bytes.per.second", Whole(0), "0",
+    "Most bytes a second that the link reads from the source, as they lie there; 0 is no limit. `twinlog link limit` "
+    "changes it while the link runs.",
+)  # fmt: skip
+LIMIT_SCHEDULE = _own(
+    "limit.schedule", Schedule(), "",
+    "Other limits by time of day (UTC), e.g. `08:00-18:00=5000000`; outside of all windows limit.bytes.per.second.",
+)  # fmt: skip
 MAX_BYTES_IN_FLIGHT = _own("max.bytes.in.flight", Whole(65_536), "33554432", "Bytes read but not written, per task.")
 TOPIC_WHITELIST = _own("topic.whitelist", TopicNames(), "", "Replicator's word: topics to mirror, by name.")
 TOPIC_REGEX = _own(
@@ -420,7 +430,8 @@ SUPPORTED: tuple[Key[Any], ...] = (
     EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX, ERRORS_TOLERANCE, TRANSFORMS,
     ADMIN_TIMEOUT_MS, START_FROM, MM2_TAKEOVER, MM2_OFFSETS_TOPIC, MM2_CONNECTOR, ON_GAP,
     MERGE_TARGET_BYTES, MERGE_LINGER_MS,
-    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, FAULT_RETRY_SECONDS, AUDIT, AUDIT_SECONDS,
+    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, LIMIT_BYTES, LIMIT_SCHEDULE,
+    FAULT_RETRY_SECONDS, AUDIT, AUDIT_SECONDS,
     RPO_SECONDS, RTO_SECONDS,
     OBJECTIVES, OBJECTIVE_KEYS, CUT_SETS, CUT_SET_KEYS,
     SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,

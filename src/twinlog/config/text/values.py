@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from twinlog.model.javaregex import RegexError
+from twinlog.model.ledger.control import SCHEDULE_ALLOWED, Window, parse_schedule
 from twinlog.model.naming import TOPIC
 from twinlog.model.routes.provenance import OVERRIDES_ALLOWED, Override, parse_overrides
 from twinlog.model.selection import Patterns
@@ -282,6 +283,20 @@ class Start:
             return parse_start(text)
         except ValueError:
             raise ValueRefusedError(f"allowed is {self.allowed}") from None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Limits by time of day."""
+
+    allowed: str = SCHEDULE_ALLOWED
+
+    def read(self, text: str) -> tuple[Window, ...]:
+        """Read all windows; the refusal says which is wrong."""
+        try:
+            return parse_schedule(text)
+        except ValueError as error:
+            raise ValueRefusedError(str(error)) from None
 
 
 @dataclass(frozen=True)

@@ -110,10 +110,19 @@ def _drilled(facts: Facts) -> Answer:
     return ok(f"{facts.drill.body.get('kind')} drill {days:,.0f} days ago: {facts.drill.body.get('verdict')}")
 
 
+def _paused(facts: Facts) -> Answer:
+    held = known(facts.status).control.held
+    if held:
+        mend = f"twinlog link resume-topic '{facts.link.name}' TOPIC"
+        return fail(f"paused by an operator, so not copied: {named(held)}", mend)
+    return ok("no topic is paused")
+
+
 CHECKS: Final = (
     Check("engine", _THEME, "Without an engine nothing is copied, and the loss grows.", _engine),
     Check("engine-trouble", _THEME, "An engine that waits copies nothing.", _epochs),
     Check("faults", _THEME, "A faulted partition is not copied any more.", _faults),
+    Check("paused", _THEME, "What is paused is missing after a failover.", _paused),
     Check("chores", _THEME, "What is not kept in step is missing after the switch.", _chores),
     Check("writers-rights", _THEME, "After the switch producers must be allowed to write on the target.", _held_back),
     Check("rpo", _THEME, "This is what was promised to the owners of the data.", _rpo),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from twinlog.model.ledger.control import Control
 from twinlog.model.ledger.records import ENGINE_SILENT_MS, ChoreNote, Engine, FaultEntry
 from twinlog.model.ledger.stage_times import Durations, Stage
 from twinlog.model.names import TopicPartition
@@ -64,6 +65,7 @@ class LinkStatus:
     lag_seconds: float | None = None
     topics: int = 0
     chores: tuple[ChoreNote, ...] = ()
+    control: Control = field(default_factory=Control)  # what an operator ordered for it
     exposure: LinkExposure | None = None  # what would be lost if the source vanished now
     stages: Mapping[Stage, Durations] = field(default_factory=dict)  # how long records took lately
     stage_totals: Mapping[Stage, Durations] = field(default_factory=dict)  # since this link is looked at

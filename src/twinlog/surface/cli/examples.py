@@ -115,6 +115,15 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "link restart": (("begin its engine anew", "twinlog link restart 'east->west'"),),
     "link delete": (("how it stands, before it ends", "twinlog link delete 'east->west' --dry-run"),),
     "link reset": (("copy one topic again from its first record", "twinlog link reset 'east->west' orders"),),
+    "link limit": (
+        (
+            "5 MB a second by day, no limit otherwise",
+            "twinlog link limit 'east->west' none --schedule '08:00-18:00=5000000'",
+        ),
+        ("as the settings file says", "twinlog link limit 'east->west' file"),
+    ),
+    "link pause-topic": (("one topic, until it is resumed", "twinlog link pause-topic 'east->west' logs"),),
+    "link resume-topic": (("from where it stopped", "twinlog link resume-topic 'east->west' logs"),),
     "link accept-truncation": (
         ("what the source lost", "twinlog link accept-truncation 'east->west' orders --dry-run"),
     ),

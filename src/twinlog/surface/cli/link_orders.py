@@ -34,11 +34,9 @@ class Order:
 
 ORDERS: Final = (
     Order("pause", "PUT", "paused", "Copy nothing until the link is resumed. It stays what it is.", ("pause",)),
-    Order("resume", "PUT", "resumed", "Let a paused or stopped link go on where it was.", ("resume",)),
+    Order("resume", "PUT", "resumed", "Continue a paused or stopped link where it was.", ("resume",)),
     Order("stop", "PUT", "stopped", "As pause, and the link's positions may be changed meanwhile.", ("stop",)),
-    Order(
-        "restart", "POST", "begun anew", "Begin a link's engine anew; nothing is lost or copied twice.", ("restart",)
-    ),
+    Order("restart", "POST", "restarted", "Restart a link's engine; nothing is lost or copied twice.", ("restart",)),
     Order(
         "delete",
         "DELETE",
@@ -106,7 +104,7 @@ def _needed(client: ServiceClient | None) -> ServiceClient:
     if client is None:
         raise UsageError(
             "link: this is done by a running service; name it with --service URL, TWINLOG_SERVICE or "
-            "`twinlog context add NAME --service URL`; links of a file are changed in the file"
+            "`twinlog context add NAME --service URL`. Without one, set `LINK.enabled = false` in the file"
         )
     return client
 

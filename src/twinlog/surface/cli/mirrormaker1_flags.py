@@ -16,12 +16,8 @@ import typer
 from twinlog.errors import UsageError
 from twinlog.machine.folders import state_folder
 
-ConsumerConfig = Annotated[
-    Path | None, typer.Option("--consumer.config", help="MirrorMaker 1's consumer file.")
-]
-ProducerConfig = Annotated[
-    Path | None, typer.Option("--producer.config", help="MirrorMaker 1's producer file.")
-]
+ConsumerConfig = Annotated[Path | None, typer.Option("--consumer.config", help="MirrorMaker 1's consumer file.")]
+ProducerConfig = Annotated[Path | None, typer.Option("--producer.config", help="MirrorMaker 1's producer file.")]
 Include = Annotated[str, typer.Option("--include", "--whitelist", help="MirrorMaker 1's topics, a regular expression.")]
 NumStreams = Annotated[int, typer.Option("--num.streams", min=1, help="MirrorMaker 1's number of consumers.")]
 Abort = Annotated[str, typer.Option("--abort.on.send.failure", metavar="true|false", help="MirrorMaker 1's flag.")]

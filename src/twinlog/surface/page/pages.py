@@ -15,6 +15,7 @@ from fastapi.staticfiles import StaticFiles
 
 from twinlog.doctor.answers import WORST_FIRST
 from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.groups.summary import summaries
 from twinlog.recovery.switching import reports
 from twinlog.surface.answers.links import LinkSummary, detail_of, summary_of
 from twinlog.surface.answers.lists import EventWish, events_of, group_part, partition_part, topic_part
@@ -168,6 +169,7 @@ def _groups(app_state: AppState, link: str, wish: Wish) -> dict[str, Any]:
         "wish": wish,
         "snapshot": snapshot,
         "groups": len({one.group for one in mirrored}),
+        "by_group": summaries(mirrored),
         "nowhere": sum(one.position is None for one in mirrored),
         "re_read": sum(one.re_read or 0 for one in mirrored),
     }

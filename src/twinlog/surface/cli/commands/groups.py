@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -32,11 +33,13 @@ def groups(
         str | None,
         typer.Option("--group", "-g", help="Only groups that this expression matches.", autocompletion=complete_groups),
     ] = None,
+    partitions: Annotated[bool, typer.Option("--partitions", "-p", help="Every position, not only groups.")] = False,
     output: Form = Output.TABLE,
 ) -> None:
-    """Show where each group would go on if it switched to the target now, and how many records it would read again.
+    """Show where each group would continue if it switched to the target now, and how many records it would read again.
 
-    SOURCE is what the group committed, TARGET the same place in the copy, COMMITTED what the group has on the target.
+    One row per group; with --partitions or -o wide every position: SOURCE is what the group committed, TARGET the same
+    place in the copy, COMMITTED what the group has on the target.
     Exit code 1 when a position of a mirrored topic has no place on the target.
     """
     from twinlog.model.groups.positions import Remark
@@ -52,7 +55,7 @@ def groups(
     if output.for_programs:
         print_facts(_as_json(report), output)
     else:
-        _print(report, output)
+        _print(report, output, partitions=partitions or output is Output.WIDE)
     if any(standing.remark is Remark.UNTRANSLATED for standing in report.standings):
         raise typer.Exit(1)
 
@@ -73,9 +76,11 @@ def kind_of(translation: Translation) -> str:
 
 
 def _as_json(report: GroupReport) -> dict[str, Any]:
+    from twinlog.model.groups.summary import summaries
     from twinlog.surface.answers.rows import group_of
 
     return {
+        "groups": [{**one._asdict(), "state": one.state} for one in summaries(report.standings)],
         "positions": [group_of(standing, None).model_dump() for standing in report.standings],
         "findings": list(report.findings),
         "source_trouble": report.source_trouble,
@@ -83,11 +88,26 @@ def _as_json(report: GroupReport) -> dict[str, Any]:
     }
 
 
-def _print(report: GroupReport, output: Output) -> None:
+def _summary(report: GroupReport) -> Table:
+    """One row per group."""
+    from twinlog.model.groups.summary import summaries
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    numbers = ("topics", "positions", "in sync", "no place", "read again")
+    for title in ("group", "state", *numbers):
+        table.add_column(title, justify="right" if title in numbers else "left", overflow="fold")
+    for one in summaries(report.standings):
+        colour = {"NO PLACE": "red", "IN SYNC": "green"}.get(one.state, "yellow")
+        counts = (one.topics, one.positions, one.in_sync, one.without_place)
+        table.add_row(Text(one.group), Text(one.state, colour), *map(str, counts), _cell(one.re_read, UNKNOWN))
+    return table
+
+
+def _positions(report: GroupReport, *, wide: bool) -> Table:
+    """One row per position."""
     from twinlog.model.groups.positions import Remark
 
-    console, wide = screen(output), output is Output.WIDE
-    table = Table()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     more = ("into", "translation", "active on target")
     for title in ("group", "partition", *(more if wide else ()), *_NUMBERS, "remark"):
         table.add_column(title, justify="right" if title in _NUMBERS else "left")
@@ -104,11 +124,16 @@ def _print(report: GroupReport, output: Output) -> None:
             _cell(standing.re_read, UNKNOWN),
             Text(_remark(standing), "red" if standing.remark is Remark.UNTRANSLATED else "dim"),
         )
+    return table
+
+
+def _print(report: GroupReport, output: Output, *, partitions: bool) -> None:
+    console = screen(output)
     if report.source_trouble is not None:
         said = "Positions are those of the last checkpoints; a group may have read further before the source was lost."
         console.print(Text(report.source_trouble, "red").append(f"\n{said}", ""), soft_wrap=True)
     if report.standings:
-        console.print(table)
+        console.print(_positions(report, wide=output is Output.WIDE) if partitions else _summary(report))
     elif not report.findings:
         console.print("no group has a position in a mirrored topic")
     for group, records in sorted(report.read_again.items()):

@@ -211,6 +211,10 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
     if isinstance(status_, ClusterError):
         console.print(Text(link.name, "red").append(f" {status_}\n  try: {status_.remedy_text()}", ""), soft_wrap=True)
         return
+    if status_.control.held or status_.control.bytes_per_second is not None or status_.control.schedule:
+        from twinlog.surface.cli.live_control import told
+
+        console.print(Text(f"{link.name}: ordered: {told(status_.control)}", "yellow"), soft_wrap=True)
     for line in _seen_now(link, status_):
         console.print(Text(f"{link.name}: ").append(line, "red"), soft_wrap=True)
     for line in _said_before(status_):

@@ -147,7 +147,7 @@ async def get_status(request: Request, name: Name) -> Response:
     return JSONResponse(_status(connectors_of(request), name, request))
 
 
-@router.post("/{name}/restart", summary="Begin anew", status_code=204)
+@router.post("/{name}/restart", summary="Restart", status_code=204)
 async def restart(
     request: Request,
     name: Name,
@@ -208,7 +208,7 @@ async def get_task_status(request: Request, name: Name, task: Task) -> Response:
     return JSONResponse(tasks[_task(task, len(tasks), f"No status found for task {name}-{task}")])
 
 
-@router.post("/{name}/tasks/{task}/restart", summary="Begin a task anew", status_code=204)
+@router.post("/{name}/tasks/{task}/restart", summary="Restart a task", status_code=204)
 async def restart_task(request: Request, name: Name, task: Task) -> Response:
     """Tasks of a link begin together."""
     connectors = connectors_of(request)

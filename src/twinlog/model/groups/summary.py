@@ -1,0 +1,52 @@
+"""Consumer groups, one row each: how many positions have a place on the target, and how much is read again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from twinlog.model.groups.positions import Standing
+
+
+class GroupSummary(NamedTuple):
+    """One group over all its positions. A number that is not known for one position is unknown for the group."""
+
+    group: str
+    topics: int
+    positions: int
+    in_sync: int  # positions whose place on the target is committed there
+    without_place: int
+    re_read: int | None
+    active_on_target: bool
+
+    @property
+    def state(self) -> str:
+        """One word for people."""
+        if self.without_place:
+            return "NO PLACE"
+        if self.active_on_target:
+            return "ACTIVE ON TARGET"
+        return "IN SYNC" if self.in_sync == self.positions else "BEHIND"
+
+
+def summaries(standings: Iterable[Standing]) -> list[GroupSummary]:
+    """Return one row per group, by name. Positions in topics that the link does not mirror do not count."""
+    rows: list[GroupSummary] = []
+    mirrored = sorted((one for one in standings if one.remote is not None), key=lambda one: one.group)
+    for group, found in groupby(mirrored, key=lambda one: one.group):
+        own = list(found)
+        again = [one.re_read for one in own]
+        known = [one for one in again if one is not None]
+        rows.append(
+            GroupSummary(
+                group,
+                len({one.source.topic for one in own}),
+                len(own),
+                sum(one.position is not None and one.position == one.on_target for one in own),
+                sum(one.position is None for one in own),
+                sum(known) if len(known) == len(again) else None,
+                any(one.active for one in own),
+            )
+        )
+    return rows

@@ -1,0 +1,77 @@
+"""A limit and paused topics on a running link, with real brokers: no restart, nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.kit.ends import Ends
+from tests.kit.threads import engine_running
+
+from twinlog.model.health.states import LinkStatus
+from twinlog.model.ledger.control import Control
+from twinlog.service.actions import order_control
+
+
+def order(ends: Ends, change: Callable[[Control], Control]) -> Control:
+    return asyncio.run(order_control(ends.link, lambda now, _: change(now)))[1]
+
+
+def reached(status: LinkStatus, topic: str) -> int:
+    return sum(part.source_next for part in status.partitions if part.partition.topic == topic)
+
+
+@pytest.mark.proves("R1", "R2")
+def test_a_paused_topic_waits_also_over_a_restart_while_the_other_is_copied(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends()
+    loads = {name: ends.load(ends.create(name), 1) for name in ("orders", "logs")}
+    orders, logs = ends.name("orders"), ends.name("logs")
+    for load in loads.values():
+        load.produce(20)
+    with engine_running(ends.link, tmp_path) as engine:
+        ends.await_copied()
+        epochs = engine.epochs
+        assert order(ends, lambda now: now.with_paused([logs], [])).held == (logs,)
+        ends.await_status(lambda _: engine.epochs > epochs, "the end of the epoch that still read it")
+        for load in loads.values():
+            load.produce(30)
+        seen = ends.await_copied(orders)
+        assert reached(seen, logs) == 20
+        (held,) = [part.held_back for part in seen.partitions if part.partition.topic == logs]
+        assert "paused" in (held or "")
+    with engine_running(ends.link, tmp_path):
+        loads["orders"].produce(10)
+        assert reached(ends.await_copied(orders), logs) == 20
+        order(ends, lambda now: now.with_resumed([logs], []))
+        ends.await_copied()
+    assert ends.check().target_records == 60 + 50
+
+
+@pytest.mark.proves("R1", "R2")
+def test_a_limit_slows_a_running_link_and_is_lifted_at_once(make_ends: Callable[..., Ends], tmp_path: Path) -> None:
+    ends = make_ends()
+    load = ends.load(ends.create("orders"), 1)
+    load.produce(20)
+    with engine_running(ends.link, tmp_path):
+        first = ends.await_copied()
+        sent = sum(part.bytes for part in first.partitions)
+        order(ends, lambda now: replace(now, bytes_per_second=20_000))
+        ends.await_status(lambda seen: seen.control.bytes_per_second == 20_000, "the order in the ledger")
+        time.sleep(1)  # tasks hear of it by the same ledger; this is the time that they have
+        load.produce(3000)
+        began, before = time.monotonic(), sent
+        time.sleep(4)
+        seen = ends.status()
+        spent = sum(part.bytes for part in seen.partitions) - before
+        # One answer may be over the limit, and a second's worth may have been saved up.
+        assert spent <= 20_000 * (time.monotonic() - began + 2) + 50_000, spent
+        assert seen.lag, "the limit did not slow it"
+        order(ends, lambda now: replace(now, bytes_per_second=0))
+        ends.await_copied(within_s=20)
+    assert ends.check().target_records == 3020
