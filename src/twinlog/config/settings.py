@@ -31,7 +31,6 @@ from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import SwitchSettings
 from twinlog.model.groups.cut_sets import CutSet
 from twinlog.model.health.objectives import Objectives
-from twinlog.model.ledger.control import Window
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.routes.provenance import Override, Provenance

@@ -20,7 +20,7 @@ async def order_control(
     link: LinkSettings, change: Callable[[Control, LedgerView], Control], *, dry_run: bool = False
 ) -> tuple[Control, Control]:
     """Read the present order, change it, write it; return both. Raises UsageError before the link ever ran."""
-    target = Cluster(link.target_producer, f"twinlog|{link.name}|control")
+    target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|control")
     try:
         name = ledger_topic(link.source)
         known = (await target.refresh([name])).get(name)

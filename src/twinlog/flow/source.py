@@ -87,7 +87,9 @@ class EpochReader(DataSourceStreamReader):
         ledger_at = {0: view.positions[0]} | {1 + shard: view.positions[1 + shard] for shard in shards}
         states = {p: state for p, state in view.states.items() if shard_of(p, run.shards) in mine}
         known = (view.engine, dict(view.roster), states, dict(view.memos.get(TRUNCATIONS, {})))
-        return TaskPlan(epoch, run.generation, task, shards, run.shards, ledger_at, *known, self._schemas_at(view), view.control)
+        return TaskPlan(
+            epoch, run.generation, task, shards, run.shards, ledger_at, *known, self._schemas_at(view), view.control
+        )
 
     def _schemas_at(self, view: LedgerView) -> SchemasAt | None:
         """What each task needs to follow the copy of the schemas, whoever copies it."""

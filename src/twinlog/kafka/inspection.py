@@ -14,6 +14,7 @@ from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.health.inspection import BrokerLook, ClusterLook, TopicFacts
+from twinlog.model.topics.stretch import Placed
 
 _TOPICS_PER_REQUEST = 500
 
@@ -44,6 +45,26 @@ def look_at_topics(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, Topic
         )
         for name, answer in answers.items():
             found[name] = answer if isinstance(answer, ClusterError) else _topic(answer)
+    return found
+
+
+def look_at_replicas(admin: ClusterAdmin, names: Iterable[str]) -> list[Placed]:
+    """Ask where the replicas of each partition are, and which are in sync. Raises when a topic is not told."""
+    wanted = list(dict.fromkeys(names))
+    found: list[Placed] = []
+    for begin in range(0, len(wanted), _TOPICS_PER_REQUEST):
+        part = TopicCollection(wanted[begin : begin + _TOPICS_PER_REQUEST])
+        answers = admin.ask(
+            lambda client, timeout_s, part=part: client.describe_topics(  # type: ignore[misc]
+                part, request_timeout=timeout_s
+            )
+        )
+        for name, answer in answers.items():
+            if isinstance(answer, ClusterError):
+                raise answer
+            for one in answer.partitions:
+                nodes = tuple(node.id for node in one.replicas), tuple(node.id for node in one.isr)
+                found.append(Placed(name, one.id, *nodes))
     return found
 
 

@@ -46,6 +46,7 @@ from twinlog.model.health.inspection import (
     QuotaLook,
     Unknown,
 )
+from twinlog.model.ledger.control import Control
 from twinlog.model.ledger.records import Engine, FaultEntry
 
 GONE = Unknown("A: no broker answers: connection refused")
@@ -229,6 +230,7 @@ PLANTED: list[tuple[str, Change, str, str]] = [
         "boom",
     ),
     ("faults", set_(status=replace(status(), problems=(FAULT,))), "fail", "orders-0: too large"),
+    ("paused", set_(status=replace(status(), control=Control(topics=frozenset({"logs"})))), "fail", "not copied: logs"),
     ("chores", set_(notes=notes(acls=note("acls", trouble="denied"))), "fail", "acls: denied"),
     ("writers-rights", settings("sync.topic.acls.mode = mm2"), "warn", "not copied"),
     ("writers-rights", set_(notes=notes(acls=note("acls", findings=["x"], found=1))), "warn", "x"),

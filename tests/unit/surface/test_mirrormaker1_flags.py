@@ -33,8 +33,8 @@ def test_the_flags_become_a_link_that_begins_where_the_group_stands(files: list[
     done = CliRunner().invoke(app, [*files, flag, "orders|payments.*", "--num.streams", "4"])
     assert done.exit_code == 0, done.output
     (link,) = load_file(the_file(tmp_path)).links
-    assert link.start_from == AtGroup("mirror")
-    assert link.tasks_max == 4
+    assert link.copies.start_from == AtGroup("mirror")
+    assert link.reading.tasks_max == 4
     assert link.topics.matches("orders")
     assert link.naming.remote(link.source, "orders") == "orders"
     assert "stop MirrorMaker 1 first" in done.output

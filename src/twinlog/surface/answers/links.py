@@ -104,6 +104,9 @@ class LinkDetail(LinkSummary):
     stages: dict[str, StageLine] = Field(
         description="fetch, parcel, queue, produce, note; copied and whole are the way from the record's own time."
     )
+    control: dict[str, Any] | None = Field(
+        None, description="What an operator ordered while it runs: bytes_per_second, schedule, topics, partitions."
+    )
 
 
 def summary_of(snapshot: LinkSnapshot) -> LinkSummary:
@@ -190,6 +193,7 @@ def detail_of(snapshot: LinkSnapshot) -> LinkDetail:
         fault_list=faults_of(status) if status else [],
         objectives_not_kept=[topic.topic for topic in exposure.broken] if exposure else [],
         stages={stage: StageLine(**one._asdict()) for stage, one in figures(status.stages if status else {}).items()},
+        control=status.control.body() if status else None,
     )
 
 

@@ -54,7 +54,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "explain topic": (("is it mirrored, and by which pattern", "twinlog explain topic orders"),),
     "explain map": (("where its records lie on the target", "twinlog explain map orders --partition 3 --first 5000"),),
     "explain group": (("are its positions translated", "twinlog explain group billing --link 'east->west'"),),
-    "doctor": (("would a switch work today", "twinlog doctor 'east->west'"),),
+    "doctor": (
+        ("would a switch work today", "twinlog doctor 'east->west'"),
+        ("a cluster over several datacenters", "twinlog doctor --stretch east --trip-ms 4"),
+    ),
     "verify": (
         ("compare every record", "twinlog verify 'east->west' --report verify.md"),
         ("a quick look", "twinlog verify 'east->west' --sample 1% --topics 'orders.*'"),

@@ -60,7 +60,7 @@ async def preview_takeover(
         remote = link.naming.remote(link.source, partition.topic)
         rows.append(TakeoverRow(partition, remote, None, at, "mirrored", "the ledger knows it; nothing is taken over"))
     fresh = [partition for partition, decision in decisions.items() if isinstance(decision, Fresh)]
-    start = Earliest() if known else link.start_from  # what appears later is read whole
+    start = Earliest() if known else link.copies.start_from  # what appears later is read whole
     begins = await asyncio.to_thread(fetch_beginnings, ends.source, link.source, start, fresh)
     for partition, decision in decisions.items():
         row = _row(partition, link.naming.remote(link.source, partition.topic), decision)
@@ -69,7 +69,7 @@ async def preview_takeover(
             row = replace(row, starts_at=begins.get(partition), why=why)
         rows.append(row)
     topics = frozenset(await asyncio.to_thread(ends.target.list_topics))
-    noted = offsets_topic or link.mm2_offsets_topic or connect_offsets_topic(link.source)
+    noted = offsets_topic or link.mm2.offsets_topic or connect_offsets_topic(link.source)
     no_trace = None if known else missing_trace(link.source, link.target, noted, topics)
     return TakeoverPreview(tuple(sorted(rows, key=lambda row: row.partition)), no_trace)
 

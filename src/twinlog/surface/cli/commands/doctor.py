@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from twinlog.errors import UsageError
 from twinlog.surface.cli.chosen_link import chosen_link
-from twinlog.surface.cli.options import ConfigFile, LinkArgument
+from twinlog.surface.cli.options import ConfigFile, OptionalLink
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
@@ -22,8 +24,15 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "unknown": "magenta"
 
 
 def doctor(
-    link: LinkArgument,
+    *,
+    link: OptionalLink = None,
     config: ConfigFile,
+    stretch: Annotated[
+        str | None, typer.Option("--stretch", metavar="CLUSTER", help="Judge one cluster over several racks instead.")
+    ] = None,
+    trip_ms: Annotated[
+        float | None, typer.Option("--trip-ms", min=0, help="With --stretch: the round trip between racks.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", "-a", help="One by one, also what is in order.")] = False,
     output: Form = Output.TABLE,
 ) -> None:
@@ -31,9 +40,18 @@ def doctor(
 
     Nothing is changed on either cluster. Each finding says what was seen, why it matters and a command that repairs it;
     what could not be checked says why. Exit code 1 when a check fails.
+
+    With --stretch a cluster of the file is judged that is stretched over datacenters (racks): replicas and in-sync
+    replicas over racks, min.insync.replicas, controllers, follower fetching, and what dies with each rack.
     """
     from twinlog.config.resolve import load_file
     from twinlog.service import examine_link
+
+    if stretch is not None:
+        _stretch(config, stretch, trip_ms, output)
+        return
+    if link is None:
+        raise UsageError("twinlog doctor: name a link, for example 'east->west', or give --stretch CLUSTER")
 
     of_file = load_file(config).links
     found = asyncio.run(examine_link(chosen_link(link, config), of_file=of_file))
@@ -41,6 +59,31 @@ def doctor(
         print_facts({"link": link, "checks": [asdict(one) for one in found]}, output)
     else:
         print_diagnoses(link, found, everything=everything or output is Output.WIDE)
+    if any(one.verdict == "fail" for one in found):
+        raise typer.Exit(1)
+
+
+def _stretch(config: Path, cluster: str, trip_ms: float | None, output: Output) -> None:
+    from twinlog.config.resolve import load_file
+    from twinlog.doctor.stretch import look_at_stretch
+    from twinlog.model.topics.stretch import judge_stretch
+
+    links = load_file(config).links
+    admins = {link.target: link.clients.target_admin for link in links} | {
+        link.source: link.clients.source_admin for link in links
+    }
+    if cluster not in admins:
+        raise UsageError(f"{cluster}: no enabled link has that cluster; there are {', '.join(sorted(admins))}")
+    found = judge_stretch(look_at_stretch(admins[cluster], trip_ms))
+    if output.for_programs:
+        print_facts({"cluster": cluster, "checks": [one._asdict() for one in found]}, output)
+    else:
+        console = screen(output)
+        for one in found:
+            line = Text(f"{one.verdict:7} ", _COLOURS[one.verdict]).append(f"{one.name}: ", "bold").append(one.seen)
+            console.print(line, soft_wrap=True)
+            if one.way:
+                console.print(Text(f"        try: {one.way}", "dim"), soft_wrap=True)
     if any(one.verdict == "fail" for one in found):
         raise typer.Exit(1)
 
