@@ -58,11 +58,12 @@ def ssl_context(security: Security) -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Leader:
-    """Who leads a partition, since which leader epoch, and with how many replicas in sync."""
+    """Who leads a partition, since which leader epoch, and how many of its replicas are in sync."""
 
     node: int
     epoch: int
     in_sync: int = 1
+    replicas: int = 1
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ class Cluster:
                 index, leader, epoch = reader.i32(), reader.i32(), reader.i32()
                 replicas = [reader.take(4 * (reader.uvarint() - 1)) for _ in range(3)]  # all, in sync, offline
                 reader.tags()
-                leaders[index] = Leader(leader, epoch, len(replicas[1]) // 4)
+                leaders[index] = Leader(leader, epoch, len(replicas[1]) // 4, len(replicas[0]) // 4)
             reader.i32()  # authorised operations
             reader.tags()
             topics[name] = TopicMetadata(name, topic_id, error, leaders)

@@ -29,8 +29,10 @@ async def why_unwritable(cluster: Cluster, partitions: Collection[TopicPartition
         leader = cluster.leader(*partition)
         if leader is None:
             hindered[partition] = NO_LEADER
-        elif leader.in_sync < wanted.get(partition.topic, 1):
-            least = wanted[partition.topic]
+            continue
+        least = wanted.get(partition.topic, 1)
+        # A broker wants no more replicas in sync than there are: one replica is enough where there is only one.
+        if leader.in_sync < min(least, leader.replicas):
             hindered[partition] = f"{leader.in_sync} of its replicas in sync, {_MIN_IN_SYNC} is {least}"
     return hindered
 
