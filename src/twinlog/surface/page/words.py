@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import quote
 
 from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.surface.answers.sync_words import job_line
 from twinlog.surface.cli.words import duration, number, size
 
 UNKNOWN: Final = "unknown"
@@ -118,6 +119,7 @@ def segment(name: str) -> str:
 
 
 FILTERS: Final = {
+    "job_line": job_line,
     "number": number,
     "duration": duration,
     "size": size,

@@ -15,6 +15,7 @@ from rich.text import Text
 from twinlog.errors import ClusterError
 from twinlog.model.ledger.stage_times import figures
 from twinlog.model.moments import clock
+from twinlog.surface.answers.sync_words import job_line
 from twinlog.surface.cli.exposure_view import headline
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, screen
@@ -163,9 +164,9 @@ def _print_stages(console: Console, status_: LinkStatus) -> None:
 def _print_chores(console: Console, status_: LinkStatus) -> None:
     """One line per sync job, with what it could not do below it."""
     for chore in status_.chores:
-        counts = ", ".join(f"{value:,} {what.replace('_', ' ')}" for what, value in chore.counts.items() if value)
+        did = job_line(chore.chore, chore.counts)
         ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
-        line = Text(f"{chore.chore:14}", "bold").append(f"{counts or 'nothing to do'}, {ago:.0f} s ago", "dim")
+        line = Text(f"{chore.chore:14}", "bold").append(f"{did}, {ago:.0f} s ago", "dim")
         if chore.trouble is not None:
             line = Text(f"{chore.chore:14}", "bold").append(chore.trouble, "red")
         console.print(line, soft_wrap=True)
