@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from twinlog.pipelines.converters import avro_schemas, json_schema_types, wire_format
 from twinlog.pipelines.converters.avro import whole_schema
 from twinlog.pipelines.converters.avro_values import reader, unscaled, writer
+from twinlog.pipelines.converters.delimited import schema_of_ddl
 from twinlog.pipelines.converters.protobuf_files import file_of
 from twinlog.pipelines.converters.protobuf_schemas import proto_text
 from twinlog.pipelines.converters.registry_client import Registered
 from twinlog.pipelines.converters.registry_settings import RegistrySettings, subject
 from twinlog.pipelines.records import ConversionFailed, PlanRefused
 from twinlog.pipelines.schemas import DATE, DECIMAL, TIMESTAMP, Field, Schema
-from twinlog.pipelines.settings import read_settings
+from twinlog.pipelines.settings import SettingsRefused, read_settings
 
 NAMES = st.text("abcdefgh", min_size=1, max_size=6)
 PLAIN = st.sampled_from(
@@ -133,3 +134,11 @@ def test_subjects_are_named_as_confluent_names_them(strategy: str, expected: str
     key = f"io.confluent.kafka.serializers.subject.{strategy}"
     s = read_settings(RegistrySettings, {"schema.registry.url": "http://x", "value.subject.name.strategy": key})
     assert subject(s, "value", "t", "a.R") == expected
+
+
+def test_columns_are_read_without_spark() -> None:
+    found = schema_of_ddl("id INT, `a b` string,x  BIGINT")
+    assert [(one.name, one.schema.type) for one in found.fields] == [("id", "int32"), ("a b", "string"), ("x", "int64")]
+    for wrong in ("id", "id MONEY", "", "id INT,,"):
+        with pytest.raises(SettingsRefused):
+            schema_of_ddl(wrong)

@@ -12,6 +12,7 @@ import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias, cast
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
@@ -36,6 +37,11 @@ _CLIENTS: Final = re.compile(
 )
 _PRINCIPAL: Final = frozenset({"security.protocol", "sasl.mechanism", "sasl.jaas.config"})
 _HOSTS_OF_URL: Final = re.compile(r"//(?:[^/@?]*@)?([^/?;,]+)")
+_URLS: Final = frozenset({"connection.url", "store.url", "http.api.url", "http.url"})
+_OF_CONNECTORS: Final = _URLS | {"http.read.timeout.ms"}
+"""Connectors' keys that only begin like the service's own."""
+_REGISTRY: Final = ".schema.registry.url"
+_PATHS: Final = frozenset({"file", "input.path", "finished.path", "error.path"})
 _PORT: Final = re.compile(r":\d*$")
 _ADDRESS: Final = "bootstrap.servers"
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key's name
@@ -106,7 +112,7 @@ def broken_rules(entries: Mapping[str, Entry], file: str, rules: ConnectorRules)
 
 def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
     key = entry.key
-    if any(key == word or (word.endswith(".") and key.startswith(word)) for word in _OF_THE_FILE):
+    if key not in _OF_CONNECTORS and any(key == w or (w.endswith(".") and key.startswith(w)) for w in _OF_THE_FILE):
         yield "not in a connector: only the service's settings file says this"
         return
     found = None if key in NAMES else _CLIENTS.match(key)
@@ -115,14 +121,23 @@ def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
         yield f"not allowed by {keys.OVERRIDE_POLICY.name} = {rules.override_policy} of the service's settings file"
     if name == _ADDRESS:
         yield from _of_hosts(Words().read(entry.value), rules)
-    elif key == "connection.url":
+    elif key == "database.hostname":
+        yield from _of_hosts([entry.value.strip()], rules)
+    elif (key in _URLS or key.endswith(_REGISTRY)) and not _path_of(key, entry.value):
         yield from _of_hosts(_HOSTS_OF_URL.findall(entry.value), rules)
-    elif key == "file" and not _is_allowed(entry.value, rules):
+    if _path_of(key, entry.value) and not _is_allowed(_path_of(key, entry.value), rules):
         yield f"not in a folder that {keys.CONNECTOR_PATHS.name} of the service's settings file lists"
-    elif name == _TOKEN_URL and entry.value.strip() not in rules.token_urls:
+    if name == _TOKEN_URL and entry.value.strip() not in rules.token_urls:
         yield f"not listed in {keys.TOKEN_URLS.name} of the service's settings file"
     elif name == "sasl.jaas.config" and not rules.kerberos and _asks_for_kerberos(entry.value):
         yield f"Krb5LoginModule needs {keys.CONNECTOR_KERBEROS.name} = true in the service's settings file"
+
+
+def _path_of(key: str, value: str) -> str:
+    """The file or folder of this machine that a key names; empty for all other keys."""
+    if key == "store.url":
+        return unquote(urlsplit(value).path) if value.startswith("file:") else ""
+    return value if key in _PATHS else ""
 
 
 def _is_allowed(file: str, rules: ConnectorRules) -> bool:

@@ -102,7 +102,7 @@ class JsonConverter:
         else:
             text = json_text(column, shape.schema, self.s.decimals)
         there = F.isnotnull(column)
-        if shape.schema is not None and shape.schema.optional:
+        if shape.schema is not None and shape.schema.optional and not shape.absent:
             # A value that may be null by its schema is written as null; a record without a value has no schema.
             text, there = F.coalesce(text, F.lit("null")), F.lit(True)
         if self.s.schemas:
