@@ -1,0 +1,1 @@
+"""Files in folders or in S3, one after the other, exactly once."""
