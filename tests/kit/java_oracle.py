@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway  # type: ignore[import-untyped]
 
-from twinlog.local.jars import CONNECT_MIRROR, class_path, resolve
+from twinlog.local.jars import CONNECT_MIRROR, JarSet, class_path, resolve
 from twinlog.machine.java import find_java
 from twinlog.model.names import TopicPartition
 
@@ -79,15 +79,15 @@ def _positions(found: Any) -> Positions:
 
 
 @contextmanager
-def java_running() -> Iterator[Oracle]:
-    """A JVM with MirrorMaker 2's client classes while the block runs."""
+def java_running(*more: JarSet) -> Iterator[Oracle]:
+    """A JVM with MirrorMaker 2's client classes, and more, while the block runs."""
     pyspark = find_spec("pyspark")
     assert pyspark is not None
     assert pyspark.origin is not None
     (py4j,) = (Path(pyspark.origin).parent / "jars").glob("py4j-*.jar")
     port, token = launch_gateway(
         jarpath=str(py4j),
-        classpath=class_path(resolve(CONNECT_MIRROR)),
+        classpath=class_path(tuple(jar for one in (CONNECT_MIRROR, *more) for jar in resolve(one))),
         javaopts=["-XX:TieredStopAtLevel=1", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"],
         java_path=str(find_java().java),
         die_on_exit=True,

@@ -66,6 +66,8 @@
     │   ├── ConnectorReadOnly      it stands in the settings file
     │   ├── LinkForbidden          the role of who asks does not cover the link
     │   └── NotActive              another service of the group runs the links (retriable)
+    ├── ChangesLost                a database no longer has changes that a source has not read
+    ├── ChangesUnreadable          a database sends changes that the source does not know, or sends none
     ├── ServiceError               a running service did not do what a command asked of it
     │   ├── ServiceUnreachable     (retriable)
     │   └── ServiceRefused
@@ -113,6 +115,8 @@ from twinlog.errors.clusters import (
     TopicUnknown,
 )
 from twinlog.errors.connectors import (
+    ChangesLost,
+    ChangesUnreadable,
     ConnectorError,
     ConnectorExists,
     ConnectorReadOnly,
@@ -200,6 +204,8 @@ __all__ = [
     "BrokerNotReady",
     "BrokerRefused",
     "BrokerTooOld",
+    "ChangesLost",
+    "ChangesUnreadable",
     "ClusterError",
     "ClusterRightMissing",
     "ClusterUnreachable",

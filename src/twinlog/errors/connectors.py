@@ -114,3 +114,28 @@ class ParkedRefused(TwinlogError):
     topic: str
     place: str
     problem: str
+
+
+@dataclass(eq=False)
+class ChangesLost(TwinlogError):
+    """A database no longer has the changes that a source has not read yet."""
+
+    code = "CHANGES_LOST"
+    says = "{database}: {problem}; changes behind {position} cannot be read any more"
+    remedy = "Reset its offsets (`twinlog pipeline offsets NAME --reset`): the connector then reads all rows anew."
+
+    database: str
+    problem: str
+    position: str
+
+
+@dataclass(eq=False)
+class ChangesUnreadable(TwinlogError):
+    """A database sends changes in a form that the source does not know, or refuses to send them."""
+
+    code = "CHANGES_UNREADABLE"
+    says = "{database}: {problem}"
+    remedy = "Look the message up in the database's manual; `twinlog pipeline validate` checks rights and settings."
+
+    database: str
+    problem: str

@@ -51,11 +51,20 @@ class Chunk:
     schema: Schema | None = None  # of the value; None: made of the columns' Arrow types
     key_schema: Schema | None = None
     deletes: bool = False  # the rows are keys that are gone: their values are null
+    key_apart: bool = False  # the columns of the key are not part of the value
+    tombstones: bool = False  # each row's key follows once more, with a null value
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Reads a foreign system. Made from its settings on the driver and in each Python worker."""
+    """Reads a foreign system. Made from its settings on the driver and in each Python worker.
+
+    A source whose `read` waits for news itself has `waits = True`: there is no pause between its calls. A source that
+    knows topics and schemas before it reads has `streams() -> Iterable[tuple[topic, key schema or None, schema]]`, on
+    the driver. A source that must know which positions are stored in Kafka has
+    `committed(at: SourcePartition, offset: Offset)`, in the worker; it is called some time after they are. A source
+    that holds connections has `close()`, called when its task ends.
+    """
 
     settings: ClassVar[type]
 

@@ -41,6 +41,7 @@ class SourcePlanner:
         self.streams: list[Stream] = []
         self.offsets_partitions = offsets_partitions
         self._available_done = False
+        self._asked = False
 
     def heard(self, report: Mapping[str, Any]) -> None:
         told = report.get("stream")
@@ -59,6 +60,7 @@ class SourcePlanner:
         if available and self._available_done:
             return Nothing()
         self._available_done = available
+        self._ask_streams()
         boundary = self.connector.common.boundary
         run = SourceRun(
             owner=self.owner,
@@ -80,6 +82,15 @@ class SourcePlanner:
             commit_ms=0 if boundary == "poll" else self.connector.common.boundary_ms,
         )
         return Epoch(run, self.columns(), self.rows, LIVE_ROWS)
+
+    def _ask_streams(self) -> None:
+        """What a source knows before it reads: each schema that is met later costs a new plan."""
+        if self._asked:
+            return
+        self._asked = True
+        for stream in getattr(self.source, "streams", tuple)():
+            if stream not in self.streams:
+                self.streams.append(stream)
 
     def columns(self) -> str:
         """What the reader brings: shared columns, and key and value of each stream."""

@@ -12,6 +12,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ import pyarrow as pa
 from twinlog.model.backoff import Backoff
 from twinlog.pipelines.api import Chunk, Retriable, Source, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type, schema_of_arrow
-from twinlog.pipelines.offsets_topic import OffsetsTopic, key_of, start_of
+from twinlog.pipelines.offsets_topic import OffsetsTopic, StoredOffset, key_of, start_of
 from twinlog.pipelines.plugins import connector
 from twinlog.pipelines.run import LIVE_ROWS, SourceRun, empty_rows
 from twinlog.pipelines.schemas import Schema
@@ -41,6 +42,8 @@ SHARED_SQL: Final = (
     "headers array<struct<key: string, value: binary>>, branch int, fault string, mark string"
 )
 _PAUSE_S: Final = 0.05
+_CONFIRM_S: Final = 5.0
+"""How often a source that must know it is told which positions are stored."""
 _FIRST_PAUSE_S: Final = 0.3
 
 log = logging.getLogger("twinlog.pipelines.source")
@@ -66,15 +69,15 @@ class SourceTask:
         self.deadline = time.monotonic() + run.longest_ms / 1000
         self.sent = 0
         self._waiting = False
+        self._confirmed_at = 0.0
 
     def _stop(self) -> bool:
         return self.line.stopping or time.monotonic() > self.deadline
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Rows until the epoch ends: by time, by the driver's word, by a new schema, or when all is read."""
-        stored = OffsetsTopic(self.run.cluster, self.run.offsets_topic).read(
-            self.run.owner.connector, self.run.offsets_partitions
-        )
+        stored = self._stored()
+        self._confirm(stored)
         starts = {n: start_of(stored, one) for n, one in enumerate(self.partitions)}
         backoff = Backoff(_FIRST_PAUSE_S, self.run.errors.retry_delay_max_ms / 1000)
         while not self._stop():
@@ -99,7 +102,25 @@ class SourceTask:
             yield from self._filled()
             if self.run.until_caught_up:
                 return
-            self._pause(0 if news else self.run.poll_ms / 1000)
+            self._confirm()
+            self._pause(0 if news or getattr(self.source, "waits", False) else self.run.poll_ms / 1000)
+
+    def _stored(self) -> list[StoredOffset]:
+        topic = OffsetsTopic(self.run.cluster, self.run.offsets_topic)
+        return topic.read(self.run.owner.connector, self.run.offsets_partitions)
+
+    def _confirm(self, stored: list[StoredOffset] | None = None) -> None:
+        """Tell the source what is stored, so that the system can forget it."""
+        told = getattr(self.source, "committed", None)
+        now = time.monotonic()
+        if told is None or (stored is None and now - self._confirmed_at < _CONFIRM_S):
+            return
+        self._confirmed_at = now
+        found = self._stored() if stored is None else stored
+        for partition in self.partitions:
+            offset, _ = start_of(found, partition)
+            if offset is not None:
+                told(partition, offset)
 
     def _wait(self, error: Retriable, pause_s: float) -> None:
         """The source does not answer: say so, and try again later."""
@@ -120,14 +141,18 @@ class SourceTask:
 
     def _chunk(self, chunk: Chunk, key: bytes, start: Any) -> Iterator[pa.RecordBatch]:
         rows = chunk.rows if isinstance(chunk.rows, pa.RecordBatch) else pa.RecordBatch.from_pylist(list(chunk.rows))
+        if not rows.num_rows:
+            yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
+            return
         value_schema, key_schema = schemas_of(chunk, rows)
         branch = self.branches.get((chunk.topic, key_schema, value_schema))
         if branch is None:
             facts = {"topic": chunk.topic, "schema": value_schema.to_json()}
             self.line.send(stream=facts | {"key": None if key_schema is None else key_schema.to_json()})
             raise _NewStream
-        if rows.num_rows:
-            batch = self._batch(chunk, rows, branch, key_schema, value_schema)
+        parts = [chunk, replace(chunk, deletes=True)] if chunk.tombstones else [chunk]
+        for part in parts:
+            batch = self._batch(part, rows, branch, key_schema, value_schema)
             self.sent += batch.num_rows
             yield batch
         yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
@@ -147,7 +172,7 @@ class SourceTask:
         if chunk.key:
             made[f"key_{branch}"] = _struct([rows.column(name) for name in chunk.key], key_schema)
         if not chunk.deletes:
-            names = [name for name in rows.schema.names if name != chunk.timestamp]
+            names = _value_names(chunk, rows)
             made[f"value_{branch}"] = (
                 physical(rows.column(""), arrow_type(value_schema))
                 if names == [""]
@@ -185,16 +210,27 @@ def physical(column: Any, kind: Any) -> Any:
     return column if column.type == kind else column.cast(kind)
 
 
+def _value_names(chunk: Chunk, rows: pa.RecordBatch) -> list[str]:
+    apart = set(chunk.key) if chunk.key_apart else set()
+    return [name for name in rows.schema.names if name != chunk.timestamp and name not in apart]
+
+
 def schemas_of(chunk: Chunk, rows: pa.RecordBatch) -> tuple[Schema, Schema | None]:
     """Value and key schema of a chunk: the ones it brings, or those of its Arrow columns."""
-    names = [name for name in rows.schema.names if name != chunk.timestamp]
+    names = _value_names(chunk, rows)
     value = chunk.schema or schema_of_arrow(rows.schema, names)
     key = chunk.key_schema or (schema_of_arrow(rows.schema, list(chunk.key)) if chunk.key else None)
     return value, key
 
 
 def read_source(run: SourceRun, task: int, line: TaskLine) -> Iterator[pa.RecordBatch]:
-    yield from SourceTask(run, task, line).batches()
+    its = SourceTask(run, task, line)
+    try:
+        yield from its.batches()
+    finally:
+        close = getattr(its.source, "close", None)
+        if close is not None:
+            close()
 
 
 __all__ = ["SHARED_SQL", "SourcePartition", "SourceTask", "read_source", "schemas_of"]

@@ -1,0 +1,1 @@
+"""What all sources with Debezium's record shape share."""

@@ -1,0 +1,119 @@
+"""Tables and columns of a PostgreSQL database, as streams of records. Runs on the driver and in Python workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+
+from twinlog.pipelines.schemas import Field, Schema
+from twinlog.pipelines.sources.debezium.envelope import Table, source_schema
+from twinlog.pipelines.sources.debezium.selection import Lists, read_lists
+from twinlog.pipelines.sources.postgres.pgoutput import Relation
+from twinlog.pipelines.sources.postgres.settings import PostgresSettings
+from twinlog.pipelines.sources.postgres.types import Make, column_maker, column_schema
+
+_MAYBE_LONG: Final = Schema("int64", optional=True)
+SOURCE: Final = source_schema(
+    "io.debezium.connector.postgresql.Source", ("schema", Schema("string")), ("table", Schema("string")),
+    ("txId", _MAYBE_LONG), ("lsn", _MAYBE_LONG), ("xmin", _MAYBE_LONG),
+)  # fmt: skip
+_OURS: Final = frozenset({"pg_catalog", "information_schema"})
+_COLUMNS: Final = """
+    SELECT n.nspname, c.relname, a.attname, t.typname, a.atttypmod, a.attnotnull,
+           coalesce(a.attnum = ANY (i.indkey), false) AS in_key, a.atttypid
+    FROM pg_attribute a
+    JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p')
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+    WHERE a.attnum > 0 AND NOT a.attisdropped AND n.nspname !~ '^pg_' AND NOT c.relispartition
+    ORDER BY n.nspname, c.relname, a.attnum
+"""
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """A column in the catalogue."""
+
+    name: str
+    kind: str
+    modifier: int
+    not_null: bool
+    in_key: bool
+    oid: int
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A table, how its columns are made of texts, and which places of a raw row they have."""
+
+    schema: str
+    name: str
+    table: Table
+    makers: tuple[Make, ...]
+    places: tuple[int, ...]
+
+    def picked(self, row: list[Any]) -> list[Any]:
+        return row if len(self.places) == len(row) else [row[place] for place in self.places]
+
+
+class Catalogue:
+    """What the database has, as far as the connector wants it."""
+
+    def __init__(self, s: PostgresSettings) -> None:
+        self._s = s
+        self._schemas = read_lists("schema", s.schema_include, s.schema_exclude)
+        self._tables = read_lists("table", s.table_include, s.table_exclude)
+        self._columns: Lists = read_lists("column", s.column_include, s.column_exclude)
+        self._kinds: dict[int, str] = {}
+        self._facts: dict[tuple[str, str], list[ColumnFacts]] = {}
+
+    def wanted(self, schema: str, table: str) -> bool:
+        return schema not in _OURS and self._schemas.take(schema) and self._tables.take(f"{schema}.{table}")
+
+    def load(self, db: psycopg.Connection[Any]) -> dict[tuple[str, str], list[ColumnFacts]]:
+        """All wanted tables, in the order of their names."""
+        self._facts = {}
+        for schema, table, *rest in db.execute(_COLUMNS).fetchall():
+            if self.wanted(schema, table):
+                one = ColumnFacts(*rest)
+                self._kinds[one.oid] = one.kind
+                self._facts.setdefault((schema, table), []).append(one)
+        return self._facts
+
+    def stream(self, schema: str, table: str) -> Stream:
+        return self._stream(schema, table, self._facts[schema, table])
+
+    def stream_of(self, relation: Relation, db: psycopg.Connection[Any]) -> Stream:
+        """The stream of a table as its changes have it. Names and types are the stream's, the rest is looked up."""
+        self.load(db)
+        known = {one.name: one for one in self._facts.get((relation.schema, relation.table), [])}
+        facts = []
+        for one in relation.columns:
+            there = known.get(one.name)
+            kind = self._kind(one.oid, db)
+            same = there is not None and there.oid == one.oid
+            facts.append(ColumnFacts(one.name, kind, one.modifier, same and there is not None and there.not_null,
+                                     there.in_key if there is not None else one.in_key, one.oid))  # fmt: skip
+        return self._stream(relation.schema, relation.table, facts)
+
+    def _kind(self, oid: int, db: psycopg.Connection[Any]) -> str:
+        if oid not in self._kinds:
+            found = db.execute("SELECT typname FROM pg_type WHERE oid = %s", (oid,)).fetchone()
+            self._kinds[oid] = found[0] if found else "text"
+        return self._kinds[oid]
+
+    def _stream(self, schema: str, table: str, facts: list[ColumnFacts]) -> Stream:
+        places = tuple(n for n, one in enumerate(facts)
+                       if one.in_key or self._columns.take(f"{schema}.{table}.{one.name}"))  # fmt: skip
+        fields, makers = [], []
+        for place in places:
+            one = facts[place]
+            its = column_schema(one.kind, one.modifier, self._s, optional=not one.not_null)
+            fields.append(Field(one.name, its))
+            makers.append(column_maker(one.kind, its, self._s))
+        key = tuple(facts[place].name for place in places if facts[place].in_key)
+        made = Table(f"{self._s.prefix}.{schema}.{table}", tuple(fields), key, SOURCE)
+        return Stream(schema, table, made, tuple(makers), places)

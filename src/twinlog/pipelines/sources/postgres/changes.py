@@ -1,0 +1,158 @@
+"""Changes from a replication stream, as chunks with positions. Runs in a Python worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+
+from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.pipelines.api import Chunk, Offset, SourcePartition
+from twinlog.pipelines.sources.debezium.envelope import Change, chunk_of
+from twinlog.pipelines.sources.postgres.catalogue import Catalogue, Stream
+from twinlog.pipelines.sources.postgres.pgoutput import (
+    UNCHANGED,
+    Begin,
+    Commit,
+    Relation,
+    Row,
+    RowChange,
+    parse,
+)
+from twinlog.pipelines.sources.postgres.replication import Replication
+from twinlog.pipelines.sources.postgres.settings import PostgresSettings
+
+
+class Changes:
+    """The stream behind one position."""
+
+    def __init__(
+        self, s: PostgresSettings, replication: Replication, catalogue: Catalogue, db: psycopg.Connection[Any],
+        start: Offset,
+    ) -> None:  # fmt: skip
+        self._s, self._replication, self._catalogue, self._db = s, replication, catalogue, db
+        self.position: dict[str, Any] = dict(start)
+        self._streams: dict[int, Stream | None] = {}
+        self._begin: Begin | None = None
+        self._seen = 0  # changes of the open transaction
+        self._skip = int(str(start.get("done", 0)))
+        # A position of Debezium itself: it names the last change by its place in the log.
+        self._skip_lsn = 0 if "done" in start else int(str(start.get("lsn_proc") or start.get("lsn") or 0))
+        self._skip_commit = 0 if "done" in start else int(str(start.get("lsn_commit") or 0))
+        self._skip_parts = int(str(start.get("part", 0)))  # of the change behind the skipped ones
+        self.told: dict[str, Any] = dict(start)  # the position of the last chunk
+        self._waiting: list[Change] = []
+        self._stream: Stream | None = None
+
+    @property
+    def restart_lsn(self) -> int:
+        return int(str(self.position.get("end_lsn") or self.position.get("lsn_commit") or self.position["lsn"]))
+
+    def chunks(self, at: SourcePartition, stop: Callable[[], bool], wait_s: float) -> Iterator[Chunk]:
+        """Chunks until nothing comes for `wait_s`."""
+        while not stop():
+            got = self._replication.next(wait_s if not self._waiting else 0)
+            if got is None:
+                if self._waiting:
+                    yield self._chunk(at)
+                    continue
+                return
+            lsn, data = got
+            found = parse(data)
+            if isinstance(found, RowChange):
+                for part, (change, stream) in enumerate(self._row(found, lsn)):
+                    if part:
+                        self.position = {**self.position, "part": part}
+                    if part < self._skip_parts:
+                        continue
+                    if self._stream is not None and (stream is not self._stream or change.op != self._waiting[-1].op):
+                        yield self._chunk(at)
+                    self._stream = stream
+                    self._waiting.append(change)
+                self._count(lsn)
+                if len(self._waiting) >= self._s.batch_rows:
+                    yield self._chunk(at)
+            elif isinstance(found, Begin):
+                self._begin, self._seen = found, 0
+            elif isinstance(found, Commit):
+                self._committed(found)
+            elif isinstance(found, Relation):
+                if self._waiting:
+                    yield self._chunk(at)
+                self._streams[found.oid] = self._known(found)
+        if self._waiting:
+            yield self._chunk(at)
+
+    def _known(self, relation: Relation) -> Stream | None:
+        if not self._catalogue.wanted(relation.schema, relation.table):
+            return None
+        return self._catalogue.stream_of(relation, self._db)
+
+    def _row(self, found: RowChange, lsn: int) -> Iterator[tuple[Change, Stream]]:
+        stream, begin = self._streams.get(found.relation), self._begin
+        if stream is None or begin is None or found.op in self._s.skipped or self._was_done(begin, lsn):
+            return
+        source = {
+            "connector": "postgresql", "name": self._s.prefix, "snapshot": "false", "db": self._s.database,
+            "schema": stream.schema, "table": stream.name, "txId": begin.xid, "lsn": lsn,
+            "sequence": f'["{self.position.get("lsn_commit")}","{lsn}"]',
+        }  # fmt: skip
+        old = None if found.old is None else stream.picked(found.old)
+        new = None if found.new is None else stream.picked(found.new)
+        if found.op == "u" and old is not None and new is not None and self._key_differs(stream, old, new):
+            # Another key is another row for readers of the topic.
+            yield Change("d", old, None, source, begin.at_us), stream
+            yield Change("c", None, new, source, begin.at_us), stream
+            return
+        if found.op == "u" and found.old_is_key:
+            old = None
+        if new is not None and old is not None:
+            new = [o if n is UNCHANGED else n for n, o in zip(new, old, strict=True)]
+        yield Change(found.op, old, new, source, begin.at_us), stream
+
+    def _key_differs(self, stream: Stream, old: Row, new: Row) -> bool:
+        places = [stream.table.place(name) for name in stream.table.key]
+        return any(old[place] != new[place] for place in places)
+
+    def _was_done(self, begin: Begin, lsn: int) -> bool:
+        if self._seen < self._skip:
+            return True
+        return begin.final_lsn <= self._skip_commit or (0 < lsn <= self._skip_lsn)
+
+    def _count(self, lsn: int) -> None:
+        """One more change of the open transaction was read."""
+        self._seen += 1
+        if self._seen > self._skip:
+            begin = self._begin
+            self._skip_parts = 0
+            self.position = {
+                **_whole(self.position), "lsn_proc": lsn, "lsn": lsn, "done": self._seen,
+                "end_lsn": self.restart_lsn, "txId": begin.xid if begin else None,
+                "ts_usec": begin.at_us if begin else None,
+            }  # fmt: skip
+
+    def _committed(self, commit: Commit) -> None:
+        self._skip = self._seen = 0
+        if commit.commit_lsn > self._skip_commit:
+            self._skip_lsn = 0
+        self._begin = None
+        self.position = {
+            **_whole(self.position), "lsn_proc": commit.commit_lsn, "lsn": commit.commit_lsn,
+            "lsn_commit": commit.commit_lsn, "end_lsn": commit.end_lsn, "done": 0, "ts_usec": commit.at_us,
+        }  # fmt: skip
+
+    def _chunk(self, at: SourcePartition) -> Chunk:
+        stream, changes = self._stream, self._waiting
+        assert stream is not None  # noqa: S101  there are changes, so there is a stream
+        now = int(SYSTEM_CLOCK.now_s() * 1_000_000)
+        made = chunk_of(
+            stream.table, stream.makers, changes, at, dict(self.position), now_us=now, tombstones=self._s.tombstones
+        )
+        self._waiting, self._stream, self.told = [], None, dict(self.position)
+        return made
+
+
+def _whole(position: dict[str, Any]) -> dict[str, Any]:
+    """A position that stands behind a whole change."""
+    return {key: value for key, value in position.items() if key != "part"}

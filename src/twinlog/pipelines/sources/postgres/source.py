@@ -1,0 +1,206 @@
+"""The PostgreSQL source: changes of tables in Debezium's record shape, by logical replication. Runs in a Python worker.
+
+A position is Debezium's, with two members of our own: `end_lsn` is where the last finished transaction ends, `done` how
+many changes of the next one were handed on. The server sends a transaction as a whole and always in the same order, so
+counting is exact:
+
+    … Commit | Begin  change change change  change … Commit
+           end_lsn          done = 3
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+import psycopg
+from psycopg import sql
+
+from twinlog.errors import ChangesLost
+from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.pipelines.api import Chunk, Finding, Offset, Retriable, Schema, SourcePartition
+from twinlog.pipelines.sources.debezium.envelope import HEARTBEAT, HEARTBEAT_KEY, heartbeat, position_only
+from twinlog.pipelines.sources.postgres.catalogue import Catalogue
+from twinlog.pipelines.sources.postgres.changes import Changes
+from twinlog.pipelines.sources.postgres.pgoutput import lsn_text
+from twinlog.pipelines.sources.postgres.replication import (
+    NewSlot,
+    Replication,
+    connected,
+    ensure_publication,
+    slot_exists,
+)
+from twinlog.pipelines.sources.postgres.settings import PostgresSettings
+from twinlog.pipelines.sources.postgres.snapshot import Snapshot
+
+_WAIT_S: Final = 0.25
+_IDLE_S: Final = 5.0
+"""How often the position moves while only other tables change."""
+
+
+class PostgresSource:
+    """Changes of a PostgreSQL database."""
+
+    also: ClassVar = ("io.debezium.connector.postgresql.PostgresConnector",)
+    settings: ClassVar = PostgresSettings
+    waits = True
+
+    def __init__(self, s: PostgresSettings) -> None:
+        self.s = s
+        self.catalogue = Catalogue(s)
+        self._at = SourcePartition({"server": s.prefix})
+        self._replication: Replication | None = None
+        self._db: psycopg.Connection[Any] | None = None
+        self._changes: Changes | None = None
+        self._moved_at = self._beat_at = SYSTEM_CLOCK.now_s()
+
+    def partitions(self) -> Sequence[SourcePartition]:
+        return [self._at]
+
+    def check(self) -> Iterable[Finding]:
+        try:
+            with connected(self.s) as db:
+                yield from self._findings(db)
+        except (Retriable, psycopg.Error) as error:
+            yield Finding("database.hostname", str(error))
+
+    def _findings(self, db: psycopg.Connection[Any]) -> Iterator[Finding]:
+        level = db.execute("SHOW wal_level").fetchone()
+        if level is None or level[0] != "logical":
+            yield Finding("database.hostname", f"wal_level is {level and level[0]}, not logical", "error",
+                          "Set wal_level=logical in postgresql.conf and restart the database.")  # fmt: skip
+        may = db.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+        if may is None or not may[0]:
+            yield Finding("database.user", "has no right to replicate", "error", "ALTER ROLE … REPLICATION")
+        tables = self.catalogue.load(db)
+        if not tables:
+            yield Finding("table.include.list", "no table is chosen")
+        for schema, name in (one for one, facts in tables.items() if not any(fact.in_key for fact in facts)):
+            yield Finding(
+                "table.include.list", f"{schema}.{name} has no primary key: its records have no key, and updates and "
+                "deletes need REPLICA IDENTITY FULL", "warning",
+            )  # fmt: skip
+
+    def streams(self) -> Iterable[tuple[str, Schema | None, Schema]]:
+        with connected(self.s) as db:
+            for schema, name in self.catalogue.load(db):
+                table = self.catalogue.stream(schema, name).table
+                yield table.topic, table.key_schema, table.value
+        if self.s.heartbeat_ms:
+            yield f"{self.s.heartbeat_topics}.{self.s.prefix}", HEARTBEAT_KEY, HEARTBEAT
+
+    def read(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        try:
+            yield from self._read(at, start, stop)
+        except Retriable:
+            self.close()
+            raise
+        except psycopg.OperationalError as error:
+            self.close()
+            raise Retriable(f"{self.s.host}:{self.s.port}: {error}") from error
+
+    def _read(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        if start is None or start.get("snapshot"):
+            yield from self._first(at, start, stop)
+            return
+        if self.s.snapshot == "initial_only":
+            threading.Event().wait(_WAIT_S)
+            return
+        try:
+            changes = self._streaming(start)
+        except ChangesLost:
+            if self.s.snapshot != "when_needed":
+                raise
+            yield from self._first(at, None, stop)
+            return
+        yield from changes.chunks(at, stop, _WAIT_S)
+        yield from self._quiet(at, changes)
+
+    def _first(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        """Make the slot, and read the rows that are there. Changes from then on wait in the slot."""
+        self.close()
+        db = self.statements()
+        tables = self.catalogue.load(db)
+        ensure_publication(db, self.s, list(tables))
+        replication = Replication(self.s)
+        try:
+            made, lsn = self._slot(db, replication, start)
+            done = _position(lsn, lsn, 0)
+            if self.s.snapshot in {"no_data", "never"}:
+                yield position_only(f"{self.s.prefix}.snapshot", at, done)
+                return
+            with connected(self.s) as reader, reader.transaction():
+                reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                if made is not None:
+                    reader.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(made.snapshot)))
+                yield from Snapshot(self.s, reader, self.catalogue, lsn).chunks(at, start, done, stop)
+        finally:
+            replication.close()
+
+    def _slot(
+        self, db: psycopg.Connection[Any], replication: Replication, start: Offset | None
+    ) -> tuple[NewSlot | None, int]:
+        """The slot, and from where on it keeps changes."""
+        exists = slot_exists(db, self.s.slot)
+        if start is None and not exists:
+            made = replication.create_slot()
+            return made, made.lsn
+        if not exists:
+            raise ChangesLost(replication.where, f"the slot {self.s.slot} is gone", lsn_text(int(str(start["lsn"]))))  # type: ignore[index]
+        if start is not None:
+            return None, int(str(start["lsn"]))
+        # A slot that was made beforehand: rows are read as they are now, changes since the slot was made follow.
+        row = db.execute(
+            "SELECT (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint FROM pg_replication_slots WHERE slot_name = %s",
+            (self.s.slot,),
+        ).fetchone()
+        return None, int(row[0]) if row else 0
+
+    def _streaming(self, start: Offset) -> Changes:
+        """The open stream if it stands at `start`, or a new one."""
+        if self._changes is not None and self._changes.told == dict(start):
+            return self._changes
+        self.close()
+        replication = Replication(self.s)
+        self._replication = replication
+        changes = Changes(self.s, replication, self.catalogue, self.statements(), start)
+        replication.start(changes.restart_lsn)
+        self._changes = changes
+        return changes
+
+    def statements(self) -> psycopg.Connection[Any]:
+        if self._db is None or self._db.closed:
+            self._db = connected(self.s)
+        return self._db
+
+    def _quiet(self, at: SourcePartition, changes: Changes) -> Iterator[Chunk]:
+        """Heartbeats, and positions that move without records."""
+        now = SYSTEM_CLOCK.now_s()
+        if self.s.heartbeat_ms and now - self._beat_at >= self.s.heartbeat_ms / 1000:
+            self._beat_at = now
+            if self.s.heartbeat_query:
+                self.statements().execute(self.s.heartbeat_query.encode())
+            topic = f"{self.s.heartbeat_topics}.{self.s.prefix}"
+            yield heartbeat(topic, self.s.prefix, at, changes.position, int(now * 1_000_000))
+        elif changes.position != changes.told and now - self._moved_at >= _IDLE_S:
+            yield position_only(f"{self.s.prefix}.position", at, changes.position)
+        else:
+            return
+        changes.told = dict(changes.position)
+        self._moved_at = now
+
+    def committed(self, at: SourcePartition, offset: Offset) -> None:  # noqa: ARG002
+        if self._replication is not None and not offset.get("snapshot"):
+            self._replication.confirm(int(str(offset.get("end_lsn", 0))))
+
+    def close(self) -> None:
+        if self._replication is not None:
+            self._replication.close()
+        if self._db is not None:
+            self._db.close()
+        self._replication = self._db = self._changes = None
+
+
+def _position(lsn: int, end_lsn: int, done: int) -> dict[str, Any]:
+    return {"lsn_proc": lsn, "lsn_commit": lsn, "lsn": lsn, "end_lsn": end_lsn, "done": done}
