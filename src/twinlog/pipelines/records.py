@@ -33,6 +33,7 @@ class Shape:
     schema: Schema | None = None
     unread: bool = False
     wire: Hashable = field(default=None, compare=False, repr=False)
+    absent: bool = False  # a null is a record without a value, even if the schema allows null
 
     @property
     def is_struct(self) -> bool:
@@ -119,7 +120,8 @@ class RecordColumns:
 
     def with_part(self, side: Side, column: Column, shape: Shape | None = None) -> RecordColumns:
         """With another key or value."""
-        shape = self.shape(side) if shape is None else shape
+        before = self.shape(side)
+        shape = before if shape is None else replace(shape, absent=shape.absent or before.absent)
         if side == "key":
             return replace(self, key=column, key_shape=shape)
         return replace(self, value=column, value_shape=shape)

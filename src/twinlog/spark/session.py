@@ -86,6 +86,14 @@ def make_active(session: Session) -> None:
     jvm.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
 
 
+def active_session() -> Session:
+    """The active session of the calling thread. Raises RuntimeError where there is none."""
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise RuntimeError("no Spark session is active in this thread")
+    return session
+
+
 def is_gone(session: Session) -> bool:
     """Whether nothing can be started on it any more."""
     try:

@@ -57,10 +57,10 @@ class InsertHeader:
         self.s = read_settings(InsertHeaderSettings, config)
 
     def apply(self, record: RecordColumns) -> RecordColumns:
-        return replace(record, headers=_with(record.headers, self.s.header, F.lit(self.s.value)))
+        return replace(record, headers=with_header(record.headers, self.s.header, F.lit(self.s.value)))
 
 
-def _with(headers: Column, name: str, text: Column) -> Column:
+def with_header(headers: Column, name: str, text: Column) -> Column:
     one = F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value"))
     return F.concat(headers, F.array(one))
 
@@ -95,7 +95,7 @@ class _HeaderFrom(Sided):
             its = schema.field(name)
             if its is None:
                 return record.refused_when(F.lit(True), f"{name} is not a valid field name")
-            headers = _with(headers, header, _text(column.getField(name), its))
+            headers = with_header(headers, header, header_text(column.getField(name), its))
         record = replace(record, headers=headers)
         if self.s.operation == "copy":
             return record
@@ -112,14 +112,14 @@ class _HeaderFrom(Sided):
             part = F.try_variant_get(column, path(name), "variant")
             is_text = F.schema_of_variant(part) == "STRING"
             text = F.when(is_text, F.try_variant_get(part, "$", "string")).otherwise(F.to_json(part))
-            headers = _with(headers, header, F.when(~F.is_variant_null(part), text))
+            headers = with_header(headers, header, F.when(~F.is_variant_null(part), text))
         record = replace(record, headers=headers)
         if self.s.operation == "copy":
             return record
         return record.with_part(self.side, F.variant_delete(column, *[path(one) for one in self.s.fields]))
 
 
-def _text(column: Column, schema: Schema) -> Column:
+def header_text(column: Column, schema: Schema) -> Column:
     return text_form(column, Shape(schema))
 
 
