@@ -28,11 +28,16 @@ _OURS: Final[dict[Kind, tuple[str, ...]]] = {
     "source": (
         "twinlog.pipelines.sources.file_stream:FileStreamSource",
         "twinlog.pipelines.sources.jdbc.source:JdbcSource",
+        "twinlog.pipelines.sources.folder.source:FolderSource",
+        "twinlog.pipelines.sources.postgres.source:PostgresSource",
+        "twinlog.pipelines.sources.syslog:SyslogSource",
     ),
     "sink": (
         "twinlog.pipelines.sinks.file_stream:FileStreamSink",
         "twinlog.pipelines.sinks.jdbc.sink:JdbcSink",
         "twinlog.pipelines.sinks.elasticsearch.sink:ElasticsearchSink",
+        "twinlog.pipelines.sinks.http.sink:HttpSink",
+        "twinlog.pipelines.sinks.object_store.sink:ObjectStoreSink",
     ),
     "converter": (
         "twinlog.pipelines.converters.json_documents:JsonConverter",
@@ -70,6 +75,8 @@ _OURS: Final[dict[Kind, tuple[str, ...]]] = {
         "twinlog.pipelines.transforms.routers:Filter",
         "twinlog.pipelines.transforms.routers:RegexRouter",
         "twinlog.pipelines.transforms.routers:TimestampRouter",
+        "twinlog.pipelines.transforms.sql_step:Sql",
+        "twinlog.pipelines.transforms.unwrap:ExtractNewRecordState",
     ),
     "predicate": (
         "twinlog.pipelines.transforms.predicates:HasHeaderKey",
