@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.pipelines.test_files import records_of
+from tests.kit.file_pipelines import records_of
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines
 from tests.kit.postgres import Postgres, postgres
 from tests.kit.waiting import wait_until
