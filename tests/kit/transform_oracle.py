@@ -175,3 +175,11 @@ def _outcome(row: Any, *, schemas: bool) -> Outcome:
         value=canonical(None if row["value"] is None else bytes(row["value"]), schemas=schemas),
         headers=headers,
     )
+
+
+def differing(samples: list[Sample], ours: list[Outcome], theirs: list[Outcome]) -> list[str]:
+    return [
+        f"{sample.value!r}: ours {mine}, Kafka's {its}"
+        for sample, mine, its in zip(samples, ours, theirs, strict=True)
+        if mine != its
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.kit.java_oracle import java_running
-from tests.kit.transform_oracle import JavaTransforms, Outcome, Sample, our_outcomes
+from tests.kit.transform_oracle import JavaTransforms, Sample, differing, our_outcomes
 
 from twinlog.pipelines.session import start_pipeline_spark
 from twinlog.spark.session import Session
@@ -156,14 +156,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 def named(config: dict[str, str]) -> str:
     return config["type"].rpartition(".")[2] + ",".join(f" {k}={v}" for k, v in config.items() if k != "type")
-
-
-def differing(samples: list[Sample], ours: list[Outcome], theirs: list[Outcome]) -> list[str]:
-    return [
-        f"{sample.value!r}: ours {mine}, Kafka's {its}"
-        for sample, mine, its in zip(samples, ours, theirs, strict=True)
-        if mine != its
-    ]
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=named)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.compat.pipelines.test_transforms import differing
 from tests.kit.java_oracle import java_running
-from tests.kit.transform_oracle import JavaTransforms, Sample, our_outcomes
+from tests.kit.transform_oracle import JavaTransforms, Sample, differing, our_outcomes
 
 from twinlog.local.jars import JarSet, Module
 from twinlog.pipelines.records import PlanRefused

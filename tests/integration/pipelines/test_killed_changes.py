@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
-from tests.integration.pipelines.test_postgres_changes import CLASS, config_of
 from tests.kit.pipeline_process import PipelineProcess
 from tests.kit.pipelines import JSON, PATIENCE_S
 from tests.kit.postgres import postgres
+from tests.kit.postgres_changes import CLASS, config_of
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster

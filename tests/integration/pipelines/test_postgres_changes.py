@@ -16,6 +16,7 @@ import pytest
 from tests.kit.file_pipelines import records_of
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines
 from tests.kit.postgres import Postgres, postgres
+from tests.kit.postgres_changes import CLASS, config_of
 from tests.kit.waiting import wait_until
 
 from twinlog.errors import ChangesLost
@@ -25,24 +26,12 @@ from twinlog.pipelines.plugins import connector
 from twinlog.spark.session import Session
 
 pytestmark = pytest.mark.timeout(420)
-CLASS = "io.debezium.connector.postgresql.PostgresConnector"
-_NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     with postgres(tmp_path_factory.mktemp("postgres")) as server:
         yield server
-
-
-def config_of(db: Postgres, tables: str, **more: str) -> dict[str, str]:
-    number = next(_NUMBERS)
-    return {
-        "database.hostname": "127.0.0.1", "database.port": str(db.port), "database.user": "app",
-        "database.dbname": "postgres", "topic.prefix": "shop", "table.include.list": tables,
-        "slot.name": f"slot{number}", "publication.name": f"publication{number}",
-        **{key.replace("_", "."): value for key, value in more.items()},
-    }  # fmt: skip
 
 
 def source_of(config: dict[str, str]) -> Any:

@@ -11,8 +11,8 @@ from urllib.request import Request, urlopen
 import pyarrow.fs
 import pytest
 from tests.kit.connect_worker import free_port
+from tests.kit.object_store import P0, batch_of
 from tests.kit.waiting import wait_until
-from tests.unit.pipelines.test_object_store import P0, batch_of
 
 from twinlog.pipelines.api import Owner, Retriable, Superseded
 from twinlog.pipelines.plugins import connector

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.pipelines.test_object_store import batch_of, sink_of
+from tests.kit.object_store import batch_of, sink_of
 
 from twinlog.pipelines.api import Owner, SourcePartition
 from twinlog.pipelines.contract import sink_faults, source_faults
