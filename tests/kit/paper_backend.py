@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.kit.paper_connectors import paper_connectors
 from tests.kit.waiting import wait_until
 
 from twinlog.config.resolve import Resolved, resolve
@@ -370,6 +371,7 @@ def everything(backend: PaperBackend) -> Any:
     app_state = AppState.of(backend, look_seconds=0.3)
     app = FastAPI(title="Twinlog", lifespan=lambda _: app_state.open())
     add_faces(app, app_state)
+    app.include_router(paper_connectors(backend))
     app.add_middleware(_AsAdmin)
     return app
 

@@ -264,6 +264,19 @@ def test_what_is_fetched_again_does_not_disturb_the_reader(chromium: Browser, si
     tab.context.close()
 
 
+def test_a_link_is_paused_and_resumed_after_a_question(tab: Tab, site: str) -> None:
+    page = tab.open(f"{site}/ui/")
+    page.on("dialog", lambda dialog: dialog.accept())
+    actions = page.get_by_role("region", name="Link actions")
+    row = actions.get_by_role("row").filter(has_text="east->west")
+    expect(row).to_contain_text("RUNNING")
+    page.get_by_role("button", name="Pause east->west").click()
+    expect(row).to_contain_text("PAUSED")
+    expect(page.get_by_role("button", name="Pause east->west")).to_be_disabled()
+    page.get_by_role("button", name="Resume east->west").click()
+    expect(row).to_contain_text("RUNNING")
+
+
 def test_a_pause_keeps_numbers_still(tab: Tab, site: str) -> None:
     page = tab.open(f"{site}/ui/")
     lag = page.locator("[data-live=lag]")
