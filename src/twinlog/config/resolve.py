@@ -98,11 +98,18 @@ def resolve(data: bytes, file: str, clusters: Collection[str], environment: Mapp
     return conclude(examine(data, file, clusters, environment))
 
 
-def conclude(found: Examined) -> Resolved:
+def conclude(examined: Examined) -> Resolved:
     """Return the links of a file that was examined. Raises SettingsInvalid when anything is wrong with it."""
-    if any(finding.level == "error" for finding in found.findings):
-        raise _invalid(found.lookup.file, found.findings)
-    return Resolved(found.links, found.heartbeats, found.findings, found.lookup.origins, found.service, found.draft)
+    if any(finding.level == "error" for finding in examined.findings):
+        raise _invalid(examined.lookup.file, examined.findings)
+    return Resolved(
+        examined.links,
+        examined.heartbeats,
+        examined.findings,
+        examined.lookup.origins,
+        examined.service,
+        examined.draft,
+    )
 
 
 def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapping[str, str]) -> Examined:

@@ -132,10 +132,10 @@ class LinkKind:
 def settings_of(subject: Subject) -> LinkSettings:
     """What a connector's link is set to. Raises ConnectorRefused for one that cannot be read."""
     name = subject.name
-    found = subject.plan.specs.get(link_name(subject.connector))
-    if not isinstance(found, LinkSettings):
+    settings = subject.plan.specs.get(link_name(subject.connector))
+    if not isinstance(settings, LinkSettings):
         raise ConnectorRefused(name, subject.plan.troubles.get(name, f"{name}: no link is copied by it"))
-    return found
+    return settings
 
 
 @dataclass(frozen=True)

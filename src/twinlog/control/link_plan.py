@@ -67,7 +67,7 @@ def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ..
 
 def connectors_of(file: Resolved) -> list[Connector]:
     """Show the links of a file as connectors: each link, and its sync jobs that are on. Nothing in it is secret."""
-    found = []
+    connectors = []
     for link in file.links:
         shown = {
             name: origin.value for name, origin in file.origins.get(link.name, {}).items() if origin.key is not None
@@ -86,8 +86,8 @@ def connectors_of(file: Resolved) -> list[Connector]:
                 "target.cluster.bootstrap.servers": ",".join(link.clients.target_admin.bootstrap_servers),
                 **own,
             }
-            found.append(Connector(config["name"], config, in_file=True))
-    return found
+            connectors.append(Connector(config["name"], config, in_file=True))
+    return connectors
 
 
 def plan_links(

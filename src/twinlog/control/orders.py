@@ -148,37 +148,37 @@ class Orders:
             plan = await self._checked(who, wanted)
             await self._append(self._record(wanted), plan=plan)
 
-    def _writable(self, one: Connector) -> None:
-        if one.in_file:
+    def _writable(self, connector: Connector) -> None:
+        if connector.in_file:
             file = self.planning.file
-            raise ConnectorReadOnly(one.name, file.draft.lookup.file if file is not None else "the settings file")
+            raise ConnectorReadOnly(connector.name, file.draft.lookup.file if file is not None else "the settings file")
 
-    async def _checked(self, who: Who, one: Connector) -> Plan | None:
+    async def _checked(self, who: Who, connector: Connector) -> Plan | None:
         """Refuse what may not be made, and what could not run: by itself, beside the others, or on this machine.
 
         Returns the plan with it; None when it cannot run yet.
         """
-        kind = _allowed_kind(who, one)
-        await asyncio.to_thread(check_alone, one, self.planning.grounds)
+        kind = _allowed_kind(who, connector)
+        await asyncio.to_thread(check_alone, connector, self.planning.grounds)
         before = self.planning.plan.troubles
-        plan = await self.planning.plan_with(self.leadership.group_state, one)
+        plan = await self.planning.plan_with(self.leadership.group_state, connector)
         # A sync job may come before its link; everything else that is wrong now stays wrong.
-        if one.name in plan.troubles and not kind.may_come_first:
-            raise ConnectorRefused(one.name, invalid([plan.troubles[one.name]]))
-        worse = {name: why for name, why in plan.troubles.items() if name != one.name and name not in before}
+        if connector.name in plan.troubles and not kind.may_come_first:
+            raise ConnectorRefused(connector.name, invalid([plan.troubles[connector.name]]))
+        worse = {name: why for name, why in plan.troubles.items() if name != connector.name and name not in before}
         if worse:
-            raise ConnectorRefused(one.name, invalid([f"{name}: {why}" for name, why in worse.items()]))
-        spec = plan.specs.get(kind.job(one))
+            raise ConnectorRefused(connector.name, invalid([f"{name}: {why}" for name, why in worse.items()]))
+        spec = plan.specs.get(kind.job(connector))
         if spec is not None and (trouble := await self.planning.refusal(spec)) is not None:
-            raise ConnectorRefused(one.name, invalid([trouble]))
-        return None if one.name in plan.troubles else plan
+            raise ConnectorRefused(connector.name, invalid([trouble]))
+        return None if connector.name in plan.troubles else plan
 
-    def _record(self, one: Connector) -> Record:
+    def _record(self, connector: Connector) -> Record:
         seal = self.planning.seal
-        if seal.leaves_open(one.config):
+        if seal.leaves_open(connector.config):
             log.warning("connector %s: whoever may read %s can read its passwords; set http.group.secret, or refer to "
-                        "them with a config provider", one.name, LINKS_TOPIC)  # fmt: skip
-        return seal.record(self.leadership.group_state, one.name, one.config)
+                        "them with a config provider", connector.name, LINKS_TOPIC)  # fmt: skip
+        return seal.record(self.leadership.group_state, connector.name, connector.config)
 
     async def _append(self, *records: Record, plan: Plan | None = None) -> None:
         group_state = await self.leadership.write(*records)
@@ -186,12 +186,12 @@ class Orders:
         self.leadership.due()
 
 
-def _allowed_kind(who: Who, one: Connector) -> Kind:
+def _allowed_kind(who: Who, connector: Connector) -> Kind:
     """The kind of a connector that somebody may make. Raises ConnectorRefused, LinkForbidden."""
-    kind = kind_of(one)
+    kind = kind_of(connector)
     if kind is None:
-        raise ConnectorRefused(one.name, unknown_class(one.class_name))
-    about = kind.about(one)
+        raise ConnectorRefused(connector.name, unknown_class(connector.class_name))
+    about = kind.about(connector)
     if not who.may("admin", about):
-        raise LinkForbidden(one.name, about)
+        raise LinkForbidden(connector.name, about)
     return kind

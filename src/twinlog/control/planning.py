@@ -48,11 +48,11 @@ class Planning:
         """All of them, those of the file first."""
         return [*in_file(self.file, group_state.states), *(one.connector for one in self.seal.opened(group_state))]
 
-    async def plan_with(self, group_state: GroupState, one: Connector) -> Plan:
+    async def plan_with(self, group_state: GroupState, connector: Connector) -> Plan:
         """The plan as it would be with one connector more, or with another config of it."""
         # The new one comes last: of two that claim the same, the first has it.
-        others = [other for other in self.seal.opened(group_state) if other.connector.name != one.name]
-        return await self._made(self._inputs(group_state, [*others, Opened(one, None)]))
+        others = [other for other in self.seal.opened(group_state) if other.connector.name != connector.name]
+        return await self._made(self._inputs(group_state, [*others, Opened(connector, None)]))
 
     async def take_order(self, group_state: GroupState, checked: Plan | None = None) -> None:
         """Plan what an order left in the topic, unless `checked` is that plan. It is used once by `refresh`."""

@@ -11,19 +11,19 @@ from twinlog.errors import ConnectorRefused
 from twinlog.model.connectors import Connector
 
 
-def check_alone(one: Connector, grounds: Grounds) -> None:
+def check_alone(connector: Connector, grounds: Grounds) -> None:
     """Refuse what could not run, whatever runs beside it. Raises ConnectorRefused."""
-    kind = kind_of(one)
+    kind = kind_of(connector)
     if kind is None:
-        raise ConnectorRefused(one.name, unknown_class(one.class_name))
-    errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(one.config)]
+        raise ConnectorRefused(connector.name, unknown_class(connector.class_name))
+    errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(connector.config)]
     errors += [
         found.sentence if found.key is None else f"Invalid value for configuration {found.key}: {found.sentence}"
-        for found in kind.check(one, grounds)
+        for found in kind.check(connector, grounds)
         if found.level == "error"
     ]
     if errors:
-        raise ConnectorRefused(one.name, invalid(errors))
+        raise ConnectorRefused(connector.name, invalid(errors))
 
 
 def invalid(errors: Sequence[str]) -> str:

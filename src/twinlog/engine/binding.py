@@ -39,22 +39,22 @@ async def check_before_signing_in(
     return True
 
 
-def require_own(link: LinkSettings, view: LedgerView, found: ClusterIds) -> None:
+def require_own(link: LinkSettings, view: LedgerView, cluster_ids: ClusterIds) -> None:
     """Raise LedgerOfOtherClusters when the ledger was written for other clusters."""
     owners = view.owners
     for alias, noted, asked in (
-        (link.source, owners.source if owners else found.source, found.source),
-        (link.target, owners.target if owners else found.target, found.target),
+        (link.source, owners.source if owners else cluster_ids.source, cluster_ids.source),
+        (link.target, owners.target if owners else cluster_ids.target, cluster_ids.target),
     ):
         if noted != asked:
             raise LedgerOfOtherClusters(link.name, asked, alias, noted, ledger_topic(link.source), link.target)
 
 
-async def bind(link: LinkSettings, writer: LedgerWriter, view: LedgerView, found: ClusterIds) -> ClusterIds:
+async def bind(link: LinkSettings, writer: LedgerWriter, view: LedgerView, cluster_ids: ClusterIds) -> ClusterIds:
     """Note the clusters in a ledger that names none yet; raises LedgerOfOtherClusters when it names others."""
-    require_own(link, view, found)
+    require_own(link, view, cluster_ids)
     if view.owners is None:
-        owners = LedgerOwners(source=found.source, target=found.target)
+        owners = LedgerOwners(source=cluster_ids.source, target=cluster_ids.target)
         await writer.write([owners])
         view.owners = owners
-    return found
+    return cluster_ids

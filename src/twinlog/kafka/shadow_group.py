@@ -70,13 +70,13 @@ def _positions(
         answers = reader.committed(places, timeout=within_s)
     except KafkaException as error:
         raise translated(cluster, error.args[0]) from error
-    found: dict[TopicPartition, int] = {}
+    positions: dict[TopicPartition, int] = {}
     for answer in answers:
         if answer.error is not None:
             raise translated(cluster, answer.error)
         if answer.offset >= 0:
-            found[TopicPartition(answer.topic, answer.partition)] = answer.offset
-    return found
+            positions[TopicPartition(answer.topic, answer.partition)] = answer.offset
+    return positions
 
 
 def _take(message: Any, stop: int, records: list[LogRecord], cluster: str) -> int | None:

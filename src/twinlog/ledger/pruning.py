@@ -126,9 +126,9 @@ async def _starts(
         return {}
     here = await fetch_offsets(source, list(remotes), EARLIEST, within_s=_ANSWER_WITHIN_S)
     there = await fetch_offsets(target, list(remotes.values()), EARLIEST, within_s=_ANSWER_WITHIN_S)
-    found = {}
+    starts = {}
     for partition, remote in remotes.items():
         start, far_start = here[partition], there[remote]
         if isinstance(start, int) and isinstance(far_start, int):
-            found[partition] = Starts(start, far_start)
-    return found
+            starts[partition] = Starts(start, far_start)
+    return starts

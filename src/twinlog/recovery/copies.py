@@ -36,12 +36,12 @@ async def dead_copies(target: Cluster, roster: Iterable[RosterTopic]) -> dict[To
     return dead
 
 
-def _why_dead(found: TopicMetadata, number: int, wanted_id: str) -> str | None:
-    leader = found.leaders.get(number)
+def _why_dead(topic_metadata: TopicMetadata, number: int, wanted_id: str) -> str | None:
+    leader = topic_metadata.leaders.get(number)
     if leader is None:
-        gone = found.error in {codes.NONE, codes.UNKNOWN_TOPIC_OR_PARTITION}
-        return "it does not exist" if gone else f"its broker says {codes.name_of(found.error)}"
-    if wanted_id and found.topic_id != wanted_id:
+        gone = topic_metadata.error in {codes.NONE, codes.UNKNOWN_TOPIC_OR_PARTITION}
+        return "it does not exist" if gone else f"its broker says {codes.name_of(topic_metadata.error)}"
+    if wanted_id and topic_metadata.topic_id != wanted_id:
         return "somebody deleted the topic and created it again"
     return "it has no leader" if leader.node < 0 else None
 

@@ -19,9 +19,9 @@ def require(refusals: Mapping[Any, TwinlogError | None], *but: type[TwinlogError
 
 def offsets_of(answers: Mapping[K, int | ClusterError]) -> dict[K, int]:
     """The offsets; raises the first answer that is an error."""
-    found: dict[K, int] = {}
+    offsets: dict[K, int] = {}
     for partition, answer in answers.items():
         if isinstance(answer, ClusterError):
             raise answer
-        found[partition] = int(answer)
-    return found
+        offsets[partition] = int(answer)
+    return offsets

@@ -108,15 +108,15 @@ def _writes_stopped_ms(switch: Switch, told: StepRecord) -> int | None:
 
 def reports_of(switches: Sequence[Switch]) -> list[Report]:
     """Of all switches in their order; a failover is corrected by the first failback that counted what was left."""
-    found: list[Report] = []
+    reports: list[Report] = []
     for number, one in enumerate(switches):
         counted = ((other.id, tail) for other in switches[number + 1 :] if (tail := other.facts(TailFacts)))
         later = next(counted, None)
         true = None
         if later is not None and Loss.step in one.steps:
             true = {"records": later[1].records, "switch": later[0]}
-        found.append(report_of(one, true))
-    return found
+        reports.append(report_of(one, true))
+    return reports
 
 
 def write_report(report: Report, folder: Path) -> tuple[Path, Path]:

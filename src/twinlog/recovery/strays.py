@@ -42,13 +42,13 @@ async def strays_in_copies(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     view = await ctx.ledger(ctx.link)
     ends = ctx.ends(TargetFence)
     cut = (ctx.earlier(LinkStopped) or LinkStopped()).cut
-    found: dict[TopicPartition, Strays] = {}
+    strays: dict[TopicPartition, Strays] = {}
     for topic, rows in cut.items():
         for number, (_, first) in enumerate(rows):
             copy = TopicPartition(ctx.link.naming.remote(ctx.link.source, topic), number)
             runs = runs_of(view, TopicPartition(topic, number))
-            await _note(reader, copy, uncovered(runs, first, ends.get(copy, first)), found)
-    return found
+            await _note(reader, copy, uncovered(runs, first, ends.get(copy, first)), strays)
+    return strays
 
 
 async def strays_on_source(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
@@ -64,12 +64,12 @@ async def strays_on_source(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
         since = dict.fromkeys(since, 0)
     there = {partition: first for partition, first in since.items() if partition.topic in view.roster}
     ends = await fetch_offsets(ctx.at_source, there, LATEST, within_s=_ANSWER_WITHIN_S)
-    found: dict[TopicPartition, Strays] = {}
+    strays: dict[TopicPartition, Strays] = {}
     for partition, first in there.items():
         end = ends[partition]
         if isinstance(end, int):  # one that does not answer took no record either; the forced stop names it
-            await _note(reader, partition, uncovered(runs_of(view, partition), first, end), found)
-    return found
+            await _note(reader, partition, uncovered(runs_of(view, partition), first, end), strays)
+    return strays
 
 
 async def _note(

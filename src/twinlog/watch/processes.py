@@ -121,11 +121,11 @@ def _is_spark(proc: Path, pid: int) -> bool:
         return False
 
 
-def _memory(proc: Path, one: Seen) -> int:
+def _memory(proc: Path, seen: Seen) -> int:
     """Its share: workers are forks, and what they have in common counts once among them."""
     try:
-        text = (proc / str(one.pid) / "smaps_rollup").read_text()
+        text = (proc / str(seen.pid) / "smaps_rollup").read_text()
     except OSError:
-        return one.resident_bytes
+        return seen.resident_bytes
     share = next((line.split()[1] for line in text.splitlines() if line.startswith("Pss:")), None)
-    return one.resident_bytes if share is None else int(share) * 1024
+    return seen.resident_bytes if share is None else int(share) * 1024

@@ -82,14 +82,14 @@ async def _disks_of(cluster: Cluster, node: int, topics: Mapping[str, int]) -> l
     reader = await connection.exchange(*_DESCRIBE_LOG_DIRS, body, flexible=True, timeout_s=cluster.timeout_s)
     reader.i32()  # throttle
     _check(cluster, reader.i16(), "asking for log directories", "Describe on the cluster")
-    found: list[DiskLook] = []
+    disks: list[DiskLook] = []
     for _ in range(reader.uvarint() - 1):
         reader.i16()  # an offline directory has no sizes
         folder = reader.compact_string() or ""
         size = _topic_bytes(reader)
-        found.append(DiskLook(node, folder, reader.i64(), reader.i64(), size))
+        disks.append(DiskLook(node, folder, reader.i64(), reader.i64(), size))
         reader.tags()
-    return found
+    return disks
 
 
 def _topic_bytes(reader: FrameReader) -> int:

@@ -148,7 +148,7 @@ class _Reader:
     def _listeners(self) -> list[ListenerSettings]:
         entry = self.lookup.find((keys.LISTENERS.name,))
         text = str(self.value(keys.LISTENERS))
-        found: list[ListenerSettings] = []
+        listeners: list[ListenerSettings] = []
         for part in filter(None, (piece.strip() for piece in text.split(","))):
             named = _NAMED_LISTENER.fullmatch(part)
             name, rest = (named[1], named[2]) if named else ("http", part)
@@ -156,10 +156,10 @@ class _Reader:
             try:
                 where = urlsplit(f"//{rest}")
                 host, port = where.hostname or _ANY_ADDRESS, where.port or 8081
-                found.append(ListenerSettings(scheme=scheme, host=host, port=port, name=name))
+                listeners.append(ListenerSettings(scheme=scheme, host=host, port=port, name=name))
             except ValueError as wrong:
                 self.lookup.note("error", entry, f"{part} is no address ({wrong}); write http://HOST:PORT", "listeners")
-        return found
+        return listeners
 
     def _mapped(self, name: str) -> str:
         """The protocol of a listener with a name of its own (`listener.protocol.map`)."""

@@ -62,7 +62,7 @@ def _clusters(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield mirror["source"]
 
 
-def _mirror(mirror: Mapping[str, Any], number: int, spec: Mapping[str, Any], found: Imported) -> None:
+def _mirror(mirror: Mapping[str, Any], number: int, spec: Mapping[str, Any], imported: Imported) -> None:
     source = mirror.get("sourceCluster") or (mirror.get("source") or {}).get("alias")
     target = mirror.get("targetCluster") or (spec.get("target") or {}).get("alias") or spec.get("connectCluster")
     if not source or not target:
@@ -90,17 +90,17 @@ def _mirror(mirror: Mapping[str, Any], number: int, spec: Mapping[str, Any], fou
         if "tasksMax" in (connector or {}) and part == "sourceConnector":
             settings["tasks.max"] = _text((connector or {})["tasksMax"])
         if (connector or {}).get("autoRestart"):
-            found.note(f"spec.mirrors[{number}].{part}.autoRestart", "Twinlog always restarts what failed")
+            imported.note(f"spec.mirrors[{number}].{part}.autoRestart", "Twinlog always restarts what failed")
         if (connector or {}).get("state") in {"paused", "stopped"} or (connector or {}).get("pause"):
-            found.note(f"spec.mirrors[{number}].{part}", "it is paused there; the link is enabled here")
-    found.link(_alias(found, str(source)), _alias(found, str(target)), settings)
+            imported.note(f"spec.mirrors[{number}].{part}", "it is paused there; the link is enabled here")
+    imported.link(_alias(imported, str(source)), _alias(imported, str(target)), settings)
 
 
-def _alias(found: Imported, name: str) -> str:
-    return found.cluster(name, {})
+def _alias(imported: Imported, name: str) -> str:
+    return imported.cluster(name, {})
 
 
-def _connection(cluster: Mapping[str, Any], found: Imported) -> dict[str, str]:
+def _connection(cluster: Mapping[str, Any], imported: Imported) -> dict[str, str]:
     settings = {"bootstrap.servers": str(cluster.get("bootstrapServers", ""))}
     tls, login = cluster.get("tls"), cluster.get("authentication") or {}
     kind = str(login.get("type", ""))
@@ -121,16 +121,16 @@ def _connection(cluster: Mapping[str, Any], found: Imported) -> dict[str, str]:
         settings["ssl.truststore.type"] = "PEM"
         settings["ssl.truststore.location"] = f"{SECRETS}/{first.get('secretName')}/{name}"
         if len(certificates) > 1:
-            found.note(f"{alias}.tls.trustedCertificates", "put all certificates into one PEM file")
-    settings |= _login(kind, login, str(alias), found)
+            imported.note(f"{alias}.tls.trustedCertificates", "put all certificates into one PEM file")
+    settings |= _login(kind, login, str(alias), imported)
     settings |= {str(key): _text(value) for key, value in (cluster.get("config") or {}).items() if _is_ours(str(key))}
     for key in cluster.get("config") or {}:
         if not _is_ours(str(key)):
-            found.note(f"{alias}.config.{key}", "a Connect worker's setting; Twinlog has no Connect worker")
+            imported.note(f"{alias}.config.{key}", "a Connect worker's setting; Twinlog has no Connect worker")
     return settings
 
 
-def _login(kind: str, login: Mapping[str, Any], alias: str, found: Imported) -> dict[str, str]:
+def _login(kind: str, login: Mapping[str, Any], alias: str, imported: Imported) -> dict[str, str]:
     if kind in _MECHANISMS:
         mechanism, module = _MECHANISMS[kind]
         secret = login.get("passwordSecret") or {}
@@ -142,7 +142,7 @@ def _login(kind: str, login: Mapping[str, Any], alias: str, found: Imported) -> 
         }
     if kind == "tls":
         pair = login.get("certificateAndKey") or {}
-        found.note(
+        imported.note(
             f"{alias}.authentication",
             f"ssl.keystore.location must be one PEM file with {pair.get('key')} and {pair.get('certificate')} in it",
         )
@@ -151,7 +151,7 @@ def _login(kind: str, login: Mapping[str, Any], alias: str, found: Imported) -> 
             "ssl.keystore.location": f"{SECRETS}/{pair.get('secretName')}/keystore.pem",
         }
     if kind:
-        found.note(
+        imported.note(
             f"{alias}.authentication", f"type {kind} must be written by hand: sasl.mechanism and sasl.jaas.config"
         )
     return {}

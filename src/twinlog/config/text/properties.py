@@ -55,14 +55,14 @@ def parse_properties(data: bytes, file: str) -> tuple[dict[str, Entry], list[Fin
 
 
 def _remarks(entry: Entry, earlier: Entry | None, file: str) -> list[Finding]:
-    found: list[Finding] = []
+    remarks: list[Finding] = []
     if earlier is not None:
         sentence = f"also set in line {earlier.line}; this one counts"
-        found.append(Finding("warning", file, entry.line, entry.key, sentence))
+        remarks.append(Finding("warning", file, entry.line, entry.key, sentence))
     if _LATE_COMMENT.search(entry.value):
         sentence = "a comment starts a line or is none: what follows `#` or `!` here is part of the value"
-        found.append(Finding("warning", file, entry.line, entry.key, sentence))
-    return found
+        remarks.append(Finding("warning", file, entry.line, entry.key, sentence))
+    return remarks
 
 
 def _line_of(text: str, escape: str, start: int) -> int:

@@ -62,7 +62,7 @@ def known_ends(
     seen = seen_at(memos)
     if seen is None:
         return {}
-    found: dict[TopicPartition, KnownEnd] = {}
+    ends: dict[TopicPartition, KnownEnd] = {}
     for topic, memo in memos.items():
         if topic == SEEN or memo.body.get("id") != ids.get(topic):
             continue
@@ -76,8 +76,8 @@ def known_ends(
             partition = TopicPartition(topic, number)
             at = int(stale.get(str(number), seen))
             reached = nexts.get(partition, -1) >= end
-            found[partition] = KnownEnd(end, at, at if reached else covered if covered > 0 else None, rate, *keeps)
-    return found
+            ends[partition] = KnownEnd(end, at, at if reached else covered if covered > 0 else None, rate, *keeps)
+    return ends
 
 
 @dataclass

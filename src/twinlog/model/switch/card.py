@@ -91,20 +91,20 @@ def card_of(switch: Switch) -> Card | None:
 def _facts(switch: Switch, known: CardFacts, link: LinkName, active: str, old: str) -> list[tuple[str, str]]:
     more = known.read_count - len(known.read)
     tail = f" and {more} more" if more > 0 else ""
-    found = [
+    facts = [
         ("Connect to", known.bootstrap.get(active, "unknown")),
         ("Read from", f"{', '.join(known.read) or 'no topic'}{tail}"),
         ("Write to", f"{', '.join(known.write) or 'no topic'}{tail}"),
     ]
     if known.missing:
-        found.append(("Missing for producers", ", ".join(known.missing)))
+        facts.append(("Missing for producers", ", ".join(known.missing)))
     again = ", ".join(f"{group} at most {count(records)}" for group, records in known.read_again.items())
-    found.append(("Consumer groups", f"{known.groups} moved; read again: {again or 'nothing'}"))
+    facts.append(("Consumer groups", f"{known.groups} moved; read again: {again or 'nothing'}"))
     if (loss := switch.facts(Loss)) is not None:
         told = LossRange(loss.records, loss.at_most, loss.known_at_ms, loss.copied_ms)
-        found.append(("Not copied", told.says(link.source)))
-    found.append(("Old side", _old_side(switch, old)))
-    return found
+        facts.append(("Not copied", told.says(link.source)))
+    facts.append(("Old side", _old_side(switch, old)))
+    return facts
 
 
 def _old_side(switch: Switch, old: str) -> str:

@@ -82,8 +82,8 @@ class Fences:
         return frozenset(bindings) - ours
 
 
-def _same_cluster(one: Fenced, other: Fenced) -> bool:
+def _same_cluster(fenced: Fenced, other: Fenced) -> bool:
     """By id. Notes of earlier versions have none: their aliases must do."""
-    if one.cluster_id and other.cluster_id:
-        return one.cluster_id == other.cluster_id
-    return one.cluster == other.cluster
+    if fenced.cluster_id and other.cluster_id:
+        return fenced.cluster_id == other.cluster_id
+    return fenced.cluster == other.cluster

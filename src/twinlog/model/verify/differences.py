@@ -108,15 +108,15 @@ def grouped(differences: Iterable[Difference]) -> list[Difference]:
     return groups
 
 
-def _continues(last: Difference, one: Difference) -> bool:
-    if last.kind != one.kind or last.kind is Kind.CHANGED or last.shift != one.shift:
+def _continues(last: Difference, difference: Difference) -> bool:
+    if last.kind != difference.kind or last.kind is Kind.CHANGED or last.shift != difference.shift:
         return False
     if last.kind is Kind.MOVED:
         if last.shift is None:
             return False
-    elif last.what != one.what:
+    elif last.what != difference.what:
         return False
-    return _follows(last.source, one.source, last.count) and _follows(last.target, one.target, last.count)
+    return _follows(last.source, difference.source, last.count) and _follows(last.target, difference.target, last.count)
 
 
 def _follows(last: int | None, one: int | None, count: int) -> bool:

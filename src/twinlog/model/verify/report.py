@@ -167,6 +167,6 @@ def _section(title: str, lines: list[str]) -> list[str]:
     return ["", f"## {title}", "", *(f"- {line}" for line in lines)] if lines else []
 
 
-def _excluded(one: Excluded) -> str:
-    size = "" if one.offsets is None else f"{one.offsets:,} offsets: "
-    return f"{one.thing}: {size}{one.reason}"
+def _excluded(excluded: Excluded) -> str:
+    size = "" if excluded.offsets is None else f"{excluded.offsets:,} offsets: "
+    return f"{excluded.thing}: {size}{excluded.reason}"

@@ -9,20 +9,20 @@ from twinlog.model.routes.survey import Survey
 from twinlog.surface.page.picture import picture_of
 
 
-def svg_of(found: Survey) -> str:
+def svg_of(survey: Survey) -> str:
     """Draw it: a box per cluster, red where what is written there has one copy only; an arrow per link."""
-    return "\n".join(_lines(found)) + "\n"
+    return "\n".join(_lines(survey)) + "\n"
 
 
-def _lines(found: Survey) -> Iterator[str]:
-    drawn = picture_of((str(link), link.source, link.target) for link in found.links)
-    single = {loss.cluster for loss in found.losses if loss.single}
-    copies = found.copies_of_a_record
+def _lines(survey: Survey) -> Iterator[str]:
+    drawn = picture_of((str(link), link.source, link.target) for link in survey.links)
+    single = {loss.cluster for loss in survey.losses if loss.single}
+    copies = survey.copies_of_a_record
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {drawn.width} {drawn.height}" '
         f'width="{drawn.width}" height="{drawn.height}" font-family="sans-serif" font-size="14">'
     )
-    yield f"<title>{escape('; '.join(found.shapes))}</title>"
+    yield f"<title>{escape('; '.join(survey.shapes))}</title>"
     yield (
         '<defs><marker id="end" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="8" markerHeight="8" '
         'orient="auto"><path d="M0,0 L10,5 L0,10 z" fill="#456"/></marker></defs>'

@@ -44,13 +44,13 @@ def diff(
         raise typer.Exit(1)
 
 
-def _print(found: LinkDiff, output: Output) -> None:
+def _print(link_diff: LinkDiff, output: Output) -> None:
     console = screen(output)
-    if found.differences:
+    if link_diff.differences:
         table = Table()
         for title in ("kind", "topic", "what", "source", "target", "why"):
             table.add_column(title, overflow="fold")
-        for difference in found.differences:
+        for difference in link_diff.differences:
             cells = (
                 difference.kind,
                 difference.thing,
@@ -62,7 +62,7 @@ def _print(found: LinkDiff, output: Output) -> None:
             table.add_row(*(Text(cell) for cell in cells))
         console.print(table)
     else:
-        count = f"{len(found.topics)} topic{'' if len(found.topics) == 1 else 's'} compared"
-        console.print(Text(f"{found.link}: both ends are the same ({count})"))
-    for remark in found.remarks:
+        count = f"{len(link_diff.topics)} topic{'' if len(link_diff.topics) == 1 else 's'} compared"
+        console.print(Text(f"{link_diff.link}: both ends are the same ({count})"))
+    for remark in link_diff.remarks:
         console.print(Text(remark, "yellow"), soft_wrap=True)

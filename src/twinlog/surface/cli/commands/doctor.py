@@ -117,10 +117,14 @@ def _print_causes(console: Console, unknown: list[Diagnosis]) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _print_one(console: Console, one: Diagnosis) -> None:
-    line = Text(f"{one.verdict:7} ", _COLOURS[one.verdict]).append(f"{one.name}: ", "bold").append(one.seen)
+def _print_one(console: Console, diagnosis: Diagnosis) -> None:
+    line = (
+        Text(f"{diagnosis.verdict:7} ", _COLOURS[diagnosis.verdict])
+        .append(f"{diagnosis.name}: ", "bold")
+        .append(diagnosis.seen)
+    )
     console.print(line, soft_wrap=True)
-    if one.verdict != "ok":
-        console.print(Text(f"        {one.why}", "dim"), soft_wrap=True)
-    if one.mend:
-        console.print(Text("        try: ", "cyan").append(one.mend), soft_wrap=True)
+    if diagnosis.verdict != "ok":
+        console.print(Text(f"        {diagnosis.why}", "dim"), soft_wrap=True)
+    if diagnosis.mend:
+        console.print(Text("        try: ", "cyan").append(diagnosis.mend), soft_wrap=True)

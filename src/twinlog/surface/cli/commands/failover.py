@@ -134,21 +134,21 @@ def _switch(
     yes: bool,
     master: str | None = None,
 ) -> None:
-    async def work(one: Switching) -> Report | None:
+    async def work(switching: Switching) -> Report | None:
         try:
-            facts, plan = await one.plan(command)
+            facts, plan = await switching.plan(command)
         except SwitchRunning:
-            standing = await one.standing()
+            standing = await switching.standing()
             if dry_run or standing.open is None or standing.open.claim.command != command:
                 raise
-            return await one.resume()
+            return await switching.resume()
         if dry_run or not (yes and output.for_programs):
             print_plan(facts, plan, output)
         if dry_run:
             return None
         if not yes:
             _confirm(link, command.replace("-", " "))
-        return await one.execute(plan)
+        return await switching.execute(plan)
 
     report = _within(link, config, folder, work, Course(command, output), master=master)
     if report is not None:

@@ -71,10 +71,10 @@ def _chosen(found: list[Parked], at: list[str] | None, reason: str | None, *, cl
     ]
 
 
-def _facts(one: Parked) -> dict[str, Any]:
+def _facts(parked: Parked) -> dict[str, Any]:
     return {
-        "at": str(one.place), "state": one.action, "from": one.origin or "unknown", "reason": one.reason,
-        "key": _text(one.key), "value": _text(one.value),
+        "at": str(parked.place), "state": parked.action, "from": parked.origin or "unknown", "reason": parked.reason,
+        "key": _text(parked.key), "value": _text(parked.value),
     }  # fmt: skip
 
 

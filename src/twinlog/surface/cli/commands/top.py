@@ -104,22 +104,20 @@ async def _look(snapshot: LinkSnapshot) -> tuple[LinkSettings, LinkStatus | Clus
     return snapshot.link, status
 
 
-def screen(config: Path, found: Seen, rates: Rates, moves: Moves, size: tuple[int, int]) -> RenderableType:
+def screen(config: Path, seen: Seen, rates: Rates, moves: Moves, size: tuple[int, int]) -> RenderableType:
     """The whole screen: what is wrong comes before what is far behind."""
     width, height = size
-    troubles = [line for link, status in found for line in _troubles(link, status)]
+    troubles = [line for link, status in seen for line in _troubles(link, status)]
     charts = [_chart(name, values, width) for name, values in rates.items() if values]
-    room = max(3, height - len(found) - len(charts) - _BESIDE_ROWS)
+    room = max(3, height - len(seen) - len(charts) - _BESIDE_ROWS)
     shown = troubles[: max(2, room // 2)]
     if len(troubles) > len(shown):
         shown.append(Text(f"and {len(troubles) - len(shown):,} more: `twinlog status`", "red"))
-    parts = [
-        (status, part) for _, status in found if not isinstance(status, ClusterError) for part in status.partitions
-    ]
+    parts = [(status, part) for _, status in seen if not isinstance(status, ClusterError) for part in status.partitions]
     behind = sorted((one for one in parts if one[1].lag), key=lambda one: -(one[1].lag or 0))
     title = Text(f"twinlog  {config}  {time.strftime('%H:%M:%S')}", "bold").append("   Ctrl-C ends", "dim")
     title.no_wrap = True
-    body: list[RenderableType] = [title, summary(found, width), *charts, *shown]
+    body: list[RenderableType] = [title, summary(seen, width), *charts, *shown]
     left = room - len(shown) - _FRAME_ROWS
     if behind and left > 0:
         body.append(_furthest(behind[:left], moves))

@@ -110,28 +110,28 @@ def _share(text: str | None) -> float | None:
     return share
 
 
-def _print(found: VerifyReport, output: Output) -> None:
+def _print(verify_report: VerifyReport, output: Output) -> None:
     console = screen(output)
     console.soft_wrap = True
     shown = None if output is Output.WIDE else _SHOWN
-    for partition, difference in found.differences[:shown]:
+    for partition, difference in verify_report.differences[:shown]:
         console.print(f"{partition}: {difference}", style="red", markup=False)
-    more = len(found.differences[:shown])
-    if more < len(found.differences):
-        console.print(f"… and {len(found.differences) - more} more; `--report FILE` lists them", style="red")
-    for trouble in found.troubles[:shown]:
+    more = len(verify_report.differences[:shown])
+    if more < len(verify_report.differences):
+        console.print(f"… and {len(verify_report.differences) - more} more; `--report FILE` lists them", style="red")
+    for trouble in verify_report.troubles[:shown]:
         console.print(f"could not be compared: {trouble}", style="red", markup=False)
-    for one in found.excluded[:shown]:
+    for one in verify_report.excluded[:shown]:
         size = "" if one.offsets is None else f"{one.offsets:,} offsets: "
         console.print(f"not comparable: {one.thing}: {size}{one.reason}", style="yellow", markup=False)
-    left = len(found.excluded) - len(found.excluded[:shown])
+    left = len(verify_report.excluded) - len(verify_report.excluded[:shown])
     if left:
         console.print(f"… and {left} more; `--report FILE` lists them", style="yellow")
-    for count, meaning in found.aside():
+    for count, meaning in verify_report.aside():
         console.print(f"set aside: {count:,} records: {meaning}", style="yellow", markup=False)
-    read = (found.count("source_bytes") + found.count("target_bytes")) / 1e6
+    read = (verify_report.count("source_bytes") + verify_report.count("target_bytes")) / 1e6
     console.print(
-        f"{found.partitions} partitions of {found.topics} topics, {read:,.1f} MB read of both sides in "
-        f"{found.took_s:.1f} s; {found.count('unopened'):,} records were compared as whole batches"
+        f"{verify_report.partitions} partitions of {verify_report.topics} topics, {read:,.1f} MB read of both sides in "
+        f"{verify_report.took_s:.1f} s; {verify_report.count('unopened'):,} records were compared as whole batches"
     )
-    console.print(found.verdict(), style="bold green" if found.equal else "bold red", markup=False)
+    console.print(verify_report.verdict(), style="bold green" if verify_report.equal else "bold red", markup=False)
