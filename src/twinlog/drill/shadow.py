@@ -178,10 +178,10 @@ def _left(standing: Standing, view: LedgerView, limit: int) -> Span:
 
 
 def _compacted(ends: LinkEnds, topics: Iterable[str]) -> set[str]:
-    found = ends.source.fetch_topic_configs(topics)
+    topic_configs = ends.source.fetch_topic_configs(topics)
     return {
         topic
-        for topic, configs in found.items()
+        for topic, configs in topic_configs.items()
         if not isinstance(configs, ClusterError)
         and any(config.name == "cleanup.policy" and "compact" in (config.value or "") for config in configs)
     }

@@ -94,19 +94,19 @@ class LocalCluster:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Return the cluster that lives in this folder, running or not. What it starts is detached."""
-        found = _read_blueprint(folder.absolute())
-        if found is None:
+        blueprint = _read_blueprint(folder.absolute())
+        if blueprint is None:
             raise LocalClusterUnknown(folder=str(folder))
         return cls(
-            found.name,
+            blueprint.name,
             folder,
-            len(found.nodes),
-            found.secure,
-            found.settings,
-            java_options=found.java_options,
-            advertised_ports=found.advertised_ports,
-            kafka=found.kafka,
-            features=found.features,
+            len(blueprint.nodes),
+            blueprint.secure,
+            blueprint.settings,
+            java_options=blueprint.java_options,
+            advertised_ports=blueprint.advertised_ports,
+            kafka=blueprint.kafka,
+            features=blueprint.features,
             detached=True,
         )
 

@@ -119,7 +119,7 @@ def _probe(java: Path) -> JavaRuntime | None:
             )
         except (OSError, subprocess.TimeoutExpired):
             return None
-        if answer.returncode == 0 and (found := parse_settings(answer.stderr + answer.stdout)):
-            home, version = found
+        if answer.returncode == 0 and (settings := parse_settings(answer.stderr + answer.stdout)):
+            home, version = settings
             return JavaRuntime(home=home, java=home / "bin" / "java", version=version, needs_wrapper=needs_wrapper)
     return None

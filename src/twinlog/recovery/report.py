@@ -172,8 +172,8 @@ def _lines(report: Report) -> Iterator[str]:
 def _loss(report: Report) -> str:
     """The range with its times; a journal of an older version has no upper end."""
     facts = report.lost
-    found = LossRange(facts.get("records"), facts.get("at_most"), facts.get("known_at_ms"), facts.get("copied_ms"))
-    return found.says(LinkName.parse(report.link).source)
+    loss_range = LossRange(facts.get("records"), facts.get("at_most"), facts.get("known_at_ms"), facts.get("copied_ms"))
+    return loss_range.says(LinkName.parse(report.link).source)
 
 
 def _clock(at_ms: int) -> str:

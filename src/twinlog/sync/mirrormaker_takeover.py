@@ -248,14 +248,14 @@ class MirrorMakerTakeover:
         return {p: [_seen(record) for record in records] for p, records in found.items()}
 
     def _starts(self, admin: ClusterAdmin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        found = admin.fetch_start_offsets(partitions)
-        return {p: int(at) for p, at in found.items() if not isinstance(at, ClusterError)}
+        start_offsets = admin.fetch_start_offsets(partitions)
+        return {p: int(at) for p, at in start_offsets.items() if not isinstance(at, ClusterError)}
 
     def _ends(
         self, admin: ClusterAdmin, partitions: Iterable[TopicPartition], *, committed: bool
     ) -> dict[TopicPartition, int]:
-        found = admin.fetch_end_offsets(partitions, committed=committed)
-        return {p: int(at) for p, at in found.items() if not isinstance(at, ClusterError)}
+        end_offsets = admin.fetch_end_offsets(partitions, committed=committed)
+        return {p: int(at) for p, at in end_offsets.items() if not isinstance(at, ClusterError)}
 
 
 async def _list_groups(settings: ClientSettings) -> dict[str, ListedGroup]:

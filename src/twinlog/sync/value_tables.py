@@ -174,8 +174,8 @@ async def _alter_quotas(cluster: Cluster, orders: Mapping[str, Mapping[str, str 
 
 
 async def _fetch_group_configs(cluster: Cluster, ends: LinkEnds) -> Values:
-    found = await fetch_group_configs(cluster)
-    return {group: configs for group, configs in found.items() if ends.link.groups.matches(group)}
+    group_configs = await fetch_group_configs(cluster)
+    return {group: configs for group, configs in group_configs.items() if ends.link.groups.matches(group)}
 
 
 QUOTAS: Final = ValueKind("quotas", "sync.client.quotas.mode", "client quota", _fetch_quotas, _alter_quotas)

@@ -203,8 +203,8 @@ class Planner:
             case AtOffset():
                 return {fact.partition: bound.offset for fact in facts}
             case AtTime():
-                found = self.source.fetch_offsets_at([fact.partition for fact in facts], bound.ms)
-                return {where: int(offset) for where, offset in found.items() if not isinstance(offset, ClusterError)}
+                offsets = self.source.fetch_offsets_at([fact.partition for fact in facts], bound.ms)
+                return {where: int(offset) for where, offset in offsets.items() if not isinstance(offset, ClusterError)}
 
 
 def _writers(admin: ClusterAdmin, settings: ClientSettings) -> list[WriterNote]:

@@ -82,14 +82,14 @@ def _read(reader: FrameReader, cluster: str) -> frozenset[AclBinding]:
             raise ClusterRightMissing(cluster, "reading ACLs", "Describe")
         case _:
             raise BrokerRefused(cluster, f"its ACLs cannot be read: {codes.name_of(error)}")
-    found: set[AclBinding] = set()
+    acl_bindings: set[AclBinding] = set()
     for _ in range(reader.i32()):
         resource, name, pattern = reader.i8(), reader.string() or "", reader.i8()
         for _ in range(reader.i32()):
             principal, host = reader.string() or "", reader.string() or ""
             operation, permission = reader.i8(), reader.i8()
             if resource in _RESOURCES and pattern in _PATTERNS and permission in _PERMISSIONS:
-                found.add(
+                acl_bindings.add(
                     AclBinding(
                         resource=_RESOURCES[resource],
                         pattern=_PATTERNS[pattern],
@@ -100,4 +100,4 @@ def _read(reader: FrameReader, cluster: str) -> frozenset[AclBinding]:
                         permission=_PERMISSIONS[permission],
                     )
                 )
-    return frozenset(found)
+    return frozenset(acl_bindings)

@@ -21,7 +21,7 @@ async def fetch_certificates(settings: ClientSettings) -> tuple[CertificateLook,
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    found: list[CertificateLook] = []
+    certificate_looks: list[CertificateLook] = []
     trouble: OSError | None = None
     for server in settings.bootstrap_servers:
         host, _, port = server.rpartition(":")
@@ -35,10 +35,10 @@ async def fetch_certificates(settings: ClientSettings) -> tuple[CertificateLook,
         writer.close()
         with suppress(OSError, ssl.SSLError):
             await writer.wait_closed()
-        found.append(_look(server, x509.load_der_x509_certificate(shown)))
-    if not found and trouble is not None:
+        certificate_looks.append(_look(server, x509.load_der_x509_certificate(shown)))
+    if not certificate_looks and trouble is not None:
         raise trouble
-    return tuple(found)
+    return tuple(certificate_looks)
 
 
 def own_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:

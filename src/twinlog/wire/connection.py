@@ -207,10 +207,10 @@ class Cluster:
         patience = min(self.timeout_s, _METADATA_SECONDS)
         version = min(_METADATA_VERSIONS[1], connection.highest_version(_METADATA))
         reader = await connection.exchange(_METADATA, version, body, flexible=True, timeout_s=patience)
-        found = self._read_metadata(reader)
+        metadata = self._read_metadata(reader)
         for name in wanted:
-            self.topics[name] = found[name]
-        return found
+            self.topics[name] = metadata[name]
+        return metadata
 
     def _read_metadata(self, reader: FrameReader) -> dict[str, TopicMetadata]:
         reader.i32()  # throttle

@@ -29,7 +29,7 @@ async def fetch_quotas(cluster: Cluster) -> tuple[QuotaLook, ...]:
         raise AccessDenied(cluster.alias, "reading client quotas: DescribeConfigs on the cluster is needed")
     if error:
         raise BrokerRefused(cluster.alias, f"reading client quotas: {codes.name_of(error)} {problem or ''}".rstrip())
-    found: list[QuotaLook] = []
+    quota_looks: list[QuotaLook] = []
     for _ in range(reader.uvarint() - 1):
         entity = _entity(reader)
         limits: list[tuple[str, float]] = []
@@ -38,8 +38,8 @@ async def fetch_quotas(cluster: Cluster) -> tuple[QuotaLook, ...]:
             limits.append((name, struct.unpack(">d", reader.take(8))[0]))
             reader.tags()
         reader.tags()
-        found.append(QuotaLook(entity, tuple(limits)))
-    return tuple(found)
+        quota_looks.append(QuotaLook(entity, tuple(limits)))
+    return tuple(quota_looks)
 
 
 async def alter_quotas(cluster: Cluster, changes: Mapping[Entity, Mapping[str, float | None]]) -> dict[Entity, str]:

@@ -23,36 +23,36 @@ def import_brooklin(datastream: Any) -> Imported:
     """Read one datastream. Raises UsageError."""
     if not isinstance(datastream, dict) or "source" not in datastream:
         raise UsageError("the file holds no datastream: a JSON object with source and destination is expected")
-    found = Imported("Brooklin")
+    imported = Imported("Brooklin")
     servers, pattern = _address(datastream["source"], "source")
     metadata: Mapping[str, Any] = datastream.get("metadata") or {}
     destination = datastream.get("destination") or {}
     target = str(metadata.get("system.destination.KafkaBrokers") or "") or _address(destination, "destination")[0]
-    source = found.cluster("source", {"bootstrap.servers": servers})
-    target = found.cluster("target", {"bootstrap.servers": target})
+    source = imported.cluster("source", {"bootstrap.servers": servers})
+    target = imported.cluster("target", {"bootstrap.servers": target})
     settings = {
         "topics": _unanchored(pattern) or ".*",
         "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
     }
     if prefix := metadata.get("destinationTopicPrefix") or metadata.get("system.destination.topicPrefix"):
         settings["replication.policy.class"] = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
-        found.note("destination prefix", f"copies are called source.TOPIC here, not {prefix}TOPIC")
+        imported.note("destination prefix", f"copies are called source.TOPIC here, not {prefix}TOPIC")
     if group := metadata.get("group.id"):
         settings["start.from"] = f"group:{group}"
-        found.note(
+        imported.note(
             "metadata.group.id", f"the link begins at the committed offsets of {group}; stop the datastream first"
         )
     if "maxTasks" in metadata:
         settings["tasks.max"] = str(metadata["maxTasks"])
     for key, value in metadata.items():
         if key in _METADATA:
-            found.note(f"metadata.{key}", _METADATA[key])
+            imported.note(f"metadata.{key}", _METADATA[key])
         elif key not in {"group.id", "maxTasks", "system.destination.KafkaBrokers"} and "Prefix" not in key:
-            found.note(f"metadata.{key}", f"no counterpart for {value!r}")
+            imported.note(f"metadata.{key}", f"no counterpart for {value!r}")
     if str(datastream["source"].get("connectionString", "")).startswith("kafkassl"):
-        found.note("source", "kafkassl: set security.protocol = SSL and the key stores of both clusters")
-    found.link(source, target, settings)
-    return found
+        imported.note("source", "kafkassl: set security.protocol = SSL and the key stores of both clusters")
+    imported.link(source, target, settings)
+    return imported
 
 
 def _address(end: Mapping[str, Any], name: str) -> tuple[str, str]:

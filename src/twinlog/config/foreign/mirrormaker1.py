@@ -57,9 +57,9 @@ def import_mirrormaker1(
             raise UsageError(f"the {name} file has no bootstrap.servers")
     if not flags.include:
         raise UsageError("no topics are chosen: give --include REGEX (or --whitelist), as the other tool demands")
-    found = Imported(tool)
-    found.cluster(SOURCE, _connection(consumer))
-    found.cluster(TARGET, _connection(producer))
+    imported = Imported(tool)
+    imported.cluster(SOURCE, _connection(consumer))
+    imported.cluster(TARGET, _connection(producer))
     link = {
         "topics": flags.include.replace(",", "|") if "," in flags.include else flags.include,
         "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy",
@@ -68,25 +68,25 @@ def import_mirrormaker1(
     }
     if group := consumer.get("group.id", "").strip():
         link["start.from"] = f"group:{group}"
-        found.note("group.id", f"the link begins at the committed offsets of {group}; stop MirrorMaker 1 first")
+        imported.note("group.id", f"the link begins at the committed offsets of {group}; stop MirrorMaker 1 first")
     else:
         link["start.from"] = consumer.get("auto.offset.reset", "latest")
     for client, settings in (("consumer", consumer), ("producer", producer)):
         for key in settings:
             if key in _IMPLIED:
-                found.note(f"{client} {key}", _IMPLIED[key])
+                imported.note(f"{client} {key}", _IMPLIED[key])
             elif not _shared(key) and key not in {"group.id", "auto.offset.reset", "client.id"}:
                 side = f"{SOURCE}.consumer" if client == "consumer" else f"{TARGET}.producer"
-                found.clusters[side.split(".", maxsplit=1)[0]][f"{side.split('.')[1]}.{key}"] = settings[key]
+                imported.clusters[side.split(".", maxsplit=1)[0]][f"{side.split('.')[1]}.{key}"] = settings[key]
     if not flags.abort_on_send_failure:
-        found.note(
+        imported.note(
             "--abort.on.send.failure=false", "Twinlog drops no record; a partition that cannot be copied is FAULTED"
         )
     if flags.message_handler:
-        found.note("--message.handler", "Java code is not run; use a transform of the link or a pipeline")
-    found.note("partitions", "each record keeps its partition; MirrorMaker 1 chose it anew by key")
-    found.links[f"{SOURCE}->{TARGET}"] = {"enabled": "true", **link}
-    return found
+        imported.note("--message.handler", "Java code is not run; use a transform of the link or a pipeline")
+    imported.note("partitions", "each record keeps its partition; MirrorMaker 1 chose it anew by key")
+    imported.links[f"{SOURCE}->{TARGET}"] = {"enabled": "true", **link}
+    return imported
 
 
 def _connection(settings: Mapping[str, str]) -> dict[str, str]:

@@ -25,14 +25,14 @@ def import_mirus(config: Mapping[str, str]) -> Imported:
     """Read one connector config. Raises UsageError."""
     if config.get("connector.class", _CLASS).rpartition(".")[2] != "MirusSourceConnector":
         raise UsageError(f"connector.class is {config['connector.class']}, not {_CLASS}")
-    found = Imported("Mirus")
+    imported = Imported("Mirus")
     settings: dict[str, dict[str, str]] = {"consumer.": {}, "destination.consumer.": {}}
     for prefix, into in settings.items():
         into.update({key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)})
         if not into.get("bootstrap.servers"):
             raise UsageError(f"{prefix}bootstrap.servers is missing")
-    source = found.cluster("source", _cluster(settings["consumer."]))
-    target = found.cluster("target", _cluster(settings["destination.consumer."]))
+    source = imported.cluster("source", _cluster(settings["consumer."]))
+    target = imported.cluster("target", _cluster(settings["destination.consumer."]))
     topics = [
         part.strip() for key in ("topics.whitelist", "topics.regex.list") for part in config.get(key, "").split(",")
     ]
@@ -47,15 +47,15 @@ def import_mirus(config: Mapping[str, str]) -> Imported:
         raise UsageError("no topics are chosen: topics.whitelist, topics.regex and topics.regex.list are empty")
     for end in ("prefix", "suffix"):
         if value := config.get(f"destination.topic.name.{end}"):
-            found.note(f"destination.topic.name.{end}", f"copies keep their names here; {value!r} is not added")
+            imported.note(f"destination.topic.name.{end}", f"copies keep their names here; {value!r} is not added")
     for key in config:
         if key in _WITHOUT:
-            found.note(key, _WITHOUT[key])
+            imported.note(key, _WITHOUT[key])
         elif key.startswith("transforms"):
-            found.note(key, "transforms of a link are written as A->B.transforms")
-    found.note("offsets", "the position of Mirus is not read; `twinlog verify` names records that were copied twice")
-    found.link(source, target, link)
-    return found
+            imported.note(key, "transforms of a link are written as A->B.transforms")
+    imported.note("offsets", "the position of Mirus is not read; `twinlog verify` names records that were copied twice")
+    imported.link(source, target, link)
+    return imported
 
 
 def _cluster(settings: Mapping[str, str]) -> dict[str, str]:

@@ -231,7 +231,7 @@ class _Reader:
 
 def _review(lookup: Lookup) -> list[Finding]:
     """What becomes of keys that nobody asked for."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     known = [key.name for key in vars(keys).values() if isinstance(key, Key)]
     clients = [key.name for key in CATALOGUE if key.shared]
     for name, entry in lookup.entries.items():
@@ -241,7 +241,7 @@ def _review(lookup: Lookup) -> list[Finding]:
         if base != name and f"{_ADMIN}{base}" in lookup.asked:
             continue
         if name in keys.REFUSED:
-            found.append(Finding("error", lookup.file, entry.line, name, keys.REFUSED[name]))
+            findings.append(Finding("error", lookup.file, entry.line, name, keys.REFUSED[name]))
             continue
         reason = keys.MEANINGLESS.get(name) or next(
             (why for family, why in keys.MEANINGLESS_FAMILIES if name.startswith(family)), None
@@ -249,9 +249,9 @@ def _review(lookup: Lookup) -> list[Finding]:
         if reason is None and name.startswith(f"{_STORE}.") and name.removeprefix(f"{_STORE}.") in clients:
             reason = "the client of the registry has no use for it"
         if reason is not None:
-            found.append(Finding("info", lookup.file, entry.line, name, f"no effect: {reason}"))
+            findings.append(Finding("info", lookup.file, entry.line, name, f"no effect: {reason}"))
             continue
         near = difflib.get_close_matches(name, [*known, *keys.MEANINGLESS], n=1, cutoff=0.75)
         hint = f"; did you mean {near[0]}?" if near else ""
-        found.append(Finding("warning", lookup.file, entry.line, name, f"unknown and ignored{hint}"))
-    return found
+        findings.append(Finding("warning", lookup.file, entry.line, name, f"unknown and ignored{hint}"))
+    return findings

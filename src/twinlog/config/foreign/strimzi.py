@@ -39,17 +39,17 @@ def import_strimzi(document: Any) -> Imported:
         kind = document.get("kind") if isinstance(document, dict) else type(document).__name__
         raise UsageError(f"the file holds {kind!r}, not a KafkaMirrorMaker2 resource")
     spec = document.get("spec") or {}
-    found = Imported("Strimzi")
+    imported = Imported("Strimzi")
     for key, way in _KUBERNETES.items():
         if key in spec:
-            found.note(f"spec.{key}", way)
+            imported.note(f"spec.{key}", way)
     for cluster in _clusters(spec):
-        found.cluster(str(cluster["alias"]), _connection(cluster, found))
+        imported.cluster(str(cluster["alias"]), _connection(cluster, imported))
     for number, mirror in enumerate(spec.get("mirrors") or ()):
-        _mirror(mirror, number, spec, found)
-    if not found.links:
+        _mirror(mirror, number, spec, imported)
+    if not imported.links:
         raise UsageError("the resource has no mirrors: spec.mirrors is empty")
-    return found
+    return imported
 
 
 def _clusters(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -139,10 +139,10 @@ def with_certificate(name: str, role: str, certificate: bytes) -> User:
     """Make a user who shows a certificate in PEM. Raises UsageError."""
     _check(name, role)
     try:
-        found = load_pem_x509_certificate(certificate)
+        parsed = load_pem_x509_certificate(certificate)
     except ValueError:
         raise UsageError(f"{name}: there is no certificate in PEM; nothing was changed") from None
-    return User(name, role, "certificate", found.subject.rfc4514_string())
+    return User(name, role, "certificate", parsed.subject.rfc4514_string())
 
 
 def save_user(path: Path, user: User) -> None:

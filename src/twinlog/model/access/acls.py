@@ -233,13 +233,13 @@ def memos_of(purpose: str, bindings: Iterable[AclBinding]) -> dict[str, dict[str
 
 def bindings_in_memos(purpose: str, bodies: Mapping[str, Mapping[str, Any]]) -> frozenset[AclBinding]:
     """Read back the bindings that were remembered for this purpose."""
-    found: set[AclBinding] = set()
+    acl_bindings: set[AclBinding] = set()
     for name, body in bodies.items():
         kind, _, path = name.partition("/")
         if kind == purpose:
             resource, pattern, resource_name = path.split("/", 2)
-            found.update(
+            acl_bindings.update(
                 AclBinding(resource, pattern, resource_name, *rest)  # type: ignore[arg-type]  # our own memo
                 for rest in body["bindings"]
             )
-    return frozenset(found)
+    return frozenset(acl_bindings)

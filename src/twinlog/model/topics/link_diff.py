@@ -64,16 +64,16 @@ def topic_differences(
         case None:
             return [Difference("topic", name, remote, "exists", "missing", trouble or later)]
         case TopicFacts():
-            found: list[Difference] = []
+            differences: list[Difference] = []
             if trouble is not None:
-                found.append(Difference("topic", name, remote, "exists", "not mirrored", trouble))
+                differences.append(Difference("topic", name, remote, "exists", "not mirrored", trouble))
             if source.partitions != target.partitions:
                 surplus = "it has more than the source, and partitions cannot be removed: nothing is mirrored into them"
                 why = surplus if target.partitions > source.partitions else trouble or later
-                found.append(
+                differences.append(
                     Difference("partitions", name, remote, str(source.partitions), str(target.partitions), why)
                 )
-            return found
+            return differences
 
 
 def config_difference(

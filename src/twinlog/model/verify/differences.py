@@ -73,26 +73,26 @@ def explain(oddities: Sequence[Oddity]) -> list[Difference]:
     """Name each oddity: a record that turns up elsewhere moved, a place that holds another one is taken."""
     on_target = {odd.target_print: odd.target for odd in reversed(oddities) if odd.target_print is not None}
     on_source = {odd.source_print: odd.source for odd in reversed(oddities) if odd.source_print is not None}
-    found: list[Difference] = []
+    differences: list[Difference] = []
     for odd in oddities:
         if odd.source_print is None:
             if odd.target_print is None:
-                found.append(Difference(Kind.UNREADABLE, odd.source, odd.target, odd.what))
+                differences.append(Difference(Kind.UNREADABLE, odd.source, odd.target, odd.what))
             elif odd.target_print not in on_source:
-                found.append(Difference(Kind.EXTRA, odd.source, odd.target, odd.what))
+                differences.append(Difference(Kind.EXTRA, odd.source, odd.target, odd.what))
             continue  # else it is told where the record is missed
         elsewhere = on_target.get(odd.source_print)
         if elsewhere is not None and elsewhere != odd.target:
             shift = None if odd.target is None else elsewhere - odd.target
-            found.append(Difference(Kind.MOVED, odd.source, odd.target, _moved(elsewhere, shift, 1), shift=shift))
+            differences.append(Difference(Kind.MOVED, odd.source, odd.target, _moved(elsewhere, shift, 1), shift=shift))
         elif odd.target_print is None:
-            found.append(Difference(Kind.MISSING, odd.source, odd.target, odd.what))
+            differences.append(Difference(Kind.MISSING, odd.source, odd.target, odd.what))
         elif (other := on_source.get(odd.target_print)) is not None and other != odd.source:
             what = f"its place holds the record of source offset {other}"
-            found.append(Difference(Kind.MISSING, odd.source, odd.target, what))
+            differences.append(Difference(Kind.MISSING, odd.source, odd.target, what))
         else:
-            found.append(Difference(Kind.CHANGED, odd.source, odd.target, odd.what))
-    return grouped(found)
+            differences.append(Difference(Kind.CHANGED, odd.source, odd.target, odd.what))
+    return grouped(differences)
 
 
 def grouped(differences: Iterable[Difference]) -> list[Difference]:

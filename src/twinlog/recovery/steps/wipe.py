@@ -22,8 +22,8 @@ async def wipe(ctx: SwitchContext) -> StepResult:
             raise SwitchStopped(ctx.link.name, "wipe", f"{name} could not be deleted: {refusal}")
 
     async def there() -> list[str]:
-        found = await asyncio.to_thread(ctx.source.describe_topics, doomed)
-        return [name for name, answer in found.items() if isinstance(answer, TopicFacts)]
+        topics = await asyncio.to_thread(ctx.source.describe_topics, doomed)
+        return [name for name, answer in topics.items() if isinstance(answer, TopicFacts)]
 
     await ctx.wait("wipe", "topics that are still there", there, lambda names: not names)
     # New topics know nothing of the fence by config; one by ACL holds for their names and must let the link in.

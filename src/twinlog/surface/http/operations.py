@@ -89,11 +89,11 @@ class Operation:
 def operation_from(kept: Mapping[str, Any]) -> Operation | None:
     """Read what was kept; None for what a later version, or nobody, understands."""
     try:
-        found = Operation(**{**kept, "lines": deque(kept["lines"], maxlen=_LINES)})
+        operation = Operation(**{**kept, "lines": deque(kept["lines"], maxlen=_LINES)})
     except (KeyError, TypeError):
         return None
-    known = found.kind in get_args(Kind) and found.status in get_args(Status)
-    return found if known and isinstance(found.began_ms, int) and isinstance(found.pid, int) else None
+    known = operation.kind in get_args(Kind) and operation.status in get_args(Status)
+    return operation if known and isinstance(operation.began_ms, int) and isinstance(operation.pid, int) else None
 
 
 class Keeper(Protocol):

@@ -89,9 +89,9 @@ class Teller:
 
     def tell(self) -> None:
         """Once, now."""
-        found = data_of(families(self.app_state, _WISH), self._resource, self.began_ns)
+        data = data_of(families(self.app_state, _WISH), self._resource, self.began_ns)
         before = self.app_state.otel_failures or 0
-        taken = self._metrics.export(found) is MetricExportResult.SUCCESS
+        taken = self._metrics.export(data) is MetricExportResult.SUCCESS
         self.app_state.otel_failures = 0 if taken else before + 1
         if before and taken:
             log.warning("otel.endpoint %s: it takes metrics again", self.settings.endpoint)

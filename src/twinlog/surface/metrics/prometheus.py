@@ -256,11 +256,11 @@ def partition_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
             continue
         link = snapshot.link.name
         if not snapshot.trouble:
-            found = Counter(
+            counter = Counter(
                 "FAULTED" if part.fault else snapshot.movements.get(part.partition, "OK") for part in status.partitions
             )
             for state in ("FAULTED", *WORST_FIRST):
-                count.add_metric([link, state], found[state])
+                count.add_metric([link, state], counter[state])
             for code, number in sorted(Counter(fault.code for fault in status.faults).items()):
                 faults.add_metric([link, code], number)
         for name, family in totals.items():

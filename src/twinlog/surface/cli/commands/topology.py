@@ -28,17 +28,17 @@ def topology(
     from twinlog.surface.page.topology_svg import svg_of
 
     links = load_file(config).links
-    found = survey_of(links)
+    survey = survey_of(links)
     if svg is not None and str(svg) == "-":
-        typer.echo(svg_of(found), nl=False)
+        typer.echo(svg_of(survey), nl=False)
         return
     if svg is not None:
-        svg.write_text(svg_of(found))
+        svg.write_text(svg_of(survey))
     if output.for_programs:
-        print_facts(topology_json(found, links), output)
+        print_facts(topology_json(survey, links), output)
         return
     console = screen(output)
-    for shape in found.shapes:
+    for shape in survey.shapes:
         typer.echo(painted(shape, bold=True))
     table = _table("link", "topics", "named", "objective (rpo)")
     for link in links:
@@ -47,10 +47,10 @@ def topology(
         table.add_row(link.name, Text(", ".join(link.topics.include)), named, "none" if limit is None else f"{limit} s")
     console.print(table)
     lost = _table("if this cluster is lost", "then")
-    for loss in found.losses:
+    for loss in survey.losses:
         lost.add_row(Text(loss.cluster, "red" if loss.single else ""), Text(loss_sentence(loss)))
     console.print(lost)
-    for sentence in judgements(found):
+    for sentence in judgements(survey):
         typer.echo(f"- {sentence}")
     if svg is not None:
         typer.echo(f"The picture is in {svg}.")
