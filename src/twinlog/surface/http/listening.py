@@ -55,7 +55,9 @@ class HttpService:
         store_of(file)
         if file.service.otel is not None:
             _need_otel()
-        socks = tuple(bind(one, file.service.http) for one in sorted(listen, key=lambda one: one.startswith(UNIX)))
+        option = "--listen" if worker is None else "listeners ="
+        addresses = sorted(listen, key=lambda address: address.startswith(UNIX))
+        socks = tuple(bind(address, file.service.http, option) for address in addresses)
         health = file.service.http.health_listen
         probes = None if health is None else bind_health(health)
         needs_token = not is_unix(socks[0]) and not file.service.http.asks_who

@@ -33,23 +33,23 @@ HANDSHAKE_S: float = 5.0
 _TICKS: Final = 20
 
 
-def bind(listen: str, settings: HttpSettings) -> socket.socket:
-    """Take the address, or say why not. Raises UsageError; nothing was started."""
+def bind(listen: str, settings: HttpSettings, option: str = "--listen") -> socket.socket:
+    """Take the address that `option` named, or say why not. Raises UsageError; nothing was started."""
     if listen.startswith(UNIX):
         return _bind_unix(Path(listen.removeprefix(UNIX)))
     host, colon, port = listen.rpartition(":")
     host = host.strip("[]")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--listen {listen}: expected HOST:PORT, such as 127.0.0.1:8083, or unix:PATH")
+        raise UsageError(f"{option} {listen}: expected HOST:PORT, such as 127.0.0.1:8083, or unix:PATH")
     if not is_loopback(host) and not settings.asks_who:
         raise UsageError(
-            f"--listen {listen}: beyond this machine nobody is let in without a login; set http.users.file (see "
+            f"{option} {listen}: beyond this machine nobody is let in without a login; set http.users.file (see "
             "`twinlog user add`) or http.oidc.issuer in the settings file, or listen on 127.0.0.1"
         )
     if not is_loopback(host) and settings.certificate is None:
         if not settings.tls_insecure:
             raise UsageError(
-                f"--listen {listen}: beyond this machine passwords and tokens would travel in clear text; set "
+                f"{option} {listen}: beyond this machine passwords and tokens would travel in clear text; set "
                 "http.tls.certificate in the settings file, or http.tls.insecure = true where the network encrypts"
             )
         log.warning("%s: passwords and tokens travel in clear text (http.tls.insecure)", listen)
@@ -57,21 +57,21 @@ def bind(listen: str, settings: HttpSettings) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.create_server((host, int(port)), family=family, backlog=512)
     except OSError as error:
-        raise _not_bound(listen, port, error) from None
+        raise _not_bound(option, listen, port, error) from None
     # asyncio does this only for sockets it made itself. Without it an answer waits 40 ms for the client's next word.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return Listener.over(sock, settings.connections_per_address, settings.trusted_proxies)
 
 
-def _not_bound(listen: str, port: str, error: OSError) -> UsageError:
+def _not_bound(option: str, listen: str, port: str, error: OSError) -> UsageError:
     if error.errno == errno.EADDRINUSE:
         way = f"`ss -ltnp 'sport = :{port}'` shows which; stop it, or listen on another port"
-        return UsageError(f"--listen {listen}: another process uses this port; {way}")
+        return UsageError(f"{option} {listen}: another process uses this port; {way}")
     if error.errno == errno.EACCES:
-        return UsageError(f"--listen {listen}: the system does not let this user use port {port}; take one above 1023")
+        return UsageError(f"{option} {listen}: the system does not let this user use port {port}; take one above 1023")
     if error.errno == errno.EADDRNOTAVAIL:
-        return UsageError(f"--listen {listen}: this machine has no such address; `ip address` lists those it has")
-    return UsageError(f"--listen {listen}: {error.strerror or error}")
+        return UsageError(f"{option} {listen}: this machine has no such address; `ip address` lists those it has")
+    return UsageError(f"{option} {listen}: {error.strerror or error}")
 
 
 def _bind_unix(path: Path) -> socket.socket:
