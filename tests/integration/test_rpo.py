@@ -15,7 +15,7 @@ from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.health.exposure import LinkExposure
+from twinlog.model.health.exposed import LinkExposure
 from twinlog.model.ledger.source_ends import CHORE
 from twinlog.service import group_report, observer
 from twinlog.surface.cli.main import app

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
+from typing import Any, Final, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.security.addresses import is_clear_text
 from twinlog.config.security.secrets import Secret
 from twinlog.config.text.keys import Key, Scope
+from twinlog.config.text.lookup import Lookup
+from twinlog.config.text.service_keys import NOTIFICATIONS
 from twinlog.config.text.values import Kind, OneOf, Text, Whole, Words
 from twinlog.model.health.notifications import HookType
-
-if TYPE_CHECKING:  # the catalogue holds these keys, and a lookup needs the catalogue
-    from twinlog.config.text.lookup import Lookup
 
 T = TypeVar("T")
 KINDS: Final = ("state", "fault", "engine", "source", "switch", "operation")
 _TYPES: Final = get_args(HookType)
 _PARTS: Final = ("type", "url", "routing.key", "kinds", "level", "group.seconds")
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
-NOTIFICATIONS: Final[Key[tuple[str, ...]]] = Key(
-    "notifications", (Scope.FILE,), Words(), "", "Names of the hooks that are called about events of links.", own=True
-)
-NOTIFICATION_KEYS: Final[Key[str]] = Key(
-    "notifications.*", (Scope.FILE,), Text(), None,
-    "Of each hook: notifications.NAME.type (webhook, slack, pagerduty), .url, .routing.key (PagerDuty), .kinds (state, "
-    "fault, engine, source, switch, operation; absent: all), .level (warning or bad), .group.seconds (default 10): "
-    "events within this time are one message.",
-    secret=True, own=True,
-)  # fmt: skip
 
 
 class NotificationHook(BaseModel):

@@ -10,25 +10,15 @@ The rules of a file hold for all links of the service, also for those that were 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from twinlog.config.text.keys import Key, Scope
-from twinlog.config.text.values import Kind, Regexes, Text, Words
+from twinlog.config.text.lookup import Lookup
+from twinlog.config.text.service_keys import RESIDENCY
+from twinlog.config.text.values import Kind, Regexes, Words
 from twinlog.model.routes.residency import Residency
 
-if TYPE_CHECKING:  # the catalogue holds these keys, and a lookup needs the catalogue
-    from twinlog.config.text.lookup import Lookup
-
 _PARTS: Final = ("topics", "clusters")
-RESIDENCY: Final[Key[tuple[str, ...]]] = Key(
-    "residency", (Scope.FILE,), Words(), "", "Names of rules for topics that must not leave some clusters.", own=True
-)
-RESIDENCY_KEYS: Final[Key[str]] = Key(
-    "residency.*", (Scope.FILE,), Text(), None,
-    "Of each rule: residency.NAME.topics (regular expressions) and residency.NAME.clusters (where these topics may "
-    "exist). Links into other clusters leave them out; a link that asks for one by its name is refused.",
-    own=True,
-)  # fmt: skip
 
 
 def resolve_residency(lookups: Iterable[Lookup]) -> tuple[Residency, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from twinlog.model.health.exposure import LinkExposure
+from twinlog.model.health.exposed import LinkExposure
 from twinlog.model.health.objectives import Objectives, kept
 
 Kind: TypeAlias = Literal["paper", "shadow", "canary"]

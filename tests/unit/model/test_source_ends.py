@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from twinlog.model.health.exposure import PartitionExposure, partition_exposure
+from twinlog.model.health.exposed import PartitionExposure
+from twinlog.model.health.exposure import partition_exposure
 from twinlog.model.health.loss_range import since_known
 from twinlog.model.health.states import PartitionStatus
 from twinlog.model.ledger.records import Memo

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.text.keys import Key, Scope
-from twinlog.config.text.values import OneOf, Regexes, Text
-
-if TYPE_CHECKING:  # the catalogue holds this key, and a lookup needs the catalogue
-    from twinlog.config.text.lookup import Lookup
+from twinlog.config.text.lookup import Lookup
+from twinlog.config.text.values import OneOf, Regexes
 
 RANKS: Final = ("viewer", "operator", "admin")
-ROLE_KEYS: Final[Key[str]] = Key(
-    "role.*", (Scope.FILE,), Text(), None,
-    "Roles of people and programs. role.NAME.may: viewer, operator or admin; the roles of these three names may what "
-    "they say. role.NAME.links: Java regular expressions for the links (`east->.*`) that the role sees and operates; "
-    "absent: all of them.",
-    own=True,
-)  # fmt: skip
 _KEY: Final = re.compile(r"role\.([A-Za-z0-9_-]+)\.(may|links)")
 
 

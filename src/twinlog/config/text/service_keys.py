@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from twinlog.config.notifications import NOTIFICATION_KEYS, NOTIFICATIONS
-from twinlog.config.residency import RESIDENCY, RESIDENCY_KEYS
-from twinlog.config.security.roles import ROLE_KEYS
 from twinlog.config.text.keys import Key, Scope
 from twinlog.config.text.values import (
     Flag,
@@ -153,6 +150,33 @@ TOKEN_URLS = _file(
     "sasl.oauthbearer.allowed.urls", Words(), "",
     "Token endpoints that connectors made over HTTP may name, each in full. Empty: none. An address without TLS beyond "
     "this machine must be listed here for links of the file, too.",
+)  # fmt: skip
+
+NOTIFICATIONS: Final[Key[tuple[str, ...]]] = Key(
+    "notifications", (Scope.FILE,), Words(), "", "Names of the hooks that are called about events of links.", own=True
+)
+NOTIFICATION_KEYS: Final[Key[str]] = Key(
+    "notifications.*", (Scope.FILE,), Text(), None,
+    "Of each hook: notifications.NAME.type (webhook, slack, pagerduty), .url, .routing.key (PagerDuty), .kinds (state, "
+    "fault, engine, source, switch, operation; absent: all), .level (warning or bad), .group.seconds (default 10): "
+    "events within this time are one message.",
+    secret=True, own=True,
+)  # fmt: skip
+RESIDENCY: Final[Key[tuple[str, ...]]] = Key(
+    "residency", (Scope.FILE,), Words(), "", "Names of rules for topics that must not leave some clusters.", own=True
+)
+RESIDENCY_KEYS: Final[Key[str]] = Key(
+    "residency.*", (Scope.FILE,), Text(), None,
+    "Of each rule: residency.NAME.topics (regular expressions) and residency.NAME.clusters (where these topics may "
+    "exist). Links into other clusters leave them out; a link that asks for one by its name is refused.",
+    own=True,
+)  # fmt: skip
+ROLE_KEYS: Final[Key[str]] = Key(
+    "role.*", (Scope.FILE,), Text(), None,
+    "Roles of people and programs. role.NAME.may: viewer, operator or admin; the roles of these three names may what "
+    "they say. role.NAME.links: Java regular expressions for the links (`east->.*`) that the role sees and operates; "
+    "absent: all of them.",
+    own=True,
 )  # fmt: skip
 
 SERVICE_KEYS: tuple[Key[Any], ...] = (

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from twinlog.model.health.exposed import LinkExposure
 from twinlog.model.ledger.control import Control
 from twinlog.model.ledger.records import ENGINE_SILENT_MS, ChoreNote, Engine, FaultEntry
 from twinlog.model.ledger.stage_times import Durations, Stage
 from twinlog.model.names import TopicPartition
-
-if TYPE_CHECKING:
-    from twinlog.model.health.exposure import LinkExposure
 
 LinkState: TypeAlias = Literal[
     "RUNNING", "CATCHING_UP", "DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN", "SWITCHED", "STOPPED", "UNKNOWN"

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from twinlog.model.health.exposure import TopicExposure
+from twinlog.model.health.exposed import TopicExposure
 from twinlog.model.health.movement import worst
 from twinlog.model.health.states import LinkStatus, silent_seconds, source_down_since
 from twinlog.model.ledger.stage_times import figures

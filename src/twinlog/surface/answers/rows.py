@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from twinlog.model.groups.positions import Standing
-from twinlog.model.health.exposure import TopicExposure
+from twinlog.model.health.exposed import TopicExposure
 from twinlog.model.health.movement import Movement, worst
 from twinlog.model.health.states import LinkStatus, PartitionStatus
 from twinlog.model.ledger.translation import AtOrBefore, Exact

@@ -10,7 +10,7 @@ from twinlog.model.moments import clock
 from twinlog.surface.cli.words import duration, number, size
 
 if TYPE_CHECKING:
-    from twinlog.model.health.exposure import LinkExposure, TopicExposure
+    from twinlog.model.health.exposed import LinkExposure, TopicExposure
     from twinlog.model.health.objectives import Objectives
 
 

@@ -21,7 +21,7 @@ from twinlog.surface.cli.words import duration, number, size
 
 if TYPE_CHECKING:
     from twinlog.ledger.view import LedgerView
-    from twinlog.model.health.exposure import LinkExposure, TopicExposure
+    from twinlog.model.health.exposed import LinkExposure, TopicExposure
 
 _COLOURS = {"kept": "green", "broken": "red", "unknown": "red"}
 
