@@ -91,10 +91,11 @@ page: $(READY) ## the page in a real browser, every view; screenshots go to docs
 	@$(PY) -m tests.kit.chromium
 	$(PY) -m pytest tests/page tests/integration/test_page.py
 
-package: $(READY) ## both wheels in dist, installed by pip into empty environments and tried with real clusters
+package: $(READY) ## all wheels in dist, installed by pip into empty environments and tried with real clusters
 	rm -rf dist
 	$(UV) build --quiet --wheel --out-dir dist
 	$(UV) build --quiet --wheel --out-dir dist/client deploy/client
+	$(UV) build --quiet --wheel --out-dir dist/registry deploy/registry
 	$(PY) -m pytest tests/package/test_install.py
 
 chart: $(READY) .state/bin/helm ## the Helm chart: linted, rendered in several ways, held against Kubernetes' schemas

@@ -136,3 +136,5 @@ def test_roles_decide_who_writes_which_subject(start: Start, tmp_path: Path) -> 
     assert ask("orders", "PUT", "/config", {"compatibility": "NONE"}) == 403
     assert ask("boss", "PUT", "/config", {"compatibility": "NONE"}) == 200
     assert ask(None, "GET", "/readyz") == 200
+    assert [ask(None, "GET", path) for path in ("/metrics", "/twinlog/registry")] == [401, 401]
+    assert ask("reader", "GET", "/twinlog/registry") == 200

@@ -57,13 +57,22 @@ def resolve_pair(data: bytes, file: str, name: str, environment: Mapping[str, st
     clients = back.clients.model_copy(update={"admin_timeout_ms": link.clients.admin_timeout_ms})
     settings = {"source": back.source, "target": back.target, "naming": naming, "provenance": back.provenance}
     begun = link.updated(copies={"start_from": Earliest()}, mm2={"takeover": "off"})
-    back = begun.model_copy(update={**settings, "clients": clients})
+    back = begun.model_copy(update={**settings, "clients": clients, **_without_registry(link)})
     # Both directions are copied during a failback: each must know what the other one brought.
     return Pair(link.model_copy(update={"provenance": there.provenance}), back, back_enabled=False)
+
+
+def _without_registry(link: LinkSettings) -> dict[str, object]:
+    """Schemas go one way. On the way back they are merged by the switch, never copied: they would overwrite others."""
+    topics = dataclasses.replace(link.topics, registry=(), not_this_way=link.registry.topics)
+    if not link.registry.mirrored:
+        topics = link.topics
+    return {"topics": topics, "registry": link.registry.model_copy(update={"mirrored": False})}
 
 
 def stand_in_pair(link: LinkSettings) -> Pair:
     """A link with a way back made of its own clients: enough to look at both clusters, not to copy back."""
     clients = {"target_producer": link.clients.source_producer, "target_admin": link.clients.source_admin}
-    back = link.updated(clients=clients).model_copy(update={"source": link.target, "target": link.source})
+    turned = {"source": link.target, "target": link.source, **_without_registry(link)}
+    back = link.updated(clients=clients).model_copy(update=turned)
     return Pair(link, back, back_enabled=False)

@@ -27,4 +27,7 @@ def links_properties(clusters: Sequence[LocalCluster], *, same_names: bool = Fal
         lines.append("")
     for source, target in pairwise(clusters):
         lines += [f"{source.name}->{target.name}.enabled = true", f"{source.name}->{target.name}.topics = .*", ""]
+    if clusters:
+        lines += ["# A schema registry beside the links, with `twinlog run --listen`:"]
+        lines += ["# registry.listeners = http://127.0.0.1:8081", f"# registry.cluster = {clusters[0].name}", ""]
     return "\n".join(lines)

@@ -20,7 +20,7 @@ from twinlog.model.switch.log import Command, Copying, End, Switch
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.report import Report, report_of, reports_of, write_report
 from twinlog.recovery.side_fences import source_fence, target_fence
-from twinlog.recovery.steps import copy_back, directions, engines, fence, loss, positions, positions_back
+from twinlog.recovery.steps import copy_back, directions, engines, fence, loss, positions, positions_back, registry
 from twinlog.recovery.steps.redirect import redirect
 from twinlog.recovery.steps.release import release
 from twinlog.recovery.steps.tail import tail
@@ -40,6 +40,8 @@ STEPS: Final[Mapping[str, Step]] = {
     "positions-known": positions.positions_known,
     "positions-back": positions_back.positions_back,
     "promote": engines.promote,
+    "registry": registry.promote_registry,
+    "registry-home": registry.bring_home,
     "release": release,
     "redirect": redirect,
     "reverse": directions.reverse,

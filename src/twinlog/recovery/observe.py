@@ -76,6 +76,8 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         missing_for_writers=missing_for_writers(
             view.roster.values(), link.naming, set(await asyncio.to_thread(ctx.target.list_topics))
         ),
+        registry=link.registry.mirrored and link.registry.topic in view.roster,
+        registry_topics=link.registry.topics if link.registry.mirrored else (),
         partitions=sum(topic.partitions for topic in view.roster.values()),
         groups=groups,
         active_groups=active,

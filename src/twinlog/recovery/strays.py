@@ -44,6 +44,8 @@ async def strays_in_copies(ctx: SwitchContext) -> dict[TopicPartition, Strays]:
     cut = (ctx.earlier(LinkStopped) or LinkStopped()).cut
     strays: dict[TopicPartition, Strays] = {}
     for topic, rows in cut.items():
+        if topic in ctx.link.registry.topics:
+            continue  # the registry of the target wrote there; that is merged
         for number, (_, first) in enumerate(rows):
             copy = TopicPartition(ctx.link.naming.remote(ctx.link.source, topic), number)
             runs = runs_of(view, TopicPartition(topic, number))

@@ -87,8 +87,10 @@ class State:
         """Take one record. Never raises for what a record holds."""
         self.revision += 1
         try:
-            logical = rec.decode_key(key)
-            self._note_form(logical, key or b"")
+            logical = rec.plain_schema_key(key)
+            if logical is None:
+                logical = rec.decode_key(key)
+                self._note_form(logical, key or b"")
             return self._take(logical, value, offset, ts)
         except BadRecord as wrong:
             return RecordFault(offset, _shown(key), str(wrong))

@@ -5,6 +5,7 @@ fault and passed over; the reader itself ends with the service only, and a reade
 """
 
 import asyncio
+import gc
 import heapq
 import itertools
 import logging
@@ -83,10 +84,15 @@ class TopicReader:
         self.position, self.status.end_at_start, self.status.last_error = first, end, None
         if self.snapshot is not None:
             self.snapshot.begin()
+        # Hundreds of thousands of objects that all stay: looking for garbage among them costs more than it finds.
+        gc.disable()
         if self.status.snapshot_of is not None:
             self._fresh, self.status.loaded = State(), False
         self._look_whether_loaded()
-        await follow(self.cluster, self.topic, {PARTITION: first}, self._take_batches, _LANE)
+        try:
+            await follow(self.cluster, self.topic, {PARTITION: first}, self._take_batches, _LANE)
+        finally:
+            gc.enable()
 
     def fall_back(self) -> None:
         """Serve what was written down at last, because the topic cannot be read. Does nothing where nothing was."""
@@ -202,6 +208,8 @@ class TopicReader:
             if self.snapshot is not None:
                 self.snapshot.whole()
             self.loaded.set()
+            gc.enable()
+            gc.freeze()
             versions, subjects = self.state.schema_count, len(self.state.subjects)
             log.info("%s: %d versions of %d subjects are loaded", self.topic, versions, subjects)
 

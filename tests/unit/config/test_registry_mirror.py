@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from twinlog.config.pair import resolve_pair, stand_in_pair
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SettingsInvalid
@@ -58,3 +59,14 @@ def test_another_topic_can_be_named() -> None:
     link = links("A->B.registry.topic = _schemas_7\nA->B.topics = orders")["A->B"]
     assert takes(link, "_schemas_7")
     assert not takes(link, "_schemas")
+
+
+@pytest.mark.proves("R27")
+def test_a_way_back_that_the_file_does_not_enable_copies_no_schemas() -> None:
+    text = HEAD + "replication.policy.class = IdentityReplicationPolicy\ntopics = .*\n"
+    pair = resolve_pair(text.encode(), "f", "A->B", {})
+    assert takes(pair.link, "_schemas")
+    assert not takes(pair.back, "_schemas")
+    assert takes(pair.back, "orders")
+    assert not pair.back.registry.mirrored
+    assert not takes(stand_in_pair(pair.link).back, "_schemas")

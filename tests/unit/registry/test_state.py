@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from twinlog.registry.memory import MemoryStore
 from twinlog.registry.parsing import Parser
-from twinlog.registry.records import LogicalKey, Record, encode_key
+from twinlog.registry.records import LogicalKey, Record, decode_key, encode_key, plain_schema_key
 from twinlog.registry.refusals import Refusal
 from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.rules import Rules
@@ -192,3 +192,16 @@ def test_a_key_of_older_bytes_is_removed_under_all_its_bytes() -> None:
     compacted = _compacted(list(enumerate(store.log)), len(store.log), len(store.log))
     assert "s" not in _replayed(compacted).subjects
     assert _replayed(compacted).max_id(".") == 1
+
+
+@given(st.text(max_size=12), st.integers(0, 2**31 - 1))
+def test_the_short_way_to_read_a_key_reads_it_alike(subject: str, version: int) -> None:
+    key = LogicalKey("SCHEMA", subject, version)
+    assert plain_schema_key(encode_key(key)) in {None, decode_key(encode_key(key))}
+    if subject.isalnum() and subject.isascii():
+        assert plain_schema_key(encode_key(key)) == key
+    for other in (b"", b'{"keytype":"SCHEMA","subject":"a","version":01,"magic":1}', OLD_KEY):
+        assert plain_schema_key(other) is None
+
+
+OLD_KEY = b'{"subject":"a","version":1,"magic":1,"keytype":"SCHEMA"}'

@@ -51,9 +51,19 @@ def resolve_registry(
     """Read the text of a file; returns the settings and the remarks. Raises SettingsInvalid."""
     entries, findings = parse_properties(data, file)
     expanded, unresolved, _, provided = expand(entries, file, references_of_file(entries, file, environment))
-    lookup = Lookup(file, _adapted(expanded))
+    return resolve_entries(expanded, file, (*findings, *unresolved), provided)
+
+
+def resolve_entries(
+    entries: Mapping[str, Entry],
+    file: str,
+    before: tuple[Finding, ...] = (),
+    provided: frozenset[str] = frozenset(),
+) -> tuple[RegistrySettings, tuple[Finding, ...]]:
+    """Read keys whose values are filled in already; returns the settings and the remarks. Raises SettingsInvalid."""
+    lookup = Lookup(file, _adapted(entries))
     settings = _Reader(lookup).settings()
-    told = [*findings, *unresolved, *lookup.findings, *_review(lookup)]
+    told = [*before, *lookup.findings, *_review(lookup)]
     everything = tuple(sorted(masked_findings(told, provided), key=lambda finding: finding.line or 0))
     errors = [str(one) for one in everything if one.level == "error"]
     if errors:

@@ -33,4 +33,21 @@ ID_GAP = _own(
     "them.",
 )  # fmt: skip
 
-REGISTRY_KEYS: tuple[Key[Any], ...] = (MIRROR, TOPIC, GROUP_ID, GATE_MS, ID_GAP)
+LISTENERS = Key(
+    "registry.listeners", (Scope.FILE,), Text(), None,
+    "Addresses at which `twinlog run --listen` serves a schema registry beside the links, such as "
+    "http://127.0.0.1:8081. Absent: it serves none.",
+    own=True,
+)  # fmt: skip
+CLUSTER = Key(
+    "registry.cluster", (Scope.FILE,), Text(), None,
+    "The cluster whose topic that registry serves. Absent: the target of the first link.",
+    own=True,
+)  # fmt: skip
+SERVER = Key(
+    "registry.server.*", (Scope.FILE,), Text(), None,
+    "Any key of schema-registry.properties for that registry, such as registry.server.schema.compatibility.level.",
+    own=True,
+)  # fmt: skip
+
+REGISTRY_KEYS: tuple[Key[Any], ...] = (MIRROR, TOPIC, GROUP_ID, GATE_MS, ID_GAP, LISTENERS, CLUSTER, SERVER)

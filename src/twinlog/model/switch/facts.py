@@ -314,6 +314,25 @@ class SourceOpened(StepFacts):
     step = "open-source"
 
 
+class RegistryPromoted(Findings):
+    """The registry of the target writes: its term, what its ids begin above, and how many ids were proven."""
+
+    step = "registry"
+
+    term: int | None = None
+    floor: int | None = None
+    ids: int | None = None
+
+
+class RegistryHome(Findings):
+    """The schemas of the target are home, and the registry of the source leads again."""
+
+    step = "registry-home"
+
+    term: int | None = None
+    brought: int | None = None
+
+
 class Resumed(Findings):
     """The link copies as before the disaster."""
 

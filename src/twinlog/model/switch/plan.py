@@ -50,6 +50,7 @@ class Facts:
     faults: tuple[str, ...] = ()
     dead_copies: tuple[str, ...] = ()  # on the target: deleted, or without a leader; one sentence each
     topics: tuple[str, ...] = ()
+    registry_topics: tuple[str, ...] = ()  # of these topics: they are merged, never deleted
     missing_for_writers: tuple[str, ...] = ()  # names that producers use and that the new active side does not have
     partitions: int = 0
     groups: int = 0
@@ -60,6 +61,12 @@ class Facts:
     redirects: tuple[str, ...] = ()
     back_enabled: bool = False
     objective_rto_seconds: int | None = None
+    registry: bool = False  # whether the link mirrors a schema registry
+
+    @property
+    def wiped(self) -> tuple[str, ...]:
+        """What a full failback deletes."""
+        return tuple(topic for topic in self.topics if topic not in self.registry_topics)
 
     @property
     def active(self) -> str:
@@ -200,7 +207,7 @@ def plan_of(facts: Facts) -> Plan:
         "failback-delta": _delta,
         "failback-full": _full,
     }[facts.command]
-    wiped = facts.topics if facts.command == "failback-full" else ()
+    wiped = facts.wiped if facts.command == "failback-full" else ()
     warnings = tuple(_warnings(facts))
     return Plan(facts.command, facts.link, tuple(steps(facts)), at_risk_of(facts), wiped, warnings)
 
@@ -271,6 +278,7 @@ def _planned(facts: Facts) -> Iterator[PlannedStep]:
     )
     yield PlannedStep("positions", "Set the final positions of all groups", f"offsets of groups on {target}")
     yield PlannedStep("promote", f"Make {target} the active side", "who is active, on both clusters")
+    yield from _registry(facts)
     yield _release(facts)
     yield _redirect(facts, target)
     if copies_back_at_once(facts):
@@ -293,6 +301,7 @@ def _unplanned(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep("loss", "Name what was not copied", risk="records that only the lost cluster has")
     yield PlannedStep("positions-known", "Set positions of groups from ledger and checkpoints", f"groups on {target}")
     yield PlannedStep("promote", f"Make {target} the active side", "who is active, on every cluster that answers")
+    yield from _registry(facts)
     yield _release(facts)
     yield _redirect(facts, target)
 
@@ -317,7 +326,7 @@ def _full(facts: Facts) -> Iterator[PlannedStep]:
     yield _fence_source(facts)
     yield PlannedStep(
         "wipe",
-        f"Delete {len(facts.topics)} topics on {source}",
+        f"Delete {len(facts.wiped)} topics on {source}",
         f"every mirrored topic of {source} and the ledgers about them",
         risk=f"what only {source} has is gone for good",
         reversible=False,
@@ -340,6 +349,9 @@ def _swap_back(facts: Facts) -> Iterator[PlannedStep]:
     yield PlannedStep("positions-back", "Set positions of all groups", f"offsets of groups on {source}")
     yield PlannedStep("promote", f"Make {source} the active side", "who is active, on both clusters")
     yield PlannedStep("open-source", f"Let producers write to {source}", f"the fence on {source}", opens="source")
+    if facts.registry:
+        change = f"new schemas of {target} are written into the registry of {source}, under their ids"
+        yield PlannedStep("registry-home", f"Bring new schemas home to {source}", change)
     yield _redirect(facts, source)
     yield PlannedStep("resume", f"Let {facts.link} copy again", f"the fence on {target} as far as the link needs it")
 
@@ -389,6 +401,13 @@ def _release(facts: Facts) -> PlannedStep:
         f"{facts.held_back_acls} ACLs that were held back",
         opens="target",
     )
+
+
+def _registry(facts: Facts) -> Iterator[PlannedStep]:
+    target = facts.link.target
+    if facts.registry:
+        change = f"the registry of {target} takes new schemas, with ids that {facts.link.source} cannot have given"
+        yield PlannedStep("registry", f"Promote the schema registry of {target}", change)
 
 
 def _redirect(facts: Facts, active: str) -> PlannedStep:

@@ -29,6 +29,7 @@ from twinlog.recovery.steps.copying import let_copy, let_stop
 from twinlog.recovery.steps.engines import cut_of, drain_link
 from twinlog.recovery.steps.tail import tail_ends
 from twinlog.recovery.strays import strays_in_copies, strays_on_source
+from twinlog.recovery.topics import merged_topics
 from twinlog.wire.offset_lists import fetch_offsets
 from twinlog.wire.offsets import LATEST
 
@@ -40,7 +41,8 @@ _ANSWER_WITHIN_S: Final = 5.0
 async def copy_back(ctx: SwitchContext) -> StepResult:
     """Copy from the cut on, and append or leave the tail; the other side stays active meanwhile."""
     seeded, findings = await seed_back(ctx)
-    ends = ctx.ends(SourceFence) if ctx.link.naming.keeps_names else {}
+    shut = ctx.ends(SourceFence) if ctx.link.naming.keeps_names else {}
+    ends = {partition: end for partition, end in shut.items() if partition.topic not in merged_topics(ctx)}
     why = f"deleted by retention of {ctx.link.source} before the failback {ctx.journal.switch_id}"
     findings += await pass_over_own(ctx, ctx.link, ctx.back, ends, why)
     tails = tail_ends(ctx)
@@ -68,7 +70,9 @@ async def seed_back(ctx: SwitchContext) -> tuple[list[str], list[str]]:
     """
     if not ctx.link.naming.keeps_names:
         return [], []  # with prefixes it carries other topics, from their first record
-    cut = (ctx.earlier(LinkStopped) or LinkStopped()).cut
+    merged = merged_topics(ctx)
+    noted = (ctx.earlier(LinkStopped) or LinkStopped()).cut
+    cut = {topic: rows for topic, rows in noted.items() if topic not in merged}
     names = {topic: ctx.link.naming.remote(ctx.link.source, topic) for topic in cut}
     origins = {names[topic]: [row.target for row in rows] for topic, rows in cut.items()}
     seeded = await seed_ledger(ctx, ctx.back, origins)

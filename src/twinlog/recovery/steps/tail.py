@@ -16,6 +16,7 @@ from twinlog.model.switch.torn_transactions import counted
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.strays import runs_of
 from twinlog.recovery.tail import Tail, TailFile, TailReader, exported_already, for_topic, origin_of
+from twinlog.recovery.topics import merged_topics
 from twinlog.recovery.torn import Around, find_torn
 from twinlog.sync.internal_topics import InternalLog
 from twinlog.wire.offset_lists import fetch_offsets
@@ -44,6 +45,8 @@ async def tail(ctx: SwitchContext) -> StepResult:
     with TailFile(ctx.folder / f"{switch}-tail.jsonl", switch) as out:
         for partition, end in sorted(ends.items()):
             state = view.states.get(partition)
+            if partition.topic in merged_topics(ctx):
+                continue
             if state is None or state.incarnation != view.roster[partition.topic].incarnation:
                 continue  # nothing of it was ever copied: the link does that when it goes on
             found = Tail(partition, state.source_next, state.source_next)

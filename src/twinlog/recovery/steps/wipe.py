@@ -10,12 +10,12 @@ from twinlog.model.switch.facts import FenceNote, Wiped
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.side_fences import source_fence
-from twinlog.recovery.topics import source_topics
+from twinlog.recovery.topics import merged_topics, source_topics
 
 
 async def wipe(ctx: SwitchContext) -> StepResult:
     """Delete the mirrored topics and the ledger of the way back: its history is about logs that are gone."""
-    topics = await source_topics(ctx)
+    topics = [topic for topic in await source_topics(ctx) if topic not in merged_topics(ctx)]
     doomed = [*topics, ledger_topic(ctx.back.source)]
     for name, refusal in (await asyncio.to_thread(ctx.source.delete_topics, doomed)).items():
         if refusal is not None and not isinstance(refusal, TopicUnknown):

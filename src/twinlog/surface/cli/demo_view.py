@@ -182,6 +182,8 @@ and run
 
     twinlog validate -c links.properties
     twinlog run -c links.properties
+
+Schemas: `registry.listeners = http://127.0.0.1:8081` in that file lets `twinlog run --listen` serve a schema registry.
 """
 
 

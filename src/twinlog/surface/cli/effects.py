@@ -47,6 +47,8 @@ CHANGING: Final = frozenset(
         "context remove",
         "registry run",
         "registry import",
+        "registry promote",
+        "registry repair",
         "local up",
         "local produce",
         "local consume",

@@ -211,6 +211,13 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("serve schemas with Confluent's own file", "twinlog registry run -c schema-registry.properties"),
         ("only check the file", "twinlog registry run -c schema-registry.properties --dry-run"),
     ),
+    "registry promote": (
+        ("what would be done", "twinlog registry promote 'A->B' -c links.properties --dry-run"),
+        ("let the target take new schemas", "twinlog registry promote 'A->B' -c links.properties"),
+    ),
+    "registry repair": (
+        ("what is wrong in the topic", "twinlog registry repair -c schema-registry.properties --dry-run"),
+    ),
     "registry status": (("who leads, and what is wrong", "twinlog registry status http://127.0.0.1:8081"),),
     "registry export": (
         ("all schemas with their ids", "twinlog registry export http://127.0.0.1:8081 -f schemas.jsonl"),

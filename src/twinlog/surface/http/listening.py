@@ -12,9 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from twinlog.config.changes import Change
+from twinlog.config.registry_beside import registry_beside
+from twinlog.config.registry_settings import RegistrySettings
 from twinlog.config.resolve import Resolved
 from twinlog.control.connector_service import ConnectorService
 from twinlog.errors import ExtraMissing, UsageError
@@ -29,8 +31,10 @@ from twinlog.surface.http.backend import ServiceBackend
 from twinlog.surface.http.health_listener import answer_probes, bind_health
 from twinlog.surface.http.local_login import TokenLogin, page_link
 from twinlog.surface.http.serve import UNIX, address_of, bind, is_unix, server_of
+from twinlog.surface.registry.server import RegistryServer
 
 log = logging.getLogger("twinlog.rest")
+_AGAIN_S: Final = 5.0
 
 Take: TypeAlias = Callable[[Resolved], Awaitable[tuple[Change, ...]]]
 """What is done with a settings file that changed and is in order."""
@@ -45,6 +49,7 @@ class HttpService:
     token: LocalToken | None = None
     probes: socket.socket | None = None
     worker: Worker | None = None  # of `twinlog connect`
+    registry: RegistrySettings | None = None
     _control: ConnectorService | None = None
 
     @classmethod
@@ -60,8 +65,10 @@ class HttpService:
         socks = tuple(bind(address, file.service.http, option) for address in addresses)
         health = file.service.http.health_listen
         probes = None if health is None else bind_health(health)
+        registry = registry_beside(file)
         needs_token = not is_unix(socks[0]) and not file.service.http.asks_who
-        return cls(socks, file, offer(socks[0].getsockname()[1]) if needs_token else None, probes, worker)
+        token = offer(socks[0].getsockname()[1]) if needs_token else None
+        return cls(socks, file, token, probes, worker, registry)
 
     @property
     def addresses(self) -> list[str]:
@@ -76,6 +83,8 @@ class HttpService:
     def announcement(self, *, to_its_user: bool) -> str:
         """What is said at the start. The link that opens the page is for the eyes of whoever started the service."""
         said = " and ".join(self.addresses)
+        if self.registry is not None:
+            said += f", schemas at {', '.join(one.url for one in self.registry.listeners)}"
         if self.url is None:
             return said
         if self.token is None:
@@ -122,6 +131,8 @@ class HttpService:
         beside = [asyncio.create_task(control.run())]
         if parts.notifier is not None:
             beside.append(asyncio.create_task(parts.notifier.run()))
+        over = asyncio.Event()
+        registry = None if self.registry is None else asyncio.create_task(self._serve_schemas(self.registry, over))
         if self.probes is not None:
             beside.append(asyncio.create_task(answer_probes(self.probes, app_state)))
         if self.file.service.otel is not None:
@@ -141,12 +152,24 @@ class HttpService:
         finally:
             for task in beside:
                 task.cancel()
+            over.set()
             app_state.hang_up()
             for server in servers:
                 server.should_exit = True
-            await asyncio.gather(*beside, *answering, return_exceptions=True)
+            schemas = () if registry is None else (registry,)
+            await asyncio.gather(*beside, *answering, *schemas, return_exceptions=True)
             self._close()
             await parts.past.close()
+
+    @staticmethod
+    async def _serve_schemas(registry: RegistrySettings, over: asyncio.Event) -> None:
+        """A registry that fails must not take the links with it; it is tried again."""
+        while not over.is_set():
+            try:
+                await RegistryServer(registry).serve_until(over)
+            except Exception:  # the loop of a service: no error may end the links
+                log.exception("the registry ended and is started again")
+                await asyncio.sleep(_AGAIN_S)
 
     def _close(self) -> None:
         """Leave nothing behind that would look like a service."""

@@ -76,7 +76,7 @@ class RegistryApp:
 
     async def _answer(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Answer:
         try:
-            if self._served is not None and (told := self._served.about_itself(scope["path"])) is not None:
+            if self._served is not None and (told := await self._served.about_itself(scope, headers)) is not None:
                 return told
             request = self._request(scope, headers)
             if scope["method"] in _WITH_BODY:

@@ -18,6 +18,7 @@ from twinlog.surface.registry.status import METRICS_TYPE, Status
 
 log = logging.getLogger("twinlog.registry.orders")
 
+_FOR_VIEWERS: Final = frozenset({"/metrics", "/twinlog/registry"})
 _WITHOUT_TOPIC: Final = frozenset({"root", "types", "server_version"})
 
 
@@ -29,12 +30,22 @@ class Served:
     forwarding: Forwarding
     status: Status
 
-    def about_itself(self, path: str) -> Answer | None:
-        """Questions that no client of a registry asks."""
-        answer = self._told(path)
-        if answer is not None:
-            answer.volatile = True
-        return answer
+    async def about_itself(self, scope: Any, headers: dict[bytes, bytes]) -> Answer | None:
+        """Questions that no client of a registry asks. Where users are named, status and metrics are for viewers."""
+        path = scope["path"]
+        if self.access.asks and path in _FOR_VIEWERS:
+            try:
+                await self._let_in(Request("GET", [], {}, headers), scope, writes=False)
+            except NotLoggedIn as refusal:
+                answer = refused(refusal)
+                answer.headers.append(CHALLENGE)
+                return answer
+            except Refusal as refusal:
+                return refused(refusal)
+        told = self._told(path)
+        if told is not None:
+            told.volatile = True
+        return told
 
     def _told(self, path: str) -> Answer | None:
         if path == "/livez":
@@ -43,9 +54,9 @@ class Served:
             ready = self.status.is_ready()
             told = {"ready": ready, "reason": None if ready else self.status.loading()}
             return json_answer(told, 200 if ready else 503)
-        if path == "/metrics" and not self.access.asks:
+        if path == "/metrics":
             return Answer(200, self.status.metrics(), typed=False, headers=[(b"content-type", METRICS_TYPE)])
-        if path == "/twinlog/registry" and not self.access.asks:
+        if path == "/twinlog/registry":
             return json_answer(self.status.facts())
         return None
 

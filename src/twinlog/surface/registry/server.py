@@ -8,7 +8,7 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,7 +81,7 @@ class RegistryServer:
             Parser(settings.cache_size),
             group_id=settings.group_id,
             prefixes=settings.subject_prefixes,
-            version={"version": f"twinlog-{version('twinlog')}", "commitId": ""},
+            version={"version": f"twinlog-{_own_version()}", "commitId": ""},
         )
         self._app = RegistryApp(self._desk, Served(Access(settings.http, audit), forwarding, self.status))
         self.status.prepared = self._app.prepared
@@ -89,11 +89,16 @@ class RegistryServer:
 
     async def run(self, started: Callable[[], None] = lambda: None) -> None:
         """Listen at once, load, take part in the election; until SIGTERM or SIGINT."""
-        sockets = [(listener, _bind(listener, self.settings)) for listener in self.settings.listeners]
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
+        await self.serve_until(stop, started)
+        end_workers()
+
+    async def serve_until(self, stop: asyncio.Event, started: Callable[[], None] = lambda: None) -> None:
+        """The same, until somebody says that it is over."""
+        sockets = [(listener, _bind(listener, self.settings)) for listener in self.settings.listeners]
         self._servers = [self._server(listener) for listener, _ in sockets]
         serving = [
             asyncio.create_task(server.serve(sockets=[sock]))
@@ -116,7 +121,6 @@ class RegistryServer:
                 task.cancel()
             await asyncio.gather(node, learning, stopping, *serving, return_exceptions=True)
             self._peers.close()
-            end_workers()
 
     async def _learn_cluster_id(self) -> None:
         """The id of the Kafka cluster comes with its first answer."""
@@ -152,6 +156,14 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _own_version() -> str:
+    """Of the package that this file came with: all of Twinlog, or the registry alone."""
+    try:
+        return version("twinlog")
+    except PackageNotFoundError:
+        return version("twinlog-registry")
 
 
 def _named(kafka: ClientSettings) -> ClientSettings:

@@ -14,6 +14,7 @@ import typer
 from twinlog.errors import UsageError
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
+from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, print_findings
 
 if TYPE_CHECKING:
@@ -143,6 +144,55 @@ def verify(
         raise typer.Exit(1)
     if not here.versions:
         raise UsageError(f"{url}: there are no schemas, so nothing was compared")
+
+
+@app.command()
+def promote(link: LinkArgument, config: ConfigFile, *, dry_run: DryRun = False) -> None:
+    """Let the registry of a link's target take new schemas, although records are not switched. `failover` does it too.
+
+    Ids of the target begin behind all that the source may give, so nothing collides. `twinlog failback` brings new
+    schemas home.
+    """
+    import asyncio
+
+    from twinlog.recovery.promotion import promotion_of
+    from twinlog.surface.cli.chosen_link import chosen_link
+
+    chosen = chosen_link(link, config)
+    if not chosen.registry.mirrored:
+        raise UsageError(f"{chosen.name}: the link mirrors no registry (registry.mirror)")
+    home, versions = asyncio.run(promotion_of(chosen, dry_run=dry_run))
+    said = f"gives ids above {home.floor('.')} (term {home.term}); it has {versions} versions"
+    if dry_run:
+        would(f"{chosen.target}: the registry would be promoted and {said}")
+    else:
+        typer.echo(f"{chosen.target}: the registry is promoted and {said}")
+
+
+@app.command()
+def repair(config: File, *, dry_run: DryRun = False, output: Form = Output.TABLE) -> None:
+    """Look through the topic of schemas and repair what can be repaired. Exit code 1 when something is left."""
+    import asyncio
+
+    from twinlog.config.foreign.schema_registry import load_registry_file
+    from twinlog.registry.repairing import repair_topic
+
+    settings, _ = load_registry_file(config)
+    fence = f"{settings.group_id}-{settings.topic}"
+    found = asyncio.run(repair_topic(settings.kafka, settings.topic, fence, dry_run=dry_run))
+    left = [one.what for one in found.defects if not one.records]
+    if output.for_programs:
+        rows = [{"what": one.what, "records": len(one.records)} for one in found.defects]
+        print_facts({"defects": rows, "written": found.written}, output)
+    else:
+        for one in found.defects:
+            way = f"{len(one.records)} records repair it" if one.records else "only a person can decide"
+            typer.echo(f"{one.what}: {way}")
+        typer.echo(f"{settings.topic}: {len(found.defects)} defects, {found.written} records written")
+    if dry_run:
+        would()
+    if left:
+        raise typer.Exit(1)
 
 
 def _exported(file: Path) -> Inventory:
