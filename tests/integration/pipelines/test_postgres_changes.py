@@ -255,14 +255,14 @@ def test_tables_reach_topics_through_spark(
     }  # fmt: skip
     with pipelines(spark, source_cluster, tmp_path) as worker:
         worker.start("orders-cdc", config)
-        records_of(source_cluster, "cdc.public.orders", 2)
+        records = records_of(source_cluster, "cdc.public.orders", 2)
         db.run("UPDATE orders SET item = 'c' WHERE id = 1", "DELETE FROM orders WHERE id = 2")
         db.run("ALTER TABLE orders ADD COLUMN price numeric(6,2)", "INSERT INTO orders VALUES (3, 'd', 1.25)")
-        records = records_of(source_cluster, "cdc.public.orders", 6)
+        records += records_of(source_cluster, "cdc.public.orders", 4)  # its group goes on where it was
         worker.stop("orders-cdc")
         db.run("INSERT INTO orders VALUES (4, 'e', 0)")
         worker.start("orders-cdc", config)
-        records = records_of(source_cluster, "cdc.public.orders", 7)
+        records += records_of(source_cluster, "cdc.public.orders", 1)
     values: list[Any] = [None if value is None else json.loads(value) for _, value in records]
     assert [json.loads(key or b"")["id"] for key, _ in records] == [1, 2, 1, 2, 2, 3, 4]
     assert [value and value["op"] for value in values] == ["r", "r", "u", "d", None, "c", "c"]
