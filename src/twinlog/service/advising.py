@@ -58,6 +58,7 @@ def _evidence(
     return Evidence(
         link=link.name,
         seconds=seconds,
+        phase=None if seen.engine is None else seen.engine.phase,
         lag_records=seen.lag,
         records_per_second=seen.records_per_second,
         bytes_per_second=seen.bytes_per_second,

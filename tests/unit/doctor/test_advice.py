@@ -40,6 +40,8 @@ SLOW = Evidence(
         (replace(SLOW, lag_records=100), "none"),
         (replace(SLOW, lag_records=0, records_per_second=0.0), "none"),
         (replace(SLOW, lag_records=None), "unknown"),
+        (replace(SLOW, phase="starting"), "unknown"),
+        (replace(SLOW, phase=None), "unknown"),
         (replace(SLOW, hindrances=("b: a quota delays answers by 800 ms",)), "quota"),
         (replace(SLOW, processor=replace(IDLE, machine_busy=7.9, busy_cores=7.0)), "processor"),
         (replace(SLOW, stages=stages(QUICK | {"produce": 400})), "target"),
@@ -98,7 +100,7 @@ def test_capacity_and_catching_up():
 
 
 def test_capacity_is_unknown_without_figures_and_says_why():
-    assert "does not run on this machine" in capacity(replace(SLOW, processor=None)).why
+    assert "no running engine" in capacity(replace(SLOW, processor=None)).why
     still = capacity(replace(SLOW, records_per_second=0.0))
     assert still.records_per_second is None
     assert set(still.catch_up_s.values()) == {None}
@@ -114,7 +116,8 @@ def test_a_machine_that_is_used_up_does_not_catch_up():
 
 @given(
     st.builds(
-        Evidence, st.just("a->b"), st.just(10.0), st.none() | st.integers(0, 10**9), st.none() | st.floats(0, 1e7),
+        Evidence, st.just("a->b"), st.just(10.0), st.sampled_from([None, "starting", "running"]),
+        st.none() | st.integers(0, 10**9), st.none() | st.floats(0, 1e7),
         st.none() | st.floats(0, 1e9), st.integers(0, 1000), st.integers(1, 64),
         source_trip_s=st.none() | st.floats(0, 1), target_trip_s=st.none() | st.floats(0, 1),
         kernel=st.none() | st.builds(Kernel, st.integers(4096, 2**30), st.integers(4096, 2**30)),

@@ -35,6 +35,9 @@ class Bottleneck:
 def bottleneck(seen: Evidence) -> Bottleneck:
     """Judge one link."""
     figures = _figures(seen)
+    if seen.phase != "running":
+        state = "no engine runs it" if seen.phase is None else f"its engine is {seen.phase}"
+        return Bottleneck("unknown", f"nothing can be said about its speed: {state}", figures)
     if seen.lag_records is None or seen.records_per_second is None:
         return Bottleneck("unknown", "it cannot be said why: lag or speed of the link is unknown", figures)
     if seen.hindrances:
@@ -99,8 +102,8 @@ def _figures(seen: Evidence) -> tuple[str, ...]:
         _figure("speed", seen.records_per_second, ",.0f", " records/s"),
         _figure("bytes", None if seen.bytes_per_second is None else seen.bytes_per_second / 1e6, ",.2f", " MB/s"),
         *(_figure(stage, seen.mean_ms(stage), ",.1f", " ms") for stage in ("parcel", "queue", "produce", "note")),
-        _figure("round trip to the source", _ms(seen.source_trip_s), ",.1f", " ms"),
-        _figure("round trip to the target", _ms(seen.target_trip_s), ",.1f", " ms"),
+        _figure("round trip to the source", _ms(seen.source_trip_s), ",.2f", " ms"),
+        _figure("round trip to the target", _ms(seen.target_trip_s), ",.2f", " ms"),
     ]
     cpu = seen.processor
     told.append("processor: unknown" if cpu is None else f"processor: {cpu.busy_cores:.2f} of {cpu.cores} cores")

@@ -36,7 +36,9 @@ def capacity(seen: Evidence) -> Capacity:
     cpu, speed = seen.processor, seen.records_per_second
     nothing: dict[int, float | None] = dict.fromkeys(OUTAGES_H, None)
     if cpu is None:
-        return Capacity(None, None, None, nothing, None, None, "the engine does not run on this machine")
+        return Capacity(
+            None, None, None, nothing, None, None, "no running engine of this link was found on this machine"
+        )
     memory = cpu.memory_bytes / seen.partitions * 1000 if seen.partitions else None
     free = max(0.0, cpu.cores - cpu.machine_busy)
     if speed is None or speed <= 0 or cpu.busy_cores < _LEAST_BUSY:

@@ -34,6 +34,7 @@ class Evidence:
 
     link: str
     seconds: float
+    phase: str | None = "running"  # of its engine; None: there is none
     lag_records: int | None = None
     records_per_second: float | None = None
     bytes_per_second: float | None = None
