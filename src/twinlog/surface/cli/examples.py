@@ -239,6 +239,9 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "local consume": (("read as the group billing", "twinlog local consume west orders --group billing"),),
     "local status": (("what runs here", "twinlog local status"),),
     "local down": (("stop all and delete their data", "twinlog local down --wipe"),),
-    "demo": (("the whole story in a minute", "twinlog demo"),),
+    "demo": (
+        ("the whole story in a minute", "twinlog demo"),
+        ("MySQL to Kafka to Elasticsearch", "twinlog demo pipelines"),
+    ),
     "completion": (("for this user, from the next shell on", "twinlog completion zsh > ~/.zfunc/_twinlog"),),
 }
