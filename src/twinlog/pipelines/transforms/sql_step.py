@@ -5,7 +5,7 @@
     transforms.t.where=value.price > 0
 
 `key`, `value`, `topic`, `partition`, `offset`, `timestamp` (milliseconds) and `headers` can be named. A value without a
-schema is a variant: `value:name::string`. What `select` makes has a schema. Records without a value stay so.
+schema is a variant: `variant_get(value, '$.name', 'string')`. What `select` makes has a schema. Records without a value stay so.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def schema_of(kind: DataType, name: str) -> Schema:
     if isinstance(kind, DateType):
         return Schema("int32", name=DATE, version=1)
     if isinstance(kind, VariantType):
-        raise PlanRefused(f"select: {name} is still a variant; say its type, such as value:{name}::string")
+        raise PlanRefused(f"select: {name} is still a variant; use variant_get with a type")
     if isinstance(kind, StructType):
         fields = tuple(Field(one.name, replace(_inner(one.dataType, one.name), optional=True)) for one in kind.fields)
         return Schema("struct", fields=fields)
