@@ -5,7 +5,8 @@
     transforms.t.where=value.price > 0
 
 `key`, `value`, `topic`, `partition`, `offset`, `timestamp` (milliseconds) and `headers` can be named. A value without a
-schema is a variant: `variant_get(value, '$.name', 'string')`. What `select` makes has a schema. Records without a value stay so.
+schema is a variant: `variant_get(value, '$.name', 'string')`. What `select` makes has a schema. Records
+without a value stay so.
 """
 
 from __future__ import annotations
