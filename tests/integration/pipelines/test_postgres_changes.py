@@ -125,8 +125,8 @@ def test_the_whole_row_of_before_with_full_identity(db: Postgres) -> None:
     assert found[3][4]["big"] == "__debezium_unavailable_value"
 
 
+@pytest.mark.proves("R30")
 @pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.chaos  # has not run on a real server yet; docs/connectors.md says so
 def test_wherever_it_is_interrupted_nothing_is_lost_or_doubled(db: Postgres, seed: int) -> None:
     dice = random.Random(seed)
     one, two = f"a{seed}", f"b{seed}"
@@ -190,7 +190,6 @@ def test_wherever_it_is_interrupted_nothing_is_lost_or_doubled(db: Postgres, see
     assert found == expected
 
 
-@pytest.mark.chaos  # has not run on a real server yet; docs/connectors.md says so
 def test_a_slot_that_is_gone_is_told(db: Postgres) -> None:
     db.run("CREATE TABLE gone (id int PRIMARY KEY)")
     config = config_of(db, "public.gone")
@@ -211,7 +210,6 @@ def test_a_slot_that_is_gone_is_told(db: Postgres) -> None:
     again.close()
 
 
-@pytest.mark.chaos  # has not run on a real server yet; docs/connectors.md says so
 def test_the_server_may_forget_what_is_stored(db: Postgres) -> None:
     db.run("CREATE TABLE kept (id int PRIMARY KEY)")
     config = config_of(db, "public.kept", status_update_interval_ms="1")
@@ -229,7 +227,6 @@ def test_the_server_may_forget_what_is_stored(db: Postgres) -> None:
     wait_until(lambda: db.rows(query), lambda now: now != [before], within_s=30, what="a confirmed position")
 
 
-@pytest.mark.chaos  # has not run on a real server yet; docs/connectors.md says so
 def test_heartbeats_move_the_position(db: Postgres) -> None:
     db.run("CREATE TABLE still (id int PRIMARY KEY)", "CREATE TABLE beats (at timestamptz)")
     config = config_of(db, "public.still", heartbeat_interval_ms="1",
@@ -243,7 +240,7 @@ def test_heartbeats_move_the_position(db: Postgres) -> None:
     assert db.rows("SELECT count(*) > 0 FROM beats") == [(True,)]
 
 
-@pytest.mark.chaos  # has not run on a real server yet; docs/connectors.md says so
+@pytest.mark.chaos  # has not run to its end yet; docs/connectors.md says so
 def test_tables_reach_topics_through_spark(
     spark: Session, db: Postgres, source_cluster: LocalCluster, tmp_path: Path
 ) -> None:
