@@ -64,7 +64,8 @@ def test_a_limit_slows_a_running_link_and_is_lifted_at_once(make_ends: Callable[
         order(ends, lambda now: replace(now, bytes_per_second=20_000))
         ends.await_status(lambda seen: seen.control.bytes_per_second == 20_000, "the order in the ledger")
         time.sleep(1)  # tasks hear of it by the same ledger; this is the time that they have
-        load.produce(3000)
+        for _ in range(30):
+            load.produce(100)  # a fetch brings a whole batch at least: small ones show the limit
         began, before = time.monotonic(), sent
         time.sleep(4)
         seen = ends.status()
