@@ -240,7 +240,7 @@ def test_heartbeats_move_the_position(db: Postgres) -> None:
     assert db.rows("SELECT count(*) > 0 FROM beats") == [(True,)]
 
 
-@pytest.mark.chaos  # has not run to its end yet; docs/connectors.md says so
+@pytest.mark.proves("R30")
 def test_tables_reach_topics_through_spark(
     spark: Session, db: Postgres, source_cluster: LocalCluster, tmp_path: Path
 ) -> None:
