@@ -84,7 +84,8 @@ def test_a_view_is_clean_for_everybody(dressed: tuple[str, Tab], site: str, view
         page.get_by_role("radio", name=re.compile("Move to west now")).check()
         expect(page.locator("#plan")).to_contain_text("412")
     if view == "groups":
-        expect(page.locator("#rows tbody tr")).to_have_count(24)
+        expect(page.get_by_role("region", name="One row per group").locator("tbody tr")).to_have_count(4)
+        expect(page.get_by_role("region", name="Groups", exact=True).locator("tbody tr")).to_have_count(24)
     assert complaints(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it is wider than the screen"
     assert tab.wrong == []
