@@ -6,6 +6,7 @@
 
 A topic of the source that was itself copied from the target (`B.orders` on A, for the link A->B) is not mirrored back,
 but its positions can be: the ledger of the opposite link lies on the source and is read from the other end.
+Where names are kept, both links write into the same topics, and both ledgers decide about a position.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
 from twinlog.model.groups.observed import SHARE, GroupPosition, ListedGroup
 from twinlog.model.groups.positions import Copied, GroupPartition, GroupsNow, Told, Translates, starts_wanted
+from twinlog.model.ledger.both_ways import to_target_both_ways
 from twinlog.model.ledger.partition_map import PartitionMap
 from twinlog.model.ledger.records import PartitionState, RosterTopic, ledger_topic
 from twinlog.model.names import NextOffset, TopicPartition
@@ -143,7 +145,8 @@ class GroupObserver:
     async def _opposite_view(self, topics: set[str]) -> LedgerView | None:
         """The ledger of the opposite link, when groups have positions in what that link copied."""
         link = self.ends.link
-        if self.without_source or not any(link.naming.topic_source(topic) == link.target for topic in topics):
+        theirs = any(link.naming.keeps_names or link.naming.topic_source(topic) == link.target for topic in topics)
+        if self.without_source or not theirs:
             return None
         name = ledger_topic(link.target)
         metadata = (await self.source.refresh([name]))[name]
@@ -164,6 +167,8 @@ class GroupObserver:
             topic, number = partition
             if topic in view.roster:
                 found[partition] = self._forward(view, view.roster[topic], number)
+                if topic in returned and opposite is not None:
+                    found[partition] = self._merged(found[partition], view, opposite, returned[topic], number)
             elif topic in returned and opposite is not None:
                 found[partition] = self._backward(opposite, returned[topic], number)
         return found
@@ -179,6 +184,17 @@ class GroupObserver:
             translate=known.to_target if known else None,
             trouble=_trouble(entry, number),
         )
+
+    def _merged(
+        self, forward: Copied, view: LedgerView, opposite: LedgerView, entry: RosterTopic, number: int
+    ) -> Copied:
+        """The same partition, into which the opposite link writes as well."""
+        there = TopicPartition(entry.topic, number)
+        back = self._map(opposite, entry, there, back=True)
+        forth = self._map(view, view.roster[there.topic], there, back=False)
+        if back is None or forth is None:
+            return forward
+        return replace(forward, translate=lambda position: to_target_both_ways(position, forth, back))
 
     def _backward(self, view: LedgerView, entry: RosterTopic, number: int) -> Copied:
         there = TopicPartition(entry.topic, number)

@@ -53,6 +53,11 @@ class PartitionMap:
         if edges is not None:
             yield self._open
 
+    def run_at_target(self, offset: int) -> Run | None:
+        """The first run that holds this offset of the target or lies behind it."""
+        parts = self.parts_from(offset, by_target=True)
+        return next((run for part in parts if (run := part.first_at_or_behind(offset, by_target=True))), None)
+
     def runs(self) -> Iterator[Run]:
         """Every run of the map, in order."""
         return (run for part in self.parts_from() for run in part)
