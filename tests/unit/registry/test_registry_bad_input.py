@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.unit.registry.asking import Asking, record
 
@@ -52,6 +53,8 @@ def test_no_request_is_answered_with_an_internal_error(method: str, path: str, b
 @given(st.binary(max_size=80))
 @settings(deadline=None)
 def test_bytes_that_are_no_json_are_refused(raw: bytes) -> None:
+    with contextlib.suppress(ValueError):
+        assume(not isinstance(json.loads(raw), dict))  # an object without a schema asks for the newest version
     assert KEPT("POST", "/subjects/s/versions", raw=raw).status in {400, 422}
 
 

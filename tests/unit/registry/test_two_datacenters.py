@@ -213,6 +213,15 @@ def test_a_merge_can_be_repeated_and_both_topics_end_equal(story: Story) -> None
     assert (story.b.state.home.cluster, story.b.state.home.term) == ("A", 2)
 
 
+def test_what_was_deleted_away_and_is_used_at_home_is_on_both_sides_again() -> None:
+    story = Story([register("a", 1)], [refer("r", "a", 1)], for_good("a", 1), 0, 2)
+    merged = story.tell()
+    assert [conflict.kind for conflict in merged.conflicts] == ["deleted away, used at home"]
+    story.go_on_copying()
+    assert story.b.state.entry("a", 1) is not None
+    assert _facts(story.a.state) == _facts(story.b.state)
+
+
 @pytest.mark.proves("R27")
 @settings(max_examples=200, deadline=None)
 @given(stories, st.integers(0, 30))

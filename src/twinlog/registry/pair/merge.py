@@ -6,7 +6,8 @@
 A record before the cut is in the base; one behind it was written since. Offsets survive compaction, so the base itself
 need not be kept. Nothing at home is overwritten: a place that both sides filled keeps the home's schema, and the away
 one becomes the next version there, under its own id. So every id that the away side gave resolves at home afterwards.
-What was deleted for good on one side since the cut does not come back.
+What was deleted for good on one side since the cut does not come back. The link carries the home's topic to the away side
+from the cut on, and afterwards both are equal.
 """
 
 from collections import Counter
@@ -88,6 +89,8 @@ class _Merging:
     _moved: dict[tuple[str, int], int] = field(default_factory=dict)  # away places that got another version at home
     _used: set[tuple[str, int]] = field(default_factory=set)  # home places that stand for what is away
     _contexts: set[str] = field(default_factory=set)
+    _written: set[tuple[str, int]] = field(default_factory=set)  # places
+    _removed: set[tuple[str, int]] = field(default_factory=set)
 
     def run(self, cluster: str) -> Merge:
         entries = [entry for versions in self.away.subjects.values() for entry in versions.values()]
@@ -95,6 +98,7 @@ class _Merging:
         for entry in sorted(entries, key=lambda one: one.offset):
             self._bring(entry)
         self._delete()
+        self._level()
         self._settings()
         highest = {name: max(self.home.max_id(name), self.away.max_id(name)) for name in self._all_contexts()}
         self._marks(highest)
@@ -185,6 +189,7 @@ class _Merging:
         return Content(content.kind, content.text, references, content.metadata, content.rule_set)
 
     def _write(self, subject: str, version: int, number: int, content: Content, *, deleted: bool) -> None:
+        self._written.add((subject, version))
         self.result.records.append(schema_record(SchemaValue(subject, version, number, content, deleted=deleted)))
 
     def _delete(self) -> None:
@@ -201,7 +206,23 @@ class _Merging:
                 continue
             for form in self.home.key_forms(LogicalKey(SCHEMA, subject, version)):
                 self.result.records.append(Record(form, None))
+            self._removed.add((subject, version))
             self.result.counts["removed"] += 1
+
+    def _level(self) -> None:
+        """Write once more, unchanged, what the away side lacks or has otherwise: the link carries only what is new."""
+        for subject, versions in self.home.subjects.items():
+            for version, entry in versions.items():
+                place = (subject, version)
+                there = self.away.entry(subject, version)
+                carried = entry.changed >= self.cut.home or place in self._written or place in self._removed
+                if not carried and (there is None or _fact(there) != _fact(entry)):
+                    self._write(subject, version, entry.id, entry.content, deleted=entry.deleted)
+        for subject, versions in self.away.subjects.items():
+            for version in versions:
+                if self.home.entry(subject, version) is None and (subject, version) not in self._written:
+                    forms = self.away.key_forms(LogicalKey(SCHEMA, subject, version))
+                    self.result.records += [Record(form, None) for form in forms]
 
     # --- settings ---
 
@@ -243,6 +264,10 @@ def _setting_records(home: State, key: LogicalKey, away: State) -> list[Record]:
     if key.kind == MODE and mode is not None:
         return [mode_record(key.subject, mode)]
     return [Record(form, None) for form in home.key_forms(key)]
+
+
+def _fact(entry: Entry) -> tuple[int, str, bool]:
+    return entry.id, entry.content.text, entry.deleted
 
 
 def _named(entry: Entry) -> str:
