@@ -6,8 +6,8 @@
 A record before the cut is in the base; one behind it was written since. Offsets survive compaction, so the base itself
 need not be kept. Nothing at home is overwritten: a place that both sides filled keeps the home's schema, and the away
 one becomes the next version there, under its own id. So every id that the away side gave resolves at home afterwards.
-What was deleted for good on one side since the cut does not come back. The link carries the home's topic to the away side
-from the cut on, and afterwards both are equal.
+What was deleted for good on one side since the cut does not come back. The link carries the home's topic to the away
+side from the cut on; afterwards both are equal.
 """
 
 from collections import Counter
