@@ -12,7 +12,7 @@ from tests.kit.ends import Ends
 from tests.kit.threads import ThreadedEngine
 from tests.kit.waiting import wait_until
 
-from twinlog.engine import engine
+from twinlog.engine import engine, telling
 
 
 class SlowEngine(ThreadedEngine):
@@ -30,7 +30,8 @@ def test_an_engine_that_waits_for_spark_goes_on_saying_that_it_lives(
     make_ends: Callable[..., Ends], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "HEARTBEAT_SECONDS", 0.3)
-    monkeypatch.setattr(engine, "_SLOW_START_SECONDS", 0.5)
+    monkeypatch.setattr(telling, "HEARTBEAT_SECONDS", 0.3)
+    monkeypatch.setattr(telling, "_SLOW_START_SECONDS", 0.5)
     ends = make_ends()
     ends.load(ends.create("orders", 1), 1).produce(10)
     slow = SlowEngine(ends.link, tmp_path)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import py4j.java_gateway  # type: ignore[import-untyped]
+import py4j.protocol  # type: ignore[import-untyped]
 import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
@@ -111,6 +113,8 @@ def stop_session(session: Session) -> None:
         session.stop()
     gateway: Any = SparkContext._gateway  # noqa: SLF001  pyspark offers no other way
     SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    # pyspark put its own reader of Java's exceptions into py4j, which asks this JVM about them.
+    py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
     if gateway is None:
         return
     with contextlib.suppress(Exception):
