@@ -60,6 +60,7 @@ class _Sorter:
         self._key = converter(run.converters.key, run.converters.key_config)
         self._value = converter(run.converters.value, run.converters.value_config)
         self._branches = dict(run.branches)
+        self._refused = dict(run.refused)
         self.is_needed = self._key.carries_schemas or self._value.carries_schemas
         self._of_nothing: dict[str, int] = {}
         for at, number in self._branches.items():
@@ -85,6 +86,9 @@ class _Sorter:
                 None,
             )
         if number is None:
+            reason = self._refused.get(BranchKey(topic, key_schema, value_schema))
+            if reason is not None:
+                raise ConversionFailed(reason)
             raise _Unknown
         return number, key, value
 

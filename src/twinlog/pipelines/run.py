@@ -71,6 +71,7 @@ class SinkRun:
     gear: Literal["live", "catch-up"]
     longest_ms: int
     until: Mapping[TopicPartition, int] | None = None  # "available": the ends when the run began
+    refused: Mapping[BranchKey, str] = field(default_factory=dict)  # kinds of records that are bad, and why
     consumer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
     flush_ms: int = 50
     flush_rows: int = 20_000

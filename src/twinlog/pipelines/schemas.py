@@ -101,6 +101,8 @@ class Schema:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Schema:
         """Read what JsonConverter wrote. Raises ValueError."""
+        if not isinstance(found, Mapping):
+            raise ValueError(f"a schema is an object, not {found!r}")  # noqa: TRY004  as all that is wrong with one
         kind = found.get("type")
         if kind not in (*_SPARK, "array", "map", "struct"):
             raise ValueError(f"unknown type {kind!r} in a schema")
@@ -111,16 +113,17 @@ class Schema:
             elif kind == "map":
                 nested |= {"keys": cls.from_json(found["keys"]), "values": cls.from_json(found["values"])}
             elif kind == "struct":
-                nested["fields"] = tuple(Field(one["field"], cls.from_json(one)) for one in found["fields"])
+                nested["fields"] = tuple(Field(str(one["field"]), cls.from_json(one)) for one in found["fields"])
+            parameters = dict(found.get("parameters") or {})
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"the schema of a {kind} lacks {error}") from error
+            raise ValueError(f"the schema of a {kind} makes no sense: {error!r}") from error
         return cls(
             kind,
             optional=bool(found.get("optional", False)),
             name=found.get("name"),
             version=found.get("version"),
             doc=found.get("doc"),
-            parameters=tuple((str(key), str(value)) for key, value in (found.get("parameters") or {}).items()),
+            parameters=tuple((str(key), str(value)) for key, value in parameters.items()),
             default=found.get("default"),
             **nested,
         )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
 from twinlog.kafka.admin import ClusterAdmin
@@ -22,7 +23,7 @@ from twinlog.pipelines.plan import Branch, BranchKey, Frame, Step, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
 from twinlog.pipelines.read_kafka import ROWS_SQL
-from twinlog.pipelines.records import ConversionFailed, RecordColumns
+from twinlog.pipelines.records import ConversionFailed, PlanRefused, RecordColumns
 from twinlog.pipelines.run import CATCH_UP_ROWS, SinkRun
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.sink_task import KEPT
@@ -54,6 +55,7 @@ class SinkPlanner:
             converter(connector.converters.value, connector.converters.value_config),
         )
         self.branches: dict[BranchKey, int] = {}
+        self.refused: dict[BranchKey, str] = {}  # schemas that no plan can be made for, and why
         self.faulted: set[TopicPartition] = set()
         self.lost: dict[TopicPartition, tuple[int, int]] = {}  # offsets that the log no longer had
         self.lag = 0
@@ -132,7 +134,7 @@ class SinkPlanner:
             return Nothing()
         if not starts:
             return Nothing("every partition stands still at a record that cannot be handled")
-        if not self._learn(starts, ends):
+        if not self._learn(session, starts, ends):
             return Nothing("no record has come yet, so no schema is known")
         topics = sorted({one.topic for one in starts})
         gear: Literal["live", "catch-up"] = "catch-up" if available or self.lag >= CATCH_UP_ROWS else "live"
@@ -146,6 +148,7 @@ class SinkPlanner:
             group=self.connector.group,
             converters=self.connector.converters,
             branches=dict(self.branches),
+            refused=dict(self.refused),
             outputs=outputs,
             tasks=deal(starts, min(self.connector.common.tasks, getattr(self.sink, "max_tasks", 1_000))),
             errors=self.connector.errors,
@@ -168,7 +171,7 @@ class SinkPlanner:
     def _done(self, starts: Places) -> bool:
         return self._until is not None and all(at >= self._until.get(p, 0) for p, at in starts.items())
 
-    def _learn(self, starts: Places, ends: Places) -> bool:
+    def _learn(self, session: Session, starts: Places, ends: Places) -> bool:
         """Look at the next records for schemas that are not known yet; false: none is known at all."""
         key, value = self.converters
         if not (key.carries_schemas or value.carries_schemas):
@@ -177,9 +180,28 @@ class SinkPlanner:
         waiting = {p: at for p, at in starts.items() if at < ends[p]}
         for partition, at in waiting.items():
             for kind in self._kinds(partition, at):
-                if kind not in self.branches:
+                if kind in self.branches or kind in self.refused:
+                    continue
+                reason = self._reason_against(session, kind)
+                if reason is None:
                     self.branches[kind] = len(self.branches)
+                else:
+                    log.warning("%s: %s: records of one schema are bad: %s", self.connector.name, partition, reason)
+                    self.refused[kind] = reason
+        if not self.branches and self.refused:
+            # A plan needs a branch; nothing but bad records will come.
+            self.branches[BranchKey(next(iter(self.refused)).topic, None, None)] = 0
         return bool(self.branches)
+
+    def _reason_against(self, session: Session, kind: BranchKey) -> str | None:
+        """Why no plan can be made for records of this kind. One schema that makes no sense must not stop the others."""
+        try:
+            branch = self._branch(kind, 0, [kind.topic or ""])
+            planned = Planned(self.converters, self.connector, self.steps, (branch,), self.sink)
+            planned.rows(session.createDataFrame([], ROWS_SQL))
+        except (PlanRefused, ValueError, PySparkException) as error:
+            return str(error).partition("\n")[0]
+        return None
 
     def _kinds(self, partition: TopicPartition, at: int) -> list[BranchKey]:
         key, value = self.converters
@@ -212,12 +234,12 @@ class SinkPlanner:
         return Planned(self.converters, self.connector, self.steps, self._branches(topics), self.sink)
 
     def _branches(self, topics: Sequence[str]) -> tuple[Branch, ...]:
+        return tuple(self._branch(kind, number, topics) for kind, number in self.branches.items())
+
+    def _branch(self, kind: BranchKey, number: int, topics: Sequence[str]) -> Branch:
         key, value = self.converters
-        return tuple(
-            Branch(number, (kind.topic,) if kind.topic is not None else tuple(topics), key.shape(kind.key),
-                   value.shape(kind.value))
-            for kind, number in self.branches.items()
-        )  # fmt: skip
+        own = (kind.topic,) if kind.topic is not None else tuple(topics)
+        return Branch(number, own, key.shape(kind.key), value.shape(kind.value))
 
 
 def _schema(its: Converter, data: bytes | None) -> Hashable:

@@ -66,18 +66,19 @@ FIELDS = [
         "fields": [
             {"type": "int32", "optional": True, "field": "x"},
             {"type": "bytes", "optional": True, "field": "raw"},
+            {"type": "int32", "optional": False, "field": "must"},
         ],
     },
 ]
 SCHEMA = {"type": "struct", "fields": FIELDS, "optional": False, "name": "order"}
 STRUCTS: list[Any] = [
     {"id": 7, "name": "12", "amount": 12.5, "ok": True, "tags": ["a"], "ms": 1731726245123, "at": "2026-11-16 03:04:05",
-     "deep": {"x": 3, "raw": "AAE="}},
+     "deep": {"x": 3, "raw": "AAE=", "must": 1}},
     {"id": -3, "name": "true", "amount": -0.5, "ok": False, "tags": [], "ms": 0, "at": "no", "deep": None},
     {"id": 0, "name": None, "amount": None, "ok": None, "tags": None, "ms": None, "at": None,
-     "deep": {"x": -1, "raw": None}},
+     "deep": {"x": -1, "raw": None, "must": 2}},
     {"id": 70000, "name": "abc", "amount": 1e10, "ok": True, "tags": ["x", "y"], "ms": -1, "at": "1969-12-31 23:59:59",
-     "deep": {"x": 300, "raw": ""}},
+     "deep": {"x": 300, "raw": "", "must": 3}},
 ]  # fmt: skip
 
 
@@ -101,6 +102,7 @@ CONFIGS = [
     sided("ExtractField", field="name"),
     sided("ExtractField", field="missing"),
     sided("ExtractField", field="deep.x", field_syntax_version="V2"),
+    sided("ExtractField", field="deep.must", field_syntax_version="V2"),
     whole("Filter"),
     sided("Flatten"),
     sided("Flatten", delimiter="_"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.file_pipelines import SINK, SOURCE, WITH_SCHEMA, records_of
-from tests.kit.pipelines import PATIENCE_S, pipelines, produce, until_file_holds
+from tests.kit.pipelines import PATIENCE_S, committed, pipelines, produce, until_file_holds
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
@@ -80,3 +80,31 @@ def test_a_bad_record_is_parked_or_stops_its_partition(
             until_file_holds(heard, "one\n", sink)
             faults = wait_until(lambda: sink.progress.faults, bool, within_s=PATIENCE_S, what="a fault")
             assert (faults[0]["topic"], faults[0]["offset"], faults[0]["stage"]) == (topic, 1, "VALUE_CONVERTER")
+
+
+@pytest.mark.proves("R31")
+def test_poison_of_every_kind_is_parked_and_the_rest_goes_on(
+    spark: Session, source_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    heard = tmp_path / "out.txt"
+    good = b'{"schema":{"type":"string","optional":true},"payload":"good %d"}'
+    poison = [
+        b"", b"\xff\xfe", b"{", b"[1]", b"7", b'"text"', b"{}", b'{"schema":{"type":"string"}}',
+        b'{"schema":{"type":"string"},"payload":"x","more":1}',
+        b'{"schema":{"type":"nothing"},"payload":"x"}',
+        b'{"schema":"string","payload":"x"}',
+        b'{"schema":{"type":"struct"},"payload":{}}',
+        b'{"schema":{"type":"map","keys":{"type":"int32"},"values":{"type":"int32"}},"payload":[[1,2]]}',
+        b'{"schema":{"type":"string","optional":false},"payload":null}',
+        b'{"schema":{"type":"struct","fields":[{"field":"a","type":"int32","optional":false}]},"payload":{"a":"x"}}',
+    ]  # fmt: skip
+    records: list[tuple[bytes | None, bytes | None]] = []
+    for number, value in enumerate(poison):
+        records += [(b"k", good % number), (b"k", value)]
+    records.append((b"k", good % len(poison)))
+    produce(source_cluster, "poison", records)
+    errors = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "poison-dead"}
+    with pipelines(spark, source_cluster, tmp_path) as worker:
+        sink = worker.start("poison-out", SINK | WITH_SCHEMA | errors | {"file": str(heard), "topics": "poison"})
+        until_file_holds(heard, "".join(f"good {n}\n" for n in range(len(poison) + 1)), sink)
+    assert [one.value() or b"" for one in committed(source_cluster, "poison-dead")] == poison

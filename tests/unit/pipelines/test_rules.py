@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -153,3 +155,19 @@ def test_every_source_partition_is_dealt_once(count: int, tasks: int) -> None:
     partitions = [SourcePartition({"n": n}) for n in range(count)]
     hands = deal_out(partitions, tasks)
     assert sorted(str(one.at["n"]) for hand in hands for one in hand) == sorted(map(str, range(count)))
+
+
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.dictionaries(st.sampled_from(["type", "fields", "items", "keys", "field", "parameters", "x"]), inner),
+        ),
+        max_leaves=12,
+    )
+)
+def test_a_schema_that_makes_no_sense_is_refused_and_never_breaks_the_reader(found: Any) -> None:
+    for text in (found, {"type": "struct", "fields": found}, {"type": "string", "parameters": found}):
+        with contextlib.suppress(ValueError):
+            Schema.from_json(text)

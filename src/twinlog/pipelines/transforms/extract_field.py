@@ -15,6 +15,7 @@ from twinlog.pipelines.transforms.paths import field_path
 from twinlog.pipelines.transforms.sides import KAFKA, Sided, needs_object
 
 _ILLEGAL = "java.lang.IllegalArgumentException"
+_REQUIRED = "Conversion error: null value for field that is required and has no default value"
 
 
 @setting
@@ -42,7 +43,6 @@ class _ExtractField(Sided):
             return record.with_part(self.side, F.when(~F.is_variant_null(found), found))
         if schema.type != "struct":
             return record
-        optional = False
         for name in self.path:
             inner = schema.field(name) if schema.type == "struct" else None
             if inner is None:
@@ -51,8 +51,11 @@ class _ExtractField(Sided):
                         self.side, F.lit(None).cast("string"), Shape(Schema("string", optional=True))
                     )
                 return record.refused_when(F.lit(True), f"Unknown field: {self.name}", _ILLEGAL)
-            optional = optional or schema.optional
             column, schema = column.getField(name), inner
+        if len(self.path) > 1 and not schema.optional and schema.default is None:
+            # A parent is null. Kafka's converters refuse what then comes out; to a sink it would look like a deletion.
+            lost = F.isnotnull(record.part(self.side)) & F.isnull(column)
+            record = record.refused_when(lost, _REQUIRED)
         return record.with_part(self.side, column, Shape(schema))
 
 
