@@ -44,6 +44,7 @@ class MariaDb:
                 autocommit=False,
                 ssl={} if tls else None,
                 init_command=f"SET time_zone='+00:00', innodb_lock_wait_timeout={_LOCK_WAIT_S}, "
+                f"lock_wait_timeout={_LOCK_WAIT_S}, "
                 "sql_mode=CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')",
             )
         except (pymysql.Error, OSError) as error:

@@ -49,6 +49,7 @@ class JdbcSink:
         self._db: Database | None = None
         self._owner: Owner | None = None
         self._ready: dict[tuple[str, Schema | None, Schema | None], list[ColumnPlan]] = {}
+        self._rows_are_open = False  # the transaction holds rows that are not committed
 
     def _connected(self) -> Database:
         if self.address.product == "postgresql":
@@ -88,11 +89,13 @@ class JdbcSink:
             self._db.close()
         self._db = None
         self._ready.clear()
+        self._rows_are_open = False
 
     def flush(self, positions: Mapping[TopicPartition, int]) -> None:
         if self._owner is None:
             raise RuntimeError("flush before open")
         self.db.commit(self._owner, positions)
+        self._rows_are_open = False
 
     def table(self, topic: str) -> str:
         return self.s.table.replace("${topic}", topic)
@@ -142,8 +145,7 @@ class JdbcSink:
                 f"{batch.topic}: values need a schema that is a struct; JsonConverter has them with schemas.enable=true"
             )
         columns = self._wanted(batch.topic, columns_of(self.s, batch.key_schema, batch.schema))
-        for statement in self.changes(batch.topic, columns):
-            self._ddl(statement)
+        self._change(self.changes(batch.topic, columns))
         self._ready[kind] = columns
         return columns
 
@@ -163,17 +165,29 @@ class JdbcSink:
             raise TableRefused(f"table {self.table(topic)} lacks the columns {names} of the key")
         return [one for one in columns if one not in missing]
 
-    def _ddl(self, statement: str) -> None:
-        """On a connection of its own: DDL of MySQL would commit the open transaction."""
+    def _change(self, statements: list[str]) -> None:
+        """On a connection of its own: DDL of MySQL would commit the open transaction.
+
+        Rows of the open transaction hold a lock on the table, for which DDL would wait for ever. They are given up,
+        and the framework puts them again.
+        """
+        if not statements:
+            return
+        given_up = self._rows_are_open
+        if given_up:
+            self.close()
         other = self._connected()
         try:
-            other.run(statement)
+            for statement in statements:
+                other.run(statement)
         except Retriable:
             raise
         except Exception as error:  # another task may have done the same a moment ago
-            raise Retriable(f"{statement}: {error}", 500) from error
+            raise Retriable(f"{'; '.join(statements)}: {error}", 500) from error
         finally:
             other.close()
+        if given_up:
+            raise Retriable("the table has new columns; rows that were not committed are written again", 0)
 
     def changes(self, topic: str, columns: list[ColumnPlan]) -> list[str]:
         """The statements that give the table its columns. Raises TableRefused where none are allowed."""
@@ -201,6 +215,7 @@ class JdbcSink:
         work: dict[str, Callable[..., None]] = {
             "insert": self.db.insert, "upsert": self.db.upsert, "update": self.db.update,
         }  # fmt: skip
+        self._rows_are_open = True
         if gone.num_rows:
             self.db.delete(table, keys, gone)
         if there.num_rows:
