@@ -213,6 +213,16 @@ def test_a_merge_can_be_repeated_and_both_topics_end_equal(story: Story) -> None
     assert (story.b.state.home.cluster, story.b.state.home.term) == ("A", 2)
 
 
+def test_a_version_that_the_home_deleted_for_good_after_the_cut_stays_deleted_on_both_sides() -> None:
+    story = Story([register("a", 1), register("a", 2)], for_good("a", 1), [register("a", 3)], 0, 2)
+    story.tell()
+    story.go_on_copying()
+    for side in (story.a, story.b):
+        assert side.state.entry("a", 1) is None
+        assert side.state.entry("a", 2) is not None
+        assert side.state.entry("a", 3) is not None
+
+
 def test_what_was_deleted_away_and_is_used_at_home_is_on_both_sides_again() -> None:
     story = Story([register("a", 1)], [refer("r", "a", 1)], for_good("a", 1), 0, 2)
     merged = story.tell()
