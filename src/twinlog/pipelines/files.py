@@ -17,8 +17,10 @@ def read_properties(path: Path) -> dict[str, str]:
     try:
         with path.open("rb") as file:
             found = javaproperties.load(file)
-    except (OSError, ValueError) as error:
-        raise SettingsRefused([Finding(None, f"{path}: {error}")]) from error
+    except OSError as error:
+        raise _unread(path, error) from error
+    except ValueError as error:
+        raise SettingsRefused([Finding(None, f"{path}: these are no properties: {error}")]) from error
     return {str(key): str(value).strip() for key, value in found.items()}
 
 
@@ -28,8 +30,10 @@ def read_connector_file(path: Path) -> tuple[str, dict[str, str]]:
         return _named(path, read_properties(path))
     try:
         found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise SettingsRefused([Finding(None, f"{path}: {error}")]) from error
+    except OSError as error:
+        raise _unread(path, error) from error
+    except ValueError as error:
+        raise SettingsRefused([Finding(None, f"{path}: this is no JSON: {error}")]) from error
     if not isinstance(found, dict):
         raise SettingsRefused([Finding(None, f"{path}: a connector is a JSON object")])
     if isinstance(found.get("config"), dict):
@@ -47,6 +51,10 @@ def texts(found: Mapping[str, Any]) -> dict[str, str]:
         for key, value in found.items()
         if value is not None
     }
+
+
+def _unread(path: Path, error: OSError) -> SettingsRefused:
+    return SettingsRefused([Finding(None, f"{path}: the file cannot be read ({error.strerror})")])
 
 
 def _named(path: Path, config: dict[str, str]) -> tuple[str, dict[str, str]]:

@@ -60,14 +60,14 @@ def _growth(found: Survey) -> str:
 
 def loss_sentence(loss: Loss) -> str:
     """What the loss of one cluster costs."""
-    stops = ", ".join(map(str, loss.stops)) or "no link"
+    stops = f"links that stop: {', '.join(map(str, loss.stops)) or 'none'}"
     if loss.single:
-        return f"everything that was written there is gone; {stops} stop"
+        return f"everything that was written there is gone; {stops}"
     limit = "rpo.seconds is not set" if loss.rpo_seconds is None else f"objective: {loss.rpo_seconds} s"
     topics = ", ".join(loss.copied) or "no topic"
     return (
         f"{topics} exist on {', '.join(loss.kept_at)}; lost is what was not copied yet ({limit}); topics that no link "
-        f"selects are gone; {stops} stop"
+        f"selects are gone; {stops}"
     )
 
 
