@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import sys
 import time
 
 KINDS = ("lookup", "register")
+_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)\r\n")
+_ID = re.compile(rb'"id":(\d+)')
 
 
 class Asker(asyncio.Protocol):
@@ -39,11 +42,13 @@ class Asker(asyncio.Protocol):
         head = self.buffer.find(b"\r\n\r\n")
         if head < 0:
             return
-        at = self.buffer.find(b"content-length: ") + 16
-        size = int(self.buffer[at : self.buffer.find(b"\r\n", at)])
+        length = _LENGTH.search(self.buffer, 0, head + 2)
+        if length is None:
+            raise RuntimeError(f"an answer without a length: {self.buffer[:200]!r}")
+        size = int(length[1])
         if len(self.buffer) < head + 4 + size:
             return
-        self.run.answered(time.perf_counter() - self.began, ok=self.buffer.startswith(b"HTTP/1.1 200"))
+        self.run.answered(time.perf_counter() - self.began, self.buffer, ok=self.buffer.startswith(b"HTTP/1.1 200"))
         self.buffer = b""
         self.ask()
 
@@ -52,8 +57,13 @@ class Asker(asyncio.Protocol):
 
 
 class Run:
-    def __init__(self, kind: str, port: int, count: int, clients: int, mark: str) -> None:
+    """So many requests. `mark` names new schemas; for lookups it is the range of ids, as `1-10000`."""
+
+    def __init__(self, kind: str, port: int, count: int, clients: int, mark: str, *, base: str) -> None:
         self.kind, self.port, self.count, self.clients, self.mark = kind, port, count, clients, mark
+        self.base = base
+        self.ids = range(*map(int, mark.split("-"))) if kind == "lookup" else range(0)
+        self.lowest, self.highest = 1 << 62, 0
         self.sent = self.wrong = 0
         self.times: list[float] = []
         self.open = clients
@@ -64,16 +74,18 @@ class Run:
             return None
         self.sent += 1
         if self.kind == "lookup":
-            return b"GET /schemas/ids/%d HTTP/1.1\r\nHost: registry\r\n\r\n" % random.randint(1, 10_000)
+            return f"GET {self.base}/schemas/ids/{random.choice(self.ids)} HTTP/1.1\r\nHost: registry\r\n\r\n".encode()
         number = self.sent
         fields = [{"name": "a", "type": "int"}, {"name": "b", "type": ["null", "string"], "default": None}]
         schema = json.dumps({"type": "record", "name": f"R{self.mark}{number}", "fields": fields})
         body = json.dumps({"schema": schema}).encode()
-        head = f"POST /subjects/{self.mark}-{number}/versions HTTP/1.1\r\nHost: registry\r\n"
+        head = f"POST {self.base}/subjects/{self.mark}-{number}/versions HTTP/1.1\r\nHost: registry\r\n"
         return f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
-    def answered(self, seconds: float, *, ok: bool) -> None:
+    def answered(self, seconds: float, answer: bytes, *, ok: bool) -> None:
         self.times.append(seconds)
+        if self.kind == "register" and (found := _ID.search(answer)) is not None:
+            self.lowest, self.highest = min(self.lowest, int(found[1])), max(self.highest, int(found[1]))
         self.wrong += not ok
 
     def left(self) -> None:
@@ -96,10 +108,12 @@ class Run:
             "seconds": took,
             "p50_ms": middle * 1000,
             "p99_ms": high * 1000,
+            "lowest": self.lowest,
+            "highest": self.highest,
         }
 
 
 if __name__ == "__main__":
-    given_kind, given_port, given_count, given_clients, given_mark = sys.argv[1:]
-    run = Run(given_kind, int(given_port), int(given_count), int(given_clients), given_mark)
+    given_kind, given_port, given_count, given_clients, given_mark, given_base = sys.argv[1:]
+    run = Run(given_kind, int(given_port), int(given_count), int(given_clients), given_mark, base=given_base)
     print(json.dumps(asyncio.run(run.go())))

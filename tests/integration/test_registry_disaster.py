@@ -137,6 +137,7 @@ def test_a_lost_datacenter_is_replaced_extended_and_brought_home(  # noqa: PLR09
         )
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R27")
 @pytest.mark.parametrize("moment", [Began, Acted])
 def test_a_switch_that_is_killed_while_it_moves_the_registry_comes_to_the_same_end(

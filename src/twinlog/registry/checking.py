@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from typing import Final
@@ -89,5 +90,14 @@ def end_workers() -> None:
 def _begin() -> None:
     """In the worker: signals to the service's terminal are not for it, and it takes no time from the service."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_service, daemon=True).start()
     with contextlib.suppress(OSError):
         os.nice(5)
+
+
+def _end_with_service() -> None:
+    """A service that is killed cannot end its worker; without this the worker would wait for work for ever."""
+    service = multiprocessing.parent_process()
+    if service is not None:
+        service.join()
+        os._exit(0)

@@ -87,5 +87,13 @@ def assignment_of(data: bytes) -> Assignment:
     return Assignment(error, said.get("master"), None if given is None else identity_of(given))
 
 
+def decoded(data: bytes) -> dict[str, Any]:
+    """What a member said. Raises ValueError."""
+    said = json.loads(data)
+    if not isinstance(said, dict):
+        raise ValueError("no identity of a registry: no JSON object")  # noqa: TRY004  one error for all that is none
+    return said
+
+
 def _encode(value: Mapping[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()

@@ -156,3 +156,8 @@ def test_answers_that_are_prepared_follow_every_change(ask: Asking) -> None:
     assert ask("GET", "/subjects", headers={"Accept": "application/json"}).type == "application/json"
     ask.register("t", R1)
     assert ask("GET", "/subjects").json() == ["s", "t"]
+
+
+def test_a_policy_that_nobody_knows_is_none(ask: Asking) -> None:
+    assert ask("PUT", "/config/s", {"compatibilityPolicy": "lenient"}).json() == {"compatibilityPolicy": "LENIENT"}
+    assert ask("PUT", "/config/s", {"compatibilityPolicy": "sometimes"}).json() == {}

@@ -260,6 +260,27 @@ def test_the_small_index_sees_the_same_ids_as_the_registry(story: Story) -> None
     assert all(index.highest.get(name, 0) <= state.max_id(name) for name in state.contexts)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        b'{"id":9,"schema":"\\"int\\"","deleted":false}',
+        b'{"subject":"b","version":1,"id":9,"schema":"\\"int\\"","deleted":false}',
+        b'{"subject":"a","version":1,"id":"9","schema":"\\"int\\"","deleted":false}',
+        b"no JSON",
+    ],
+)
+def test_the_index_leaves_out_what_the_registry_leaves_out(value: bytes) -> None:
+    """A failback waits until every id of the index is home: an id that no registry knows would keep it waiting."""
+    key = b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}'
+    good = b'{"subject":"a","version":1,"id":1,"schemaType":"AVRO","schema":"\\"string\\"","deleted":false}'
+    state, index = State(), TopicIndex()
+    for offset, written in enumerate((good, value)):
+        state.apply(key, written, offset, 0)
+        index.apply(key, written, offset)
+    assert [number.number for number in index.digests()] == [*state.contexts["."].ids] == [1]
+    assert index.faults == 1
+
+
 def _conflicts(story: Story) -> list[Conflict]:
     return merge(_before_merge(story), story.b.state, story.cut, "A").conflicts
 

@@ -108,6 +108,20 @@ def _in_step(facts: Facts) -> Answer:
     return ok(f"both sides have the same {note.counts.get('versions', 0)} versions")
 
 
+def _readable(facts: Facts) -> Answer:
+    if not _there(facts):
+        return ok(_ABSENT)
+    proof = known(facts.schema_proof)
+    if proof is None:
+        return ok("no registry is mirrored")
+    if proof.problems:
+        way = (
+            "twinlog verify -c FILE   # lists all; `twinlog registry verify URL --against URL` compares both registries"
+        )
+        return fail(named(proof.problems), way)
+    return ok(proof.sentence())
+
+
 def _leader(facts: Facts) -> Answer:
     if not _there(facts):
         return ok(_ABSENT)
@@ -126,5 +140,6 @@ CHECKS: Final = (
     Check("schemas-replicas", _THEME, "Without schemas no record is readable.", _replicated),
     Check("schemas-size", _THEME, "A schema that does not fit on the target stops all behind it.", _sizes),
     Check("schemas-in-step", _THEME, "After a switch every id must resolve to the same schema.", _in_step),
+    Check("schemas-readable", _THEME, "A record whose schema id does not resolve cannot be read.", _readable),
     Check("schemas-leader", _THEME, "Without a leader no new schema can be registered.", _leader),
 )

@@ -7,6 +7,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError, SwitchStopped
 from twinlog.ledger.view import LedgerView
+from twinlog.model.counted import counted
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import RegistryHome, RegistryPromoted, findings_of
 from twinlog.recovery.context import StepResult, SwitchContext
@@ -20,10 +21,10 @@ from twinlog.registry.pair.reading import IndexReader
 from twinlog.registry.pair.sampling import Sample, sample_topics, unresolved
 from twinlog.registry.records import CONFIG, LogicalKey
 from twinlog.sync.registry import noted_home
+from twinlog.verify.schema_proof import topics_to_sample
 from twinlog.wire.connection import Cluster
 
 _SOURCE_S: Final = 10.0
-_MOST_PARTITIONS: Final = 500
 _SAMPLE_S: Final = 60.0
 
 
@@ -48,7 +49,7 @@ async def _promote(ctx: SwitchContext) -> StepResult:
     view = await ctx.ledger(ctx.link)
     samples, copy, problems = await _proof(ctx, view)
     planned = ctx.journal.switch.claim.command == "failover-planned"
-    lacking = [one for one in problems if "neither" not in one]
+    lacking = [problem for problem in problems if "neither" not in problem]
     if planned and lacking:
         way = "Wait until the link has copied the schemas, or register them on the target, then resume."
         raise SwitchStopped(ctx.link.name, "registry", "; ".join(lacking[:5]), way)
@@ -57,11 +58,11 @@ async def _promote(ctx: SwitchContext) -> StepResult:
         home = (await pen.write(order)).answer
     if not isinstance(home, Home):
         raise TypeError("a promotion answers with a home")
-    ids, records = sum(len(one.ids) for one in samples), sum(one.records for one in samples)
+    ids, records = sum(len(sample.ids) for sample in samples), sum(sample.records for sample in samples)
     says = (
         f"the registry of {ctx.link.target} gives ids above {home.floor('.')} from now on (term {home.term}); "
-        f"{ids} ids in {records} sampled records were looked up among {len(copy.places)} versions, "
-        f"{len(problems)} do not resolve"
+        f"looked up: {counted(ids, 'id')} in {counted(records, 'sampled record')} among "
+        f"{counted(len(copy.places), 'version')}; not resolved: {len(problems)}"
     )
     facts = RegistryPromoted(term=home.term, floor=home.floor("."), ids=ids, **findings_of(problems))
     return StepResult(says, facts)
@@ -84,18 +85,19 @@ async def bring_home(ctx: SwitchContext) -> StepResult:
             merged = (await home.write(BringHome(away.state, cut, _cluster_id(ctx.at_source)))).answer
         if not isinstance(merged, Merge):
             raise TypeError("bringing home answers with a merge")
-    missing = await _not_home(ctx, [str(one) for one in merged.conflicts])
+    missing = await _not_home(ctx, [str(conflict) for conflict in merged.conflicts])
     if missing:
         way = "Resume: the merge can be repeated. `twinlog registry verify` compares both registries."
         raise SwitchStopped(ctx.link.name, "registry-home", f"{missing[0]} is not home", way)
     term = here.term + 1
+    counts = merged.counts
     says = (
-        f"{merged.counts['brought']} versions, {merged.counts['deleted'] + merged.counts['removed']} deletions and "
-        f"{merged.counts['settings']} settings of {ctx.link.target} are home, {len(merged.conflicts)} conflicts; the "
-        f"registry of {ctx.link.source} leads (term {term})"
+        f"{counted(counts['brought'], 'version')}, {counted(counts['deleted'] + counts['removed'], 'deletion')} and "
+        f"{counted(counts['settings'], 'setting')} of {ctx.link.target} brought home, "
+        f"{counted(len(merged.conflicts), 'conflict')}; the registry of {ctx.link.source} leads (term {term})"
     )
     facts = RegistryHome(
-        term=term, brought=merged.counts["brought"], **findings_of([str(one) for one in merged.conflicts])
+        term=term, brought=counts["brought"], **findings_of([str(conflict) for conflict in merged.conflicts])
     )
     return StepResult(says, facts)
 
@@ -111,22 +113,15 @@ async def _proof(ctx: SwitchContext, view: LedgerView) -> tuple[list[Sample], To
                 home = await IndexReader(ctx.at_source, registry.topic).refresh()
         except (ClusterError, TimeoutError):
             home = None  # as last known: what the copy says
-    topics: dict[str, list[TopicPartition]] = {}
-    count = 0
-    for entry in sorted(view.roster.values(), key=lambda one: one.topic):
-        if entry.topic in registry.topics or link.naming.is_heartbeats(entry.topic) or entry.problem is not None:
-            continue
-        count += entry.partitions
-        if count <= _MOST_PARTITIONS:
-            topics[entry.topic] = [TopicPartition(entry.remote, number) for number in range(entry.partitions)]
+    topics, left_out = topics_to_sample(link, view.roster)
     try:
         async with asyncio.timeout(_SAMPLE_S):
             samples = await sample_topics(ctx.at_target, topics)
     except TimeoutError:
         return [], copy, [f"records of {link.target} could not be sampled within {_SAMPLE_S:.0f} s"]
     found = [str(one) for one in unresolved(samples, copy, home, link.target)]
-    if count > _MOST_PARTITIONS:
-        found.append(f"only {len(topics)} of {len(view.roster)} topics were sampled")
+    if left_out:
+        found.append(f"only {len(topics)} of {len(topics) + left_out} topics were sampled")
     return samples, copy, found
 
 

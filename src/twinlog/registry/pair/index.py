@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from twinlog.registry import records as rec
 from twinlog.registry.pair.home import HOME_SUBJECT, Home, home_of, later
@@ -52,7 +52,7 @@ class TopicIndex:
     _highest: dict[str, int] = field(default_factory=dict)
 
     def apply(self, key: bytes | None, value: bytes | None, offset: int) -> None:
-        """Take one record. What cannot be understood is counted; the registry itself names it."""
+        """Take one record. What the registry leaves out is left out and counted; the registry itself names it."""
         self.position = offset + 1
         try:
             self._take(rec.decode_key(key), value, offset)
@@ -62,9 +62,12 @@ class TopicIndex:
     def _take(self, key: LogicalKey, value: bytes | None, offset: int) -> None:
         if key.kind == rec.SCHEMA:
             place = Place(key.subject or "", key.version)
+            found = None if value is None else rec.decode_schema(value)
+            if found is not None and (found.subject, found.version) != place:
+                raise BadRecord(f"the value is of {found.subject} version {found.version}")
             self._remove(place)
-            if value is not None:
-                self._put(place, json.loads(value), offset)
+            if found is not None:
+                self._put(place, found, offset)
         elif key.kind == rec.CLEAR_SUBJECT:
             return  # concerns deleted versions, whose ids stay what they were
         elif key.kind == rec.CONFIG and key.subject == HOME_SUBJECT and value is not None:
@@ -75,10 +78,10 @@ class TopicIndex:
                 if name.startswith(MARK) and str(number).isdecimal():
                     self._note_highest(name.removeprefix(MARK), int(number))
 
-    def _put(self, place: Place, found: dict[str, Any], offset: int) -> None:
-        number, context = int(found["id"]), context_of(place.subject)
-        references = [(one["name"], one["subject"], one["version"]) for one in found.get("references") or ()]
-        said = json.dumps([found.get("schemaType") or "AVRO", found["schema"], references], ensure_ascii=True)
+    def _put(self, place: Place, found: rec.SchemaValue, offset: int) -> None:
+        number, context, content = found.id, context_of(place.subject), found.content
+        references = [(one.name, one.subject, one.version) for one in content.references]
+        said = json.dumps([content.kind, content.text, references], ensure_ascii=True)
         digest = hashlib.md5(said.encode(), usedforsecurity=False).digest()
         self.places[place] = Held(number, digest, offset)
         self._ids.setdefault(SchemaId(context, number), {})[place] = digest

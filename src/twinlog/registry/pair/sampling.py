@@ -21,6 +21,7 @@ from twinlog.wire.ranges import RangeReader
 
 _PREFIX: Final = struct.Struct(">BI")
 _WITHIN_S: Final = 10.0
+BODIES: Final = 20
 HEADERS: Final = ("__value_schema_id", "__key_schema_id")
 
 
@@ -32,6 +33,8 @@ class Sample:
     ids: dict[int, int] = field(default_factory=dict)
     guids: dict[str, int] = field(default_factory=dict)
     records: int = 0
+    bodies: dict[int, list[bytes]] = field(default_factory=dict)
+    """Of each id the bytes behind it, of a few records."""
 
     def take(self, record: OpenRecord) -> None:
         """Look at one record."""
@@ -45,6 +48,9 @@ class Sample:
             elif part is not None and len(part) >= _PREFIX.size and part[0] == 0:
                 number = _PREFIX.unpack_from(part)[1]
                 self.ids[number] = self.ids.get(number, 0) + 1
+                kept = self.bodies.setdefault(number, [])
+                if len(kept) < BODIES:
+                    kept.append(bytes(part[_PREFIX.size :]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def unresolved(samples: Iterable[Sample], index: TopicIndex, other: TopicIndex |
     theirs = None if other is None else other.digests()
     found: list[Unresolved] = []
     for sample in samples:
-        if not _has_schemas(sample, subjects, {number for _, number in known}):
+        if not has_schemas(sample, subjects, {number for _, number in known}):
             continue
         for number, records in sorted(sample.ids.items()):
             key = SchemaId(".", number)
@@ -81,7 +87,8 @@ def unresolved(samples: Iterable[Sample], index: TopicIndex, other: TopicIndex |
     return found
 
 
-def _has_schemas(sample: Sample, subjects: Collection[str], known: Collection[int]) -> bool:
+def has_schemas(sample: Sample, subjects: Collection[str], known: Collection[int]) -> bool:
+    """Whether the ids of a topic are ids, and not bytes that look like some."""
     names = {f"{sample.topic}-value", f"{sample.topic}-key"}
     return bool(names & set(subjects)) or any(number in known for number in sample.ids)
 

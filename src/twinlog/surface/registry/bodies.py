@@ -16,6 +16,7 @@ from twinlog.registry.scopes import LEVELS, MODES
 _WHERE: Final = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {}, column: {}]"
 _RULE_NAME: Final = re.compile(r"[^\W\d][\w-]*\Z")
 _TRUTHS: Final = ("normalize", "validateFields", "validateNames", "validateNewSchemas", "validateRules")
+_POLICIES: Final = frozenset({"STRICT", "LENIENT"})
 _TOKENS: Final[dict[type, tuple[str, str]]] = {dict: ("Object", "START_OBJECT"), list: ("Array", "START_ARRAY")}
 
 
@@ -86,7 +87,9 @@ def _setting(name: str, value: Any) -> Any:
         if text.upper() not in LEVELS:
             raise refusals.invalid_level()
         return text.upper()
-    return text.upper() if name == "compatibilityPolicy" else text
+    if name == "compatibilityPolicy":
+        return text.upper() if text.upper() in _POLICIES else None  # as Confluent: an unknown one is none
+    return text
 
 
 def read_mode(body: bytes, argument: str) -> tuple[bool, str | None, str | None]:

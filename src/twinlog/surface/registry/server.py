@@ -68,7 +68,7 @@ class RegistryServer:
         )
         self.status = Status(self.node, forwarding)
         audit = Audit(settings.http.audit_file, required=settings.http.audit_required)
-        self._desk = Desk(
+        self.desk = Desk(
             self.node,
             Rules(
                 default_level=settings.level,
@@ -83,7 +83,7 @@ class RegistryServer:
             prefixes=settings.subject_prefixes,
             version={"version": f"twinlog-{_own_version()}", "commitId": ""},
         )
-        self._app = RegistryApp(self._desk, Served(Access(settings.http, audit), forwarding, self.status))
+        self._app = RegistryApp(self.desk, Served(Access(settings.http, audit), forwarding, self.status))
         self.status.prepared = self._app.prepared
         self._servers: list[uvicorn.Server] = []
 
@@ -126,7 +126,7 @@ class RegistryServer:
         """The id of the Kafka cluster comes with its first answer."""
         while self.node.cluster.cluster_id is None:  # noqa: ASYNC110  moments after the start
             await asyncio.sleep(0.1)
-        self._desk.cluster_id = self.node.cluster.cluster_id
+        self.desk.cluster_id = self.node.cluster.cluster_id
 
     def _server(self, listener: ListenerSettings) -> uvicorn.Server:
         tls = self.settings.tls if listener.scheme == "https" else None
@@ -146,7 +146,7 @@ class RegistryServer:
         )
         config.load()
         if tls is not None:
-            config.ssl = _listener_context(tls)
+            config.ssl = listener_context(tls)
         return _Server(config)
 
 
@@ -182,7 +182,8 @@ def _bind(listener: ListenerSettings, settings: RegistrySettings) -> socket.sock
     return Listener.over(sock, settings.http.connections_per_address, settings.http.trusted_proxies)
 
 
-def _listener_context(tls: ListenerTls) -> ssl.SSLContext:
+def listener_context(tls: ListenerTls) -> ssl.SSLContext:
+    """How a listener with https shows itself, and whom it asks for a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _load_identity(context, tls)
     context.verify_mode = _REQUIRES[tls.client_certificates]

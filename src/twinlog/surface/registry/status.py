@@ -86,7 +86,7 @@ class Status:
         status = self.node.reader.status
         if self.node.start_error is not None:
             return f"the registry waits for Kafka: {self.node.start_error}"
-        of = "an unknown number" if status.end_at_start is None else str(status.end_at_start)
+        of = "an unknown number of" if status.end_at_start is None else str(status.end_at_start)
         return f"loading {self.node.reader.position} of {of} records"
 
     def metrics(self) -> bytes:
