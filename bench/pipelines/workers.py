@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from bench.pipelines.peers import plugin_path
 from tests.kit.connect_worker import ask, free_port
 from tests.kit.waiting import wait_until
 
@@ -23,7 +24,7 @@ from twinlog.local.jars import class_path, resolve
 from twinlog.local.server_jars import CONNECT_FILE
 from twinlog.machine.java import find_java
 
-WITHIN_S = 300.0
+WITHIN_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Worker:
         ask(self.base, "DELETE", f"/connectors/{name}")
 
 
-def _file(cluster: LocalCluster, folder: Path, port: int) -> Path:
+def _file(cluster: LocalCluster, folder: Path, port: int, more: dict[str, str]) -> Path:
     group = f"bench-{uuid.uuid4().hex[:8]}"
     settings = {
         "bootstrap.servers": cluster.bootstrap_servers, "group.id": group,
@@ -56,6 +57,7 @@ def _file(cluster: LocalCluster, folder: Path, port: int) -> Path:
         "key.converter": "org.apache.kafka.connect.storage.StringConverter",
         "value.converter": "org.apache.kafka.connect.storage.StringConverter",
         "listeners": f"http://127.0.0.1:{port}", "plugin.discovery": "hybrid_warn",
+        "connector.client.config.override.policy": "All", **more,
     }  # fmt: skip
     path = folder / f"{group}.properties"
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
@@ -65,7 +67,7 @@ def _file(cluster: LocalCluster, folder: Path, port: int) -> Path:
 def _command(name: str, file: Path) -> list[str]:
     if name == "twinlog":
         return [sys.executable, "-m", "twinlog", "connect", "-c", str(file)]
-    java = [str(find_java().java), "-Xmx1g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+    java = [str(find_java().java), "-Xmx2g", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
     return [
         *java,
         "-cp",
@@ -80,7 +82,8 @@ def running(name: str, cluster: LocalCluster, folder: Path) -> Iterator[Worker]:
     """A worker while the block runs."""
     port = free_port()
     scratch = tempfile.mkdtemp(prefix="tw")
-    file = _file(cluster, folder, port)
+    more = {"plugin.path": str(plugin_path())} if name == "connect" else {}
+    file = _file(cluster, folder, port, more)
     with (folder / f"{file.stem}.log").open("wb") as log:
         process = subprocess.Popen(
             _command(name, file), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,

@@ -1,72 +1,34 @@
-"""Pipelines under load while their worker, its JVM, its Python workers or the database are killed -9.
+"""Pipelines under load while their worker, its JVM, its Python workers, the database or the search server is killed.
 
 Every row and line has a number. In the end the target has each of them once, and so has the topic.
 """
 
 from __future__ import annotations
 
+import json
 import random
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
-from tests.kit.connect_process import ConnectProcess, Victim, connect_process, worker_config
-from tests.kit.pipelines import committed_values
-from tests.kit.postgres import Postgres, postgres
+from tests.kit.connect_process import ConnectProcess, connect_process, worker_config
+from tests.kit.jdbc_copies import NOTHING, differences, in_background, insert, jdbc_pair, rows_of
+from tests.kit.killing import PATIENCE_S, faults
+from tests.kit.pipelines import committed_values, produce
+from tests.kit.postgres import postgres
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
+from twinlog.local.search_engine import SearchEngine
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1_800)]
-PATIENCE_S = 240.0
-VICTIMS: tuple[Victim, ...] = ("python", "jvm", "worker", "python", "worker")
 SOURCE = {"connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector", "poll.interval.ms": "100"}
 SINK = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector"}
 
 
-@contextmanager
-def in_background(work: Callable[[int], None], pause_s: float) -> Iterator[Callable[[], int]]:
-    """Calls `work` with 0, 1, 2 … until the block ends; gives how often it was called."""
-    ending, count, broken = threading.Event(), [0], list[BaseException]()
-
-    def run() -> None:
-        while not ending.wait(pause_s):
-            try:
-                work(count[0])
-            except BaseException as error:  # noqa: BLE001  told to the test
-                broken.append(error)
-                return
-            count[0] += 1
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield lambda: count[0]
-    finally:
-        ending.set()
-        thread.join(60)
-        assert not broken, broken
-
-
-def faults(
-    worker: ConnectProcess, start: Callable[[], ConnectProcess], seen: Callable[[], int], dice: random.Random
-) -> None:
-    """Kill each kind of victim once the target has moved on since the last kill."""
-    for victim in VICTIMS:
-        before = seen()
-        wait_until(seen, lambda now, least=before: now > least, within_s=PATIENCE_S, what=f"news before the {victim}")  # type: ignore[misc]
-        time.sleep(dice.random())
-        worker.kill(victim, dice.choice)
-        if victim == "worker":
-            worker = start()
-
-
+@pytest.mark.proves("R30")
 def test_lines_survive_every_kill_once_and_in_order(source_cluster: LocalCluster, tmp_path: Path) -> None:
     told, heard = tmp_path / "in.txt", tmp_path / "out.txt"
     told.write_text("")
@@ -94,39 +56,7 @@ def test_lines_survive_every_kill_once_and_in_order(source_cluster: LocalCluster
     assert lines == want.splitlines()
 
 
-def jdbc_pair(db: Postgres, topic: str) -> tuple[dict[str, str], dict[str, str]]:
-    """From table `topic` to table `copy_topic`. Plain inserts without a key: a repeat would be seen."""
-    source = {
-        "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector", "connection.url": db.url,
-        "mode": "incrementing", "incrementing.column.name": "id", "table.whitelist": topic, "topic.prefix": "",
-        "poll.interval.ms": "100",
-    }  # fmt: skip
-    sink = {
-        "connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector", "connection.url": db.url, "topics": topic,
-        "auto.create": "true", "insert.mode": "insert", "pk.mode": "none", "table.name.format": "copy_${topic}",
-    }  # fmt: skip
-    return source, sink
-
-
-def insert(db: Postgres, table: str, number: int) -> None:
-    db.run(f"INSERT INTO {table} (name) SELECT 'n{number}-' || g FROM generate_series(1, 20) g")  # noqa: S608
-
-
-def rows_of(db: Postgres, table: str) -> Counter[Any]:
-    try:
-        return Counter(db.rows(f"SELECT id, name FROM {table}"))  # noqa: S608  a table of this test
-    except psycopg.Error:
-        return Counter()
-
-
-def differences(want: Counter[Any], seen: Counter[Any]) -> dict[str, list[Any]]:
-    """What a target lacks, has too often, or has without reason."""
-    return {"missing": sorted((want - seen).elements())[:10], "too many": sorted((seen - want).elements())[:10]}
-
-
-NOTHING: dict[str, list[Any]] = {"missing": [], "too many": []}
-
-
+@pytest.mark.proves("R30")
 def test_rows_survive_every_kill_once(source_cluster: LocalCluster, tmp_path: Path) -> None:
     config = worker_config(source_cluster, "kills-jdbc")
     with ExitStack() as stack:
@@ -156,6 +86,7 @@ def test_rows_survive_every_kill_once(source_cluster: LocalCluster, tmp_path: Pa
     assert differences(Counter(key for key, _ in want), found) == NOTHING
 
 
+@pytest.mark.proves("R30")
 def test_a_database_that_is_killed_loses_and_doubles_nothing(source_cluster: LocalCluster, tmp_path: Path) -> None:
     config = worker_config(source_cluster, "kills-db")
     with ExitStack() as stack:
@@ -234,3 +165,54 @@ def test_two_workers_of_a_group_never_write_side_by_side(source_cluster: LocalCl
         wait_until(size, lambda now: now >= len(want), within_s=PATIENCE_S, what="the last line")
     assert heard.read_text() == want
     assert [value["payload"] for value in committed_values(source_cluster, "kills-two")] == want.splitlines()
+
+
+def test_documents_and_files_survive_every_kill_once(source_cluster: LocalCluster, tmp_path: Path) -> None:
+    """One topic into Elasticsearch and into a lake of files; the search server is killed, too."""
+    config = worker_config(source_cluster, "kills-lake", **{"value.converter.schemas.enable": "false"})
+    search, lake = SearchEngine("elasticsearch", tmp_path / "search"), tmp_path / "lake"
+    sinks = {
+        "to-search": {
+            "connector.class": "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector", "topics": "kills-docs",
+            "connection.url": search.url, "key.ignore": "true", "schema.ignore": "true",
+        },
+        "to-lake": {
+            "connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": "kills-docs",
+            "store.url": f"file://{lake}", "flush.size": "50", "rotate.schedule.interval.ms": "1000",
+        },
+    }  # fmt: skip
+
+    def write(number: int) -> None:
+        produce(source_cluster, "kills-docs", [(None, b'{"n": %d}' % (number * 3 + n)) for n in range(3)])
+
+    def files() -> Counter[int]:
+        found = sorted((lake / "topics" / "kills-docs").rglob("*.json"))
+        return Counter(json.loads(line)["n"] for one in found for line in one.read_text().splitlines())
+
+    def documents() -> Counter[int]:
+        return Counter(one["n"] for one in search.documents("kills-docs").values())
+
+    with ExitStack() as stack:
+        search.start()
+        stack.callback(search.stop)
+
+        def start() -> ConnectProcess:
+            return stack.enter_context(connect_process(config, tmp_path))
+
+        produce(source_cluster, "kills-docs", [])
+        worker = start()
+        for name, sink in sinks.items():
+            worker.put(name, sink)
+        with in_background(write, 0.2) as written:
+            wait_until(documents, bool, within_s=PATIENCE_S, what="the first document")
+            search.kill()
+            search.start()
+            faults(worker, start, lambda: min(documents().total(), files().total()), random.Random(3))
+        want = Counter(range(written() * 3))
+        for look in (documents, files):
+            wait_until(
+                lambda one=look: differences(want, one()),  # type: ignore[misc]
+                lambda found: found == NOTHING,
+                within_s=PATIENCE_S,
+                what=look.__name__,
+            )

@@ -47,12 +47,14 @@ class Chunk:
     next: Offset
     key: Sequence[str] = ()  # which columns are the key; none: the key is null
     timestamp: str | None = None  # which column is the record's time, in milliseconds; it is not part of the value
-    headers: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    headers: Mapping[str, bytes] | Sequence[Mapping[str, bytes]] = field(default_factory=lambda: MappingProxyType({}))
+    # … of every record; or of each row
     schema: Schema | None = None  # of the value; None: made of the columns' Arrow types
     key_schema: Schema | None = None
     deletes: bool = False  # the rows are keys that are gone: their values are null
     key_apart: bool = False  # the columns of the key are not part of the value
-    tombstones: bool = False  # each row's key follows once more, with a null value
+    tombstones: bool | pa.BooleanArray = False  # behind each of these rows its key follows with a null value
+    others: Sequence[Chunk] = ()  # chunks with the same position: they are written in the same transaction
 
 
 @runtime_checkable
@@ -63,7 +65,9 @@ class Source(Protocol):
     knows topics and schemas before it reads has `streams() -> Iterable[tuple[topic, key schema or None, schema]]`, on
     the driver. A source that must know which positions are stored in Kafka has
     `committed(at: SourcePartition, offset: Offset)`, in the worker; it is called some time after they are. A source
-    that holds connections has `close()`, called when its task ends.
+    that holds connections has `close()`, called when its task ends. A source whose reading changes nothing in its
+    system has `previews = True`: the first rows are then shown by a preview. One that would read a lot for that has
+    `limited(rows: int)`, a source of chunks that are not larger.
     """
 
     settings: ClassVar[type]
@@ -146,7 +150,8 @@ class Owner:
 class Sink(Protocol):
     """Writes a foreign system. Made from its settings in each Python worker, and on the driver for `check`.
 
-    A sink that only one task may use has `max_tasks = 1`. A sink that can say what it would do has
+    A sink that only one task may use has `max_tasks = 1`. A sink whose flush is dear has `flush_ms`, the shortest pause
+    between two of them while records are few (5; the key `flush.ms` wins). A sink that can say what it would do has
     `preview(batch: SinkBatch) -> Sequence[str]`: statements, requests or lines, without doing anything.
     """
 

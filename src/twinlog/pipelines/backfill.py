@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from twinlog.errors import ConnectorRefused
+from twinlog.pipelines.api import Retriable
 from twinlog.pipelines.connector import Connector, read_connector
 from twinlog.pipelines.plugins import connector as make_connector
+from twinlog.pipelines.sources.jdbc.queries import Query
 from twinlog.pipelines.sources.jdbc.source import JdbcSource
 from twinlog.pipelines.stored_offsets import StoredOffsets
 from twinlog.pipelines.worker import Pipelines
 
+_A_DAY_MS: Final = 86_400_000
+"""A table that is read in bulk begins anew with each epoch, so there is one."""
 _MOVES: Final = ("incrementing.column.name", "timestamp.column.name", "timestamp.initial", "table.blacklist",
                  "table.exclude.list", "table.include.list", "table.whitelist")  # fmt: skip
 
@@ -40,8 +44,23 @@ def backfill_config(connector: Connector, table: str, where: str) -> dict[str, s
     config = {key: value for key, value in connector.config.items() if key not in _MOVES}
     return config | {
         "name": f"{connector.name}-backfill", "mode": "bulk", "table.whitelist": table, "run": "available",
-        "query.suffix": f"WHERE {where}", "tasks.max": "1",
+        "query.suffix": f"WHERE {where}", "tasks.max": "1", "epoch.ms": str(_A_DAY_MS),
     }  # fmt: skip
+
+
+def check_selection(connector: Connector, table: str, where: str) -> None:
+    """Ask the database for one row of the part. Raises ConnectorRefused: the condition is wrong, or no row fits."""
+    made = cast("JdbcSource", make_connector(connector.common.plugin, connector.config))
+    try:
+        # Whoever runs the command wrote the condition; it runs with the rights of the connector.
+        query = Query(f"SELECT 1 AS found FROM {made.db.words.name(table)} WHERE {where} LIMIT 1")  # noqa: S608
+        found = made.db.rows(query, made.db.schema(query, None, "none")).num_rows
+    except Retriable as error:
+        raise ConnectorRefused(connector.name, str(error)) from error
+    finally:
+        made.close()
+    if not found:
+        raise ConnectorRefused(connector.name, f"{table}: no row fits WHERE {where}")
 
 
 def run_backfill(pipelines: Pipelines, connector: Connector, table: str, where: str, within_s: float) -> Backfilled:
@@ -52,7 +71,7 @@ def run_backfill(pipelines: Pipelines, connector: Connector, table: str, where: 
     try:
         done = engine.wait(within_s)
         progress = engine.progress
-        reason = progress.trace or progress.waiting or f"not done within {within_s:.0f} s"
+        reason = progress.trace or progress.hindrance or f"not done within {within_s:.0f} s"
         problem = "" if done and progress.caught_up else reason
         counts: Mapping[str, int] = progress.totals()
     finally:

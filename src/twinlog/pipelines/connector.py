@@ -39,7 +39,10 @@ class CommonSettings:
         choices=("poll", "interval", "connector"),
     )
     boundary_ms: int = Setting("transaction.boundary.interval.ms", "longest transaction of a source", 200, at_least=1)
-    flush_ms: int = Setting("flush.ms", "pause between two flushes of a sink that is up to date", 50, at_least=0)
+    flush_ms: int = Setting(
+        "flush.ms", "shortest pause between two flushes of a sink that is up to date; -1: as the sink needs it", -1,
+        at_least=-1,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

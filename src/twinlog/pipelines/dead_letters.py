@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import ClusterError, ClusterUnreachable
+from twinlog.errors import ClusterError, ClusterUnreachable, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.record_reader import RecordReader
 from twinlog.kafka.record_writer import RecordWriter
+from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.pipelines.run import ErrorSettings
 
 _PREFIX: Final = "__connect.errors."
 _FOUND_WITHIN_S: Final = 20.0
+_KNOWN_S: Final = 30.0
+"""How long a topic that was just created may be unknown."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,16 @@ def ensure_topic(
     for count in (replicas, -1):
         refusal = admin.create_topics([TopicOrder(topic, partitions, count, configs or {})])[topic]
         if refusal is None or type(refusal).__name__ == "TopicExists":
+            _await_known(admin, topic)
             return
     if refusal is not None:
         raise refusal
+
+
+def _await_known(admin: ClusterAdmin, topic: str) -> None:
+    """Wait until brokers tell of a topic that was just created, by us or by another connector at the same moment."""
+    backoff, deadline = Backoff(0.05, 1.0), time.monotonic() + _KNOWN_S
+    while isinstance(found := admin.describe_topics([topic])[topic], TopicUnknown):
+        if time.monotonic() > deadline:
+            raise found
+        time.sleep(backoff.next_s())

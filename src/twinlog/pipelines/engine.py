@@ -13,34 +13,34 @@ import shutil
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 from pyspark.sql import DataFrame
 
 from twinlog.errors import TwinlogError
 from twinlog.model.backoff import Backoff
-from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.connector import Connector
+from twinlog.pipelines.progress import Progress
 from twinlog.pipelines.records import PlanRefused
 from twinlog.pipelines.run import SinkRun, SourceRun
 from twinlog.pipelines.session import own_session
 from twinlog.pipelines.settings import SettingsRefused
 from twinlog.pipelines.stream import pipeline_format
 from twinlog.pipelines.task_line import LineAddress, LineServer
-from twinlog.spark.session import Session, make_active
+from twinlog.spark.session import Session, driver_address, make_active
 
 log = logging.getLogger("twinlog.pipelines")
 
-State: TypeAlias = Literal["UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING"]
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _NOTHING_S: Final = 0.5
 _LOOK_S: Final = 1
 _GRACE_S: Final = 15.0
+_SOUND_S: Final = 5.0
+"""A task that breaks does so at its start: after so long the epoch counts as running."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ class Nothing:
     """There is nothing to run now."""
 
     waiting: str = ""  # what must come first; empty: everything that is there was handled
+    idle: bool = False  # nobody need look at it: it waits for records, and for nothing else
 
 
 class EpochBroke(Exception):
@@ -75,30 +76,9 @@ class Planner(Protocol):
         """What a task reported."""
         ...
 
-
-@dataclass
-class Progress:
-    """What is known about a running pipeline; the service shows it."""
-
-    state: State = "UNASSIGNED"
-    trace: str = ""
-    waiting: str = ""
-    failures_in_a_row: int = 0
-    epochs: int = 0
-    tasks: int = 0
-    counts: Counter[str] = field(default_factory=Counter)  # of ended epochs
-    by_task: dict[int, dict[str, int]] = field(default_factory=dict)  # of the epoch that runs
-    faults: list[dict[str, Any]] = field(default_factory=list)
-    failed: list[dict[str, Any]] = field(default_factory=list)
-    positions: dict[str, Any] = field(default_factory=dict)
-    moved_at: float = 0.0
-    caught_up: bool = False
-
-    def totals(self) -> Counter[str]:
-        total = Counter(self.counts)
-        for one in self.by_task.values():
-            total.update(one)
-        return total
+    def broke(self) -> None:
+        """The epoch that was planned last ended before its work was done."""
+        ...
 
 
 class Engine:
@@ -151,11 +131,10 @@ class Engine:
                 log.debug("%s", self.connector.name, exc_info=True)
                 self._failed(self._broke or f"{type(error).__name__}: {error}")
             else:
-                self.progress.state = "RUNNING"
-                self.progress.failures_in_a_row = 0
+                self.progress.sound(moved=True)
                 backoff.reset()
                 if nothing is not None:
-                    self.progress.waiting = nothing.waiting
+                    self.progress.waiting = "" if nothing.idle else nothing.waiting
                     if self.connector.common.run == "available" and not nothing.waiting:
                         self.progress.caught_up = not self.progress.faults
                         return
@@ -166,15 +145,13 @@ class Engine:
     def _failed(self, reason: str) -> None:
         if self._stopping.is_set():
             return
-        self.progress.failures_in_a_row += 1
-        self.progress.state = "FAILED"
-        self.progress.trace = reason
+        self.progress.fail(reason)
         log.warning("%s: %s; trying again", self.connector.name, reason)
 
     def _epoch(self) -> Nothing | None:
         """Plan and run one epoch, or tell why there is none."""
         self._broke = ""
-        self._line = LineServer(self._heard)
+        self._line = LineServer(self._heard, *driver_address(self._spark))
         session = own_session(self._spark)
         folder = Path(tempfile.mkdtemp(prefix="pipeline-", dir=self._scratch))
         try:
@@ -183,26 +160,32 @@ class Engine:
                 return epoch
             self.progress.waiting = ""
             self.progress.epochs += 1
+            self.progress.restarts += int(self.progress.failures_in_a_row > 0)
             self.progress.tasks = len(epoch.run.tasks)
             self._query = self._started(session, epoch, folder)
             if self._stopping.is_set():
                 self._line.stop_tasks()
             self._await(self._query)
+        except BaseException:
+            self.planner.broke()
+            raise
+        else:
             return None
         finally:
             self._query = None
             self._line.close()
-            for one in self.progress.by_task.values():
-                self.progress.counts.update(one)
-            self.progress.by_task.clear()
+            self.progress.end_epoch()
             shutil.rmtree(folder, ignore_errors=True)
 
     def _await(self, query: Any) -> None:
         """Wait for the end of the epoch. A task that broke ends it: Spark would run the task again without a pause."""
+        began = time.monotonic()
         while not query.awaitTermination(_LOOK_S):
             if self._broke:
                 query.stop()
                 raise EpochBroke(self._broke)
+            if self.progress.state == "FAILED" and time.monotonic() - began > _SOUND_S:
+                self.progress.sound()
 
     def _started(self, session: Session, epoch: Epoch, folder: Path) -> Any:
         name = "twinlog_" + "".join(c if c.isalnum() else "_" for c in f"{self.connector.name}_{time.monotonic_ns()}")
@@ -221,20 +204,11 @@ class Engine:
 
     def _heard(self, report: Mapping[str, Any]) -> None:
         """A task's report; comes in a thread of its connection."""
-        progress = self.progress
-        if "counts" in report:
-            progress.by_task[int(report["task"])] = dict(report["counts"])
-            progress.positions.update(report.get("positions", {}))
-            progress.waiting = ""
-            progress.moved_at = SYSTEM_CLOCK.now_s()
-        if "waiting" in report:
-            progress.waiting = str(report["waiting"])
+        self.progress.take(report)
         if "broke" in report:
             self._broke = str(report["broke"])
-        if "fault" in report:
-            progress.faults.append(dict(report["fault"]))
-        if "failed" in report:
-            progress.failed = (progress.failed + list(report["failed"]))[-100:]
+        if "counts" in report and self.connector.kind == "source":
+            self.progress.faults = []  # the record that stopped it was passed
         self.planner.heard(report)
         if {"end", "fault", "stream"} & report.keys() and self._line is not None:
             # The other tasks would go on for minutes with a plan that is not right any more.

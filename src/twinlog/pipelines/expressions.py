@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from twinlog.pipelines.schemas import Schema, quoted
 
-_LONG_BYTES: Final = 8
+_MOST_BYTES: Final = 16
 
 
 def path(name: str) -> str:
@@ -56,27 +56,35 @@ def literal(value: Any, schema: Schema) -> Column:
 
 
 def decimal_of_bytes(column: Column, scale: int) -> Column:
-    """Connect's Decimal: the unscaled number, big-endian, two's complement, up to eight bytes."""
-    size = F.octet_length(column)
-    unsigned = F.conv(F.hex(column), 16, 10).cast("decimal(38,0)")
-    negative = F.substring(F.hex(column), 1, 1).isin("8", "9", "A", "B", "C", "D", "E", "F")
-    span = F.element_at(
-        F.array(*[F.lit(str(1 << (8 * n))).cast("decimal(38,0)") for n in range(1, _LONG_BYTES + 1)]), size
-    )
-    number = F.when(negative, unsigned - span).otherwise(unsigned).cast("decimal(38,0)")
-    shifted = (number / F.lit(str(10**scale)).cast("decimal(38,0)")) if scale > 0 else number
-    return F.when((size >= 1) & (size <= _LONG_BYTES), shifted.cast(f"decimal(38,{scale})"))
+    """Connect's Decimal: the unscaled number, big-endian, two's complement, up to sixteen bytes; else null."""
+    digits = F.hex(column)
+    filled = F.lpad(digits, 32, F.when(F.substring(digits, 1, 1) >= "8", "F").otherwise("0"))
+    high = F.conv(F.substring(filled, 1, 16), 16, -10).cast("decimal(19,0)")
+    low = F.conv(F.substring(filled, 17, 16), 16, 10).cast("decimal(20,0)")
+    # One word is moved over, so that no step has more than 38 digits.
+    below = (high + 1) * _power(64) + (low - _power(64))
+    number = F.when(high < 0, below).otherwise(high * _power(64) + low).cast("decimal(38,0)")
+    # As text: a division would round to six digits.
+    shifted = F.concat(number.cast("string"), F.lit(f"E{-scale}")).cast(f"decimal(38,{scale})")
+    return F.when(F.octet_length(column).between(1, _MOST_BYTES), shifted)
 
 
 def bytes_of_decimal(column: Column, scale: int) -> Column:
     """The shortest big-endian two's complement of the unscaled number, as Java's BigInteger writes it."""
-    unscaled = (column * F.lit(str(10**scale)).cast("decimal(38,0)")).cast("bigint")
-    whole = F.lpad(F.hex(unscaled), 16, "0")
-    choice = F.when(F.lit(False), F.lit(""))
-    for size in range(1, _LONG_BYTES):
-        low, high = -(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1
-        choice = choice.when(unscaled.between(low, high), F.substring(whole, 17 - 2 * size, 2 * size))
-    return F.unhex(choice.otherwise(whole))
+    # As text: a product would have more digits than Spark holds. Spark writes 0.0000001 as 1E-7.
+    text = column.cast("string")
+    exponent = F.coalesce(F.nullif(F.regexp_extract(text, "E(.+)", 1), F.lit("")).cast("int"), F.lit(0)) + scale
+    number = F.concat(F.substring_index(text, "E", 1), F.lit("E"), exponent.cast("string")).cast("decimal(38,0)")
+    rest = number % _power(64)
+    high = ((number - rest) / _power(64)).cast("bigint") - (rest < 0).cast("bigint")
+    # The lower half as a signed number has the same bits.
+    low = F.when(rest < -_power(63), rest + _power(64)).when(rest >= _power(63), rest - _power(64)).otherwise(rest)
+    digits = F.concat(F.lpad(F.hex(high), 16, "0"), F.lpad(F.hex(low.cast("bigint")), 16, "0"))
+    return F.unhex(F.regexp_replace(digits, "^((00)+(?=[0-7])|(FF)+(?=[89A-F]))", ""))
+
+
+def _power(bits: int) -> Column:
+    return F.lit(str(1 << bits)).cast("decimal(20,0)")
 
 
 def field_of(column: Column, name: str) -> Column:

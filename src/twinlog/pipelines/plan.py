@@ -25,6 +25,7 @@ from twinlog.pipelines.records import (
     ERROR_TYPE,
     Decoded,
     Encoded,
+    PlanRefused,
     Problem,
     RecordColumns,
     Shape,
@@ -108,9 +109,7 @@ class Frame:
         problems: list[tuple[Branch, Problem]] = []
         drops: list[Column] = []
         branches = []
-        for branch in frame.branches:
-            before = frame.record(branch)
-            after = step.apply(before)
+        for branch, before, after in frame.applied(step):
             for side in SIDES:
                 if after.part(side) is not before.part(side):
                     changes[branch.column(side)] = frame.only(branch, after.part(side))
@@ -131,6 +130,29 @@ class Frame:
         if error is not None:
             changes["error"] = error
         return Frame(frame.rows.withColumns(changes) if changes else frame.rows, tuple(branches))
+
+    def applied(self, step: Step) -> list[tuple[Branch, RecordColumns, RecordColumns]]:
+        """The records of each branch before and after a step. Raises PlanRefused when it fits no branch.
+
+        A step that fits records with a schema may not fit values without one (Sql). Then these are refused one by one,
+        and a record without a value is taken for one of a branch that the step fits: there it is a null, too.
+        """
+        records = {branch: self.record(branch) for branch in self.branches}
+        made: dict[Branch, RecordColumns] = {}
+        refused: dict[Branch, PlanRefused] = {}
+        for branch, record in records.items():
+            try:
+                made[branch] = step.apply(record)
+            except PlanRefused as error:
+                refused[branch] = error
+        if refused and not made:
+            raise next(iter(refused.values()))
+        other = next(iter(made), None)
+        for branch, reason in refused.items():
+            own, like = records[branch], records[other]  # type: ignore[index]
+            after = step.apply(own.with_part("value", like.value, like.value_shape))
+            made[branch] = after.refused_when(F.isnotnull(own.value), str(reason))
+        return [(branch, records[branch], made[branch]) for branch in self.branches]
 
     def opened(self, side: Side) -> Frame:
         """Open JSON documents that a step looks into."""

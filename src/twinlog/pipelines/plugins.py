@@ -6,6 +6,7 @@ cannot be loaded is a finding, not a crash.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _OURS: Final[dict[Kind, tuple[str, ...]]] = {
         "twinlog.pipelines.sources.jdbc.source:JdbcSource",
         "twinlog.pipelines.sources.folder.source:FolderSource",
         "twinlog.pipelines.sources.postgres.source:PostgresSource",
+        "twinlog.pipelines.sources.binlog.source:MariaDbSource",
+        "twinlog.pipelines.sources.binlog.source:MySqlSource",
         "twinlog.pipelines.sources.syslog:SyslogSource",
     ),
     "sink": (
@@ -149,8 +152,10 @@ def find(name: str, *kinds: Kind) -> Plugin:
     for plugin in all_plugins():
         if plugin.kind in kinds and plugin.is_called(name):
             return plugin
-    known = ", ".join(sorted(one.name for one in all_plugins() if one.kind in kinds))
-    raise SettingsRefused([Finding(None, f"{name}: no such {' or '.join(kinds)}; there are: {known}")])
+    known = sorted(one.name for one in all_plugins() if one.kind in kinds)
+    near = difflib.get_close_matches(name, known, 1, 0.8)
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+    raise SettingsRefused([Finding(None, f"{name}: no such {' or '.join(kinds)}; {hint}")])
 
 
 def connector(name: str, config: Mapping[str, str]) -> Source | Sink:

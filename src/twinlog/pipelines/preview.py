@@ -14,19 +14,22 @@ from typing import Any, Final, cast
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from twinlog.errors import ConnectorRefused
 from twinlog.kafka.record_reader import RecordReader
 from twinlog.model.names import TopicPartition
-from twinlog.pipelines.api import SinkBatch
+from twinlog.pipelines.api import Retriable, SinkBatch
 from twinlog.pipelines.bytes_kind import kind_of, remark
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.plan import Frame
 from twinlog.pipelines.plugins import find
 from twinlog.pipelines.read_kafka import ROWS_SQL
-from twinlog.pipelines.records import ConversionFailed
+from twinlog.pipelines.records import ConversionFailed, PlanRefused
+from twinlog.pipelines.session import own_session
+from twinlog.pipelines.settings import SettingsRefused
 from twinlog.pipelines.sink_planner import SinkPlanner
 from twinlog.pipelines.sink_text import document
 from twinlog.pipelines.worker_settings import Worker
-from twinlog.spark.session import Session
+from twinlog.spark.session import Session, make_active
 
 _WAIT_S: Final = 5.0
 
@@ -65,7 +68,8 @@ def sample_records(worker: Worker, planner: SinkPlanner, count: int) -> list[Raw
     """The last records of the sink's topics. Raises ClusterError."""
     _, starts, ends = planner.places()
     share = max(1, -(-count // max(1, len(ends))))
-    positions = {p: max(starts[p], end - share) for p, end in ends.items() if end > starts[p]}
+    # Twice as far back: markers of transactions lie among the records.
+    positions = {p: max(starts[p], end - 2 * share) for p, end in ends.items() if end > starts[p]}
     if not positions:
         return []
     reader = RecordReader(worker.cluster, positions)
@@ -87,6 +91,24 @@ def sample_records(worker: Worker, planner: SinkPlanner, count: int) -> list[Raw
     return found
 
 
+def preview(spark: Session, connector: Connector, worker: Worker, rows: int) -> Preview:
+    """Samples of a pipeline after each step. Raises ConnectorRefused, ClusterError."""
+    from twinlog.pipelines.preview_source import preview_source  # noqa: PLC0415  it shows rows as this module does
+
+    session = own_session(spark)
+    make_active(session)
+    try:
+        if connector.kind == "source":
+            return preview_source(session, connector, worker, rows)
+        records = sample_records(worker, SinkPlanner(connector, worker, 0), rows)
+        if not records:
+            told = f"{connector.name}: its topics hold no records, so there is nothing to show"
+            raise ConnectorRefused(connector.name, told)
+        return preview_sink(session, connector, worker, records)
+    except (PlanRefused, SettingsRefused, Retriable) as error:
+        raise ConnectorRefused(connector.name, f"{connector.name}: {error}") from error
+
+
 def preview_sink(
     spark: Session, connector: Connector, worker: Worker, records: Sequence[RawRecord], *, ask_sink: bool = True
 ) -> Preview:
@@ -94,11 +116,12 @@ def preview_sink(
     planner = SinkPlanner(connector, worker, generation=0)
     rows, broken = _sorted(planner, records)
     planned = planner.planned(sorted({one.topic for one in records}))
-    frames = planned.frames(spark.createDataFrame(rows, ROWS_SQL))
+    # In one task: a service has hundreds of slots, and Spark would deal a few rows to all of them.
+    frames = planned.frames(spark.createDataFrame(rows, ROWS_SQL).coalesce(1))
     steps = [StepView("record", [_raw(one) for one in records])]
     frame: Frame | None = None
     for name, frame in frames:
-        steps.append(StepView(name, _shown(frame)))
+        steps.append(StepView(name, shown(frame)))
     remarks = [*broken, *_remarks(connector, records)]
     actions: list[str] = []
     if frame is not None and ask_sink and hasattr(planner.sink, "preview"):
@@ -139,15 +162,18 @@ def _remarks(connector: Connector, records: Sequence[RawRecord]) -> list[str]:
 def _raw(one: RawRecord) -> dict[str, Any]:
     return {
         "topic": one.topic, "partition": one.partition, "offset": one.offset, "timestamp": one.timestamp,
-        "key": _text(one.key), "value": _text(one.value), "key is": kind_of(one.key), "value is": kind_of(one.value),
+        "key": text_of(one.key), "value": text_of(one.value), "key is": kind_of(one.key),
+        "value is": kind_of(one.value),
     }  # fmt: skip
 
 
-def _text(data: bytes | None) -> str | None:
+def text_of(data: bytes | None) -> str | None:
+    """Bytes as text; those that are none as escapes."""
     return None if data is None else data.decode(errors="backslashreplace")
 
 
-def _shown(frame: Frame) -> list[dict[str, Any]]:
+def shown(frame: Frame) -> list[dict[str, Any]]:
+    """All records of a frame, as people read them."""
     made = frame.delivered(
         lambda one: {
             "key": document(one.key, one.key_shape),
@@ -165,7 +191,7 @@ def _shown(frame: Frame) -> list[dict[str, Any]]:
             view["left out"] = True
         view |= {"key": _parsed(row["key"]), "value": _parsed(row["value"])}
         if row["headers"]:
-            view["headers"] = {one["key"]: _text(bytes(one["value"] or b"")) for one in row["headers"]}
+            view["headers"] = {one["key"]: text_of(bytes(one["value"] or b"")) for one in row["headers"]}
         schema = schemas[row["branch"]].value_shape.schema
         view["schema"] = None if schema is None else schema.name or schema.type
         rows.append(view)
@@ -208,4 +234,4 @@ def _actions(sink: Any, rows: DataFrame, frame: Frame) -> list[str]:
     return actions
 
 
-__all__ = ["Preview", "RawRecord", "StepView", "TopicPartition", "preview_sink", "sample_records"]
+__all__ = ["Preview", "RawRecord", "StepView", "TopicPartition", "preview", "preview_sink", "sample_records"]

@@ -11,7 +11,8 @@ An empty row has no topic. Its partition is 1 when everything that the broker ha
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from operator import methodcaller
 from typing import Any, Final
 
 import pyarrow as pa
@@ -21,8 +22,9 @@ from twinlog.model.names import TopicPartition
 from twinlog.pipelines.plan import BranchKey
 from twinlog.pipelines.plugins import converter
 from twinlog.pipelines.records import ConversionFailed
-from twinlog.pipelines.run import SinkRun, empty_rows
+from twinlog.pipelines.run import SinkRun
 from twinlog.pipelines.task_line import TaskLine
+from twinlog.spark.groups import empty_rows
 
 _HEADERS: Final[Any] = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 ROWS: Final = pa.schema(
@@ -43,6 +45,9 @@ ROWS_SQL: Final = (
     "headers array<struct<key: string, value: binary>>, branch int, fault string"
 )
 _WAIT_S: Final = 0.1
+_GATHER_S: Final = 0.004
+"""How long the live gear waits for more records behind the first: each fetch is filled up, which costs CPU."""
+_TOPIC, _PARTITION, _OFFSET = methodcaller("topic"), methodcaller("partition"), methodcaller("offset")
 CHUNK_ROWS: Final = 5000
 """Records taken at once."""
 _BEHIND: Final = 4
@@ -101,11 +106,12 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
     until = None if run.until is None else {p: run.until[p] for p in positions if run.until.get(p, 0) > positions[p]}
     deadline = time.monotonic() + run.longest_ms / 1000
     size = run.batch_rows
+    place = _Place(positions)
     sent = full = 0
     try:
         while True:
             ending = line.stopping or time.monotonic() > deadline or until == {}
-            records = [] if ending else reader.take(CHUNK_ROWS, _WAIT_S)
+            records = [] if ending else reader.take(CHUNK_ROWS, _WAIT_S, _GATHER_S if run.gear == "live" else None)
             if records:
                 batch, whole = _batch(records, sorter)
                 sent += batch.num_rows
@@ -117,6 +123,10 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
             if until:
                 _strike_out(until, reader)
             caught_up = len(records) < CHUNK_ROWS
+            if records:
+                place.took(records)
+            else:
+                place.tell(reader, line)
             if not ending and caught_up and run.gear == "catch-up" and run.until is None and not records:
                 line.send(end="caught up")
                 ending = True
@@ -132,6 +142,31 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
                 yield _empty(fill, caught_up=True)
     finally:
         reader.close()
+
+
+class _Place:
+    """How far a reader is that found nothing new: behind the last record, and behind the markers that follow it.
+
+    Markers of transactions are in the log, and no record. Without this they would look like records that wait.
+    """
+
+    def __init__(self, starts: Mapping[TopicPartition, int]) -> None:
+        self._last: dict[Any, int] = {place: start - 1 for place, start in starts.items()}
+        self._told: dict[str, tuple[int, int]] = {}
+
+    def took(self, records: list[Any]) -> None:
+        """These were read. Without a loop in Python: it is done for every record."""
+        places = zip(map(_TOPIC, records), map(_PARTITION, records), strict=True)
+        self._last.update(zip(places, map(_OFFSET, records), strict=True))
+
+    def tell(self, reader: RecordReader, line: TaskLine) -> None:
+        """Report it, if it is news."""
+        found = reader.positions(list(self._last))
+        news = {str(one): (self._last[one] + 1, to) for one, to in found.items()}
+        news = {place: told for place, told in news.items() if self._told.get(place) != told}
+        if news:
+            self._told |= news
+            line.send(read=news)
 
 
 def _strike_out(until: dict[TopicPartition, int], reader: RecordReader) -> None:

@@ -34,6 +34,7 @@ class Shape:
     unread: bool = False
     wire: Hashable = field(default=None, compare=False, repr=False)
     absent: bool = False  # a null is a record without a value, even if the schema allows null
+    null_schema: Schema | None = None  # JSON writes a null with this schema, which is not that of other records
 
     @property
     def is_struct(self) -> bool:

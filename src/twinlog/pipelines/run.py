@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from twinlog.config.settings import ClientSettings
 from twinlog.model.names import TopicPartition
@@ -17,14 +17,14 @@ from twinlog.pipelines.task_line import LineAddress
 LIVE_ROWS = 256
 """Rows of an Arrow batch in the live gear: small, and always filled up, so that no record waits for others."""
 CATCH_UP_ROWS = 10_000
+FLUSH_MS = 5
+"""Shortest pause between two flushes of a sink that says nothing else."""
+Gear: TypeAlias = Literal["live", "catch-up"]
+"""Live: no record waits for others. Catch-up: large batches, less than half of the price of a record."""
 
 
-def empty_rows(sent: int, size: int) -> int:
-    """How many empty rows push all rows through: they end the last group, and one more follows.
-
-    The JVM looks one row ahead, so a group goes on when the row behind it has come.
-    """
-    return -sent % size + 1
+def batch_rows(gear: Gear) -> int:
+    return LIVE_ROWS if gear == "live" else CATCH_UP_ROWS
 
 
 @setting
@@ -68,17 +68,17 @@ class SinkRun:
     tasks: tuple[Mapping[TopicPartition, int], ...]  # where each task reads on
     errors: ErrorSettings
     line: LineAddress
-    gear: Literal["live", "catch-up"]
+    gear: Gear
     longest_ms: int
     until: Mapping[TopicPartition, int] | None = None  # "available": the ends when the run began
     refused: Mapping[BranchKey, str] = field(default_factory=dict)  # kinds of records that are bad, and why
     consumer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
-    flush_ms: int = 50
+    flush_ms: int = FLUSH_MS
     flush_rows: int = 20_000
 
     @property
     def batch_rows(self) -> int:
-        return LIVE_ROWS if self.gear == "live" else CATCH_UP_ROWS
+        return batch_rows(self.gear)
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,11 @@ class SourceRun:
     until_caught_up: bool = False
     producer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
     commit_ms: int = 200
+    gear: Gear = "live"
+
+    @property
+    def batch_rows(self) -> int:
+        return batch_rows(self.gear)
 
     def transactional_id(self, task: int) -> str:
         """Connect's: a worker of the same group and this one can never both write."""

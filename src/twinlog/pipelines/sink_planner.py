@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
@@ -24,7 +24,7 @@ from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
 from twinlog.pipelines.read_kafka import ROWS_SQL
 from twinlog.pipelines.records import ConversionFailed, PlanRefused, RecordColumns
-from twinlog.pipelines.run import CATCH_UP_ROWS, SinkRun
+from twinlog.pipelines.run import CATCH_UP_ROWS, FLUSH_MS, Gear, SinkRun
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.sink_task import KEPT
 from twinlog.pipelines.sink_text import document
@@ -59,12 +59,24 @@ class SinkPlanner:
         self.faulted: set[TopicPartition] = set()
         self.lost: dict[TopicPartition, tuple[int, int]] = {}  # offsets that the log no longer had
         self.lag = 0
+        self.starts: Places = {}  # where the epoch that runs began, partitions that stand still included
+        self.passed: dict[TopicPartition, tuple[int, int]] = {}  # behind the last record, behind the markers after it
         self._until: Places | None = None
 
     def heard(self, report: Mapping[str, Any]) -> None:
         fault = report.get("fault")
         if fault is not None:
             self.faulted.add(TopicPartition(fault["topic"], int(fault["partition"])))
+        for place, (last, to) in report.get("read", {}).items():
+            self.passed[TopicPartition.parse(place)] = (int(last), int(to))
+
+    def broke(self) -> None:
+        """Nothing: positions are in the target, and the next plan begins there."""
+
+    def reached(self, partition: TopicPartition, stored: int) -> int:
+        """How far a sink is that stored this position: markers of transactions behind it are no records."""
+        last, to = self.passed.get(partition, (stored + 1, stored))
+        return max(stored, to) if stored >= last else stored
 
     def topics(self) -> list[str]:
         """The topics that exist now."""
@@ -125,6 +137,7 @@ class SinkPlanner:
         starts, _, ends = self.places()
         if not starts:
             return Nothing(self._no_topics())
+        self.starts = starts
         starts = {p: at for p, at in starts.items() if p not in self.faulted}
         self.lag = sum(max(0, ends[p] - at) for p, at in starts.items())
         available = self.connector.common.run == "available"
@@ -135,9 +148,9 @@ class SinkPlanner:
         if not starts:
             return Nothing("every partition stands still at a record that cannot be handled")
         if not self._learn(session, starts, ends):
-            return Nothing("no record has come yet, so no schema is known")
+            return Nothing("no record has come yet, so no schema is known", idle=True)
         topics = sorted({one.topic for one in starts})
-        gear: Literal["live", "catch-up"] = "catch-up" if available or self.lag >= CATCH_UP_ROWS else "live"
+        gear: Gear = "catch-up" if available or self.lag >= CATCH_UP_ROWS else "live"
         planned = self.planned(topics)
         outputs = planned.outputs(session)
         run = SinkRun(
@@ -157,7 +170,7 @@ class SinkPlanner:
             longest_ms=self.connector.common.epoch_ms,
             until=self._until,
             consumer_overrides=self.connector.overrides("consumer"),
-            flush_ms=self.connector.common.flush_ms,
+            flush_ms=own if (own := self.connector.common.flush_ms) >= 0 else getattr(self.sink, "flush_ms", FLUSH_MS),
         )
         return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
 
@@ -169,7 +182,7 @@ class SinkPlanner:
         return "; ".join(f"{name}: {facts}" for name, facts in found.items() if not isinstance(facts, TopicFacts))
 
     def _done(self, starts: Places) -> bool:
-        return self._until is not None and all(at >= self._until.get(p, 0) for p, at in starts.items())
+        return self._until is not None and all(self.reached(p, at) >= self._until.get(p, 0) for p, at in starts.items())
 
     def _learn(self, session: Session, starts: Places, ends: Places) -> bool:
         """Look at the next records for schemas that are not known yet; false: none is known at all."""
@@ -179,7 +192,8 @@ class SinkPlanner:
             return True
         waiting = {p: at for p, at in starts.items() if at < ends[p]}
         for partition, at in waiting.items():
-            for kind in self._kinds(partition, at):
+            # A record without a value tells no schema: it may be planned beside others of its topic.
+            for kind in sorted(self._kinds(partition, at), key=lambda one: one.value is None):
                 if kind in self.branches or kind in self.refused:
                     continue
                 reason = self._reason_against(session, kind)
@@ -196,8 +210,9 @@ class SinkPlanner:
     def _reason_against(self, session: Session, kind: BranchKey) -> str | None:
         """Why no plan can be made for records of this kind. One schema that makes no sense must not stop the others."""
         try:
-            branch = self._branch(kind, 0, [kind.topic or ""])
-            planned = Planned(self.converters, self.connector, self.steps, (branch,), self.sink)
+            known = self._branches([kind.topic or ""])
+            branch = self._branch(kind, len(known), [kind.topic or ""])
+            planned = Planned(self.converters, self.connector, self.steps, (*known, branch), self.sink)
             planned.rows(session.createDataFrame([], ROWS_SQL))
         except (PlanRefused, ValueError, PySparkException) as error:
             return str(error).partition("\n")[0]
@@ -208,6 +223,8 @@ class SinkPlanner:
         reader = RecordReader(self.worker.cluster, {partition: at})
         try:
             records = reader.take(_SAMPLES, _SAMPLE_S)
+            if not records:
+                self.passed |= {place: (at, to) for place, to in reader.positions([partition]).items()}
         finally:
             reader.close()
         kinds = []

@@ -34,6 +34,8 @@ pc: Any = pyarrow.compute
 
 _FIRST_PAUSE_S: Final = 0.3
 _GROUP_EVERY_S: Final = 1.0
+_PAUSES: Final = 4
+"""The pause between two flushes, as a multiple of the time that a flush takes."""
 KEPT: Final = ("from_topic", "partition", "offset", "timestamp", "topic", "branch", "headers", "error", "drop")
 
 
@@ -53,9 +55,12 @@ class SinkTask:
     counts: Counter[str] = field(default_factory=Counter)  # of what is durable
     uncounted: Counter[str] = field(default_factory=Counter)
     parked: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    newest_ms: int = 0  # of the records that were put
+    _waiting: bool = False
     _group: GroupOffsets | None = None
     _group_at: float = 0.0
     _flushed_at: float = 0.0
+    _flush_s: float = 0.0  # how long the last flush took
 
     def __post_init__(self) -> None:
         self.sink = cast("Sink", connector(self.run.plugin, self.run.config))
@@ -82,12 +87,17 @@ class SinkTask:
                 known = self.sink.open(self.run.owner, list(owned))
                 break
             except Retriable as error:
+                # The next try needs a connection of its own: on this one an open transaction may have failed.
+                self.sink.close()
                 self._wait(error)
+        self._goes_on()
         self.stored = {partition: known.get(partition, start) for partition, start in owned.items()}
         self.positions = dict(self.stored)
 
     def _due(self) -> bool:
-        return bool(self.pending) and time.monotonic() - self._flushed_at >= self.run.flush_ms / 1000
+        """Whether to flush now: often where that is cheap, and never for more than a fifth of the time."""
+        pause = max(self.run.flush_ms / 1000, _PAUSES * self._flush_s)
+        return bool(self.pending) and time.monotonic() - self._flushed_at >= pause
 
     def _rows(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, bool]:
         """The records among the rows; whether the reader had nothing more."""
@@ -123,11 +133,18 @@ class SinkTask:
         self.uncounted.clear()
 
     def _wait(self, error: Retriable, pause: float = _FIRST_PAUSE_S) -> None:
+        self._waiting = True
         self.line.send(waiting=str(error))
         log.warning("%s: the target cannot take records: %s", self.run.owner.connector, error)
         if self.line.stopping:
             raise error
         time.sleep(max(pause, error.after_ms / 1000))
+
+    def _goes_on(self) -> None:
+        """The target answers again; whether it takes records is told by the next flush."""
+        if self._waiting and not self.pending:
+            self._waiting = False
+            self.line.send(waiting="")
 
     def _put(self, rows: pa.RecordBatch) -> None:
         rows = self._wanted(rows)
@@ -154,6 +171,7 @@ class SinkTask:
             self._stop_at(failures)
             return
         self.put_rows += rows.num_rows
+        self.newest_ms = max(self.newest_ms, pc.max(rows.column("timestamp")).as_py() or 0)
         self.uncounted.update({"dropped": dropped + left_out, "put": good.num_rows - left_out})
         for partition, end in ends.items():
             self.positions[partition] = max(end, self.positions.get(partition, 0))
@@ -228,6 +246,7 @@ class SinkTask:
         self.line.send(failed=[_as_fault(one) for one in new[:20]])
 
     def _flush(self) -> None:
+        began = time.monotonic()
         moved = {p: o for p, o in self.positions.items() if o != self.stored.get(p)}
         if moved or self.put_rows:
             self.sink.flush(self.positions)
@@ -237,10 +256,13 @@ class SinkTask:
         self.pending.clear()
         self.parked.clear()
         self.put_rows = 0
-        self._flushed_at = time.monotonic()
         if moved:
             self._tell_group()
-            self.line.send(counts=self.counts, positions={str(p): o for p, o in self.stored.items()})
+            self._waiting = False
+            stored = {str(partition): offset for partition, offset in self.stored.items()}
+            self.line.send(counts=self.counts, positions=stored, newest_ms=self.newest_ms)
+        self._flushed_at = time.monotonic()
+        self._flush_s = self._flushed_at - began
 
     def _tell_group(self, *, last: bool = False) -> None:
         """Commit the group's offsets. The sink's own positions count; for a sink without any, these do."""

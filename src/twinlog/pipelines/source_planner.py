@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pyspark.sql import Column, DataFrame
@@ -16,7 +16,7 @@ from twinlog.pipelines.plan import Branch, Frame, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
 from twinlog.pipelines.records import RecordColumns, Shape
-from twinlog.pipelines.run import LIVE_ROWS, SourceRun
+from twinlog.pipelines.run import SourceRun
 from twinlog.pipelines.schemas import STRING, Schema
 from twinlog.pipelines.source_task import SHARED_SQL
 from twinlog.pipelines.task_line import LineAddress
@@ -44,6 +44,8 @@ class SourcePlanner:
         self._asked = False
 
     def heard(self, report: Mapping[str, Any]) -> None:
+        if "unfinished" in report:
+            self._available_done = False
         told = report.get("stream")
         if told is not None:
             key = None if told["key"] is None else Schema.from_json(told["key"])
@@ -51,6 +53,10 @@ class SourcePlanner:
             if stream not in self.streams:
                 self.streams.append(stream)
             self._available_done = False
+
+    def broke(self) -> None:
+        """What was to be read was not read to its end, so it is planned again."""
+        self._available_done = False
 
     def plan(self, session: Session, line: LineAddress) -> Epoch | Nothing:  # noqa: ARG002
         available = self.connector.common.run == "available"
@@ -80,8 +86,9 @@ class SourcePlanner:
             until_caught_up=available,
             producer_overrides=self.connector.overrides("producer"),
             commit_ms=0 if boundary == "poll" else self.connector.common.boundary_ms,
+            gear="catch-up" if available else "live",
         )
-        return Epoch(run, self.columns(), self.rows, LIVE_ROWS)
+        return Epoch(run, self.columns(), self.rows, run.batch_rows)
 
     def _ask_streams(self) -> None:
         """What a source knows before it reads: each schema that is met later costs a new plan."""
@@ -102,23 +109,31 @@ class SourcePlanner:
 
     def rows(self, rows: DataFrame) -> DataFrame:
         """Transforms, then the converter. Before anything is known of the source, only marks can come."""
+        if not self.streams:
+            nothing = F.lit(None).cast("binary")
+            frame = started(rows, (), "")
+            return frame.rows.select(*OUT[:-2], nothing.alias("key"), nothing.alias("value"))
+        *_, (_, frame) = self.frames(rows)
+        return self.encoded(frame)
+
+    def frames(self, rows: DataFrame) -> Iterator[tuple[str, Frame]]:
+        """The rows as they were read, and after each transform, with the name of the step."""
         branches = tuple(
             Branch(n, (topic,), Shape(key or STRING), Shape(value))
             for n, (topic, key, value) in enumerate(self.streams)
         )
         frame = started(rows, branches, "")
-        if not branches:
-            nothing = F.lit(None).cast("binary")
-            return frame.rows.select(*OUT[:-2], nothing.alias("key"), nothing.alias("value"))
+        yield "source", frame
         for step in self.steps:
             frame = frame.step(step)
+            yield step.name, frame
+
+    def encoded(self, frame: Frame) -> DataFrame:
+        """What Kafka gets: bytes of keys and values."""
         names = self.connector.converters
         frame = frame.encoded("key", find(names.key, "converter").name, self.key)
         frame = frame.encoded("value", find(names.value, "converter").name, self.value)
-        return self._delivered(frame)
 
-    @staticmethod
-    def _delivered(frame: Frame) -> DataFrame:
         def deliver(record: RecordColumns) -> dict[str, Column]:
             return {"key": record.key, "value": record.value}
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -22,9 +21,10 @@ from twinlog.pipelines.api import Chunk, Retriable, Source, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type, schema_of_arrow
 from twinlog.pipelines.offsets_topic import OffsetsTopic, StoredOffset, key_of, start_of
 from twinlog.pipelines.plugins import connector
-from twinlog.pipelines.run import LIVE_ROWS, SourceRun, empty_rows
+from twinlog.pipelines.run import SourceRun
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.task_line import TaskLine
+from twinlog.spark.groups import empty_rows
 
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _SHARED: Final = [
@@ -81,7 +81,7 @@ class SourceTask:
         starts = {n: start_of(stored, one) for n, one in enumerate(self.partitions)}
         backoff = Backoff(_FIRST_PAUSE_S, self.run.errors.retry_delay_max_ms / 1000)
         while not self._stop():
-            news = False
+            news, whole = False, True
             for number, partition in enumerate(self.partitions):
                 start, known = starts[number]
                 try:
@@ -94,16 +94,18 @@ class SourceTask:
                 except _NewStream:
                     return
                 except Retriable as error:
+                    whole = False
                     self._wait(error, backoff.next_s())
                 else:
                     backoff.reset()
                     self._goes_on()
             yield self._mark({"caught_up": True})
-            yield from self._filled()
-            if self.run.until_caught_up:
+            if self.run.until_caught_up and whole and not self._stop():
                 return
+            yield from self._filled()
             self._confirm()
             self._pause(0 if news or getattr(self.source, "waits", False) else self.run.poll_ms / 1000)
+        self.line.send(unfinished=True)
 
     def _stored(self) -> list[StoredOffset]:
         topic = OffsetsTopic(self.run.cluster, self.run.offsets_topic)
@@ -140,34 +142,45 @@ class SourceTask:
             time.sleep(min(_PAUSE_S, max(0.0, until - time.monotonic())))
 
     def _chunk(self, chunk: Chunk, key: bytes, start: Any) -> Iterator[pa.RecordBatch]:
+        # All schemas are looked at first: a transaction must not get a part of what shares a position.
+        known = [self._known(one) for one in (chunk, *chunk.others)]
+        for one, rows, branch in known:
+            if rows.num_rows:
+                value_schema, key_schema = schemas_of(one, rows)
+                batch = self.batch(one, rows, branch, key_schema, value_schema)
+                self.sent += batch.num_rows
+                yield batch
+        yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
+
+    def _known(self, chunk: Chunk) -> tuple[Chunk, pa.RecordBatch, int]:
+        """The rows of a chunk, and which columns of the plan they go to. Raises _NewStream."""
         rows = chunk.rows if isinstance(chunk.rows, pa.RecordBatch) else pa.RecordBatch.from_pylist(list(chunk.rows))
         if not rows.num_rows:
-            yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
-            return
+            return chunk, rows, -1
         value_schema, key_schema = schemas_of(chunk, rows)
         branch = self.branches.get((chunk.topic, key_schema, value_schema))
         if branch is None:
             facts = {"topic": chunk.topic, "schema": value_schema.to_json()}
             self.line.send(stream=facts | {"key": None if key_schema is None else key_schema.to_json()})
             raise _NewStream
-        parts = [chunk, replace(chunk, deletes=True)] if chunk.tombstones else [chunk]
-        for part in parts:
-            batch = self._batch(part, rows, branch, key_schema, value_schema)
-            self.sent += batch.num_rows
-            yield batch
-        yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
+        return chunk, rows, branch
 
-    def _batch(
+    def batch(
         self, chunk: Chunk, rows: pa.RecordBatch, branch: int, key_schema: Schema | None, value_schema: Schema
     ) -> pa.RecordBatch:
+        """The rows of a chunk in the columns of the plan."""
+        headers = _headers(chunk, rows.num_rows)
+        places, gone = with_tombstones(chunk, rows.num_rows)
+        if places is not None:
+            rows, headers = rows.take(places), headers.take(places)
         count = rows.num_rows
         made: dict[str, Any] = {
-            "topic": pa.array([chunk.topic] * count, pa.string()),
+            "topic": pa.repeat(pa.scalar(chunk.topic, pa.string()), count),
             "timestamp": pa.nulls(count, pa.int64())
             if chunk.timestamp is None
             else rows.column(chunk.timestamp).cast(pa.int64()),
-            "headers": pa.array([[{"key": k, "value": v} for k, v in chunk.headers.items()]] * count, _HEADERS),
-            "branch": pa.array([branch] * count, pa.int32()),
+            "headers": headers,
+            "branch": pa.repeat(pa.scalar(branch, pa.int32()), count),
         }
         if chunk.key:
             made[f"key_{branch}"] = _struct([rows.column(name) for name in chunk.key], key_schema)
@@ -176,7 +189,7 @@ class SourceTask:
             made[f"value_{branch}"] = (
                 physical(rows.column(""), arrow_type(value_schema))
                 if names == [""]
-                else _struct([rows.column(name) for name in names], value_schema)
+                else _struct([rows.column(name) for name in names], value_schema, gone)
             )
         columns = [made[one.name] if one.name in made else pa.nulls(count, one.type) for one in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
@@ -190,17 +203,36 @@ class SourceTask:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _filled(self) -> Iterator[pa.RecordBatch]:
-        fill = empty_rows(self.sent, LIVE_ROWS)
+        fill = empty_rows(self.sent, self.run.batch_rows)
         self.sent += fill
         yield pa.RecordBatch.from_arrays([pa.nulls(fill, one.type) for one in self.schema], schema=self.schema)
 
 
-def _struct(columns: list[Any], schema: Schema | None) -> Any:
+def _headers(chunk: Chunk, count: int) -> Any:
+    def listed(headers: Mapping[str, bytes]) -> list[dict[str, Any]]:
+        return [{"key": key, "value": value} for key, value in headers.items()]
+
+    if isinstance(chunk.headers, Mapping):
+        return pa.repeat(pa.scalar(listed(chunk.headers), _HEADERS), count)
+    return pa.array([listed(one) for one in chunk.headers[:count]], _HEADERS)
+
+
+def with_tombstones(chunk: Chunk, count: int) -> tuple[Any, Any]:
+    """Rows that a tombstone follows stand there twice: their places, and which of them are the tombstones."""
+    if chunk.tombstones is False:
+        return None, None
+    wanted = [True] * count if chunk.tombstones is True else chunk.tombstones.to_pylist()
+    places = [place for place, follows in enumerate(wanted) for _ in range(2 if follows else 1)]
+    gone = [n > 0 and places[n - 1] == place for n, place in enumerate(places)]
+    return pa.array(places, pa.int64()), pa.array(gone)
+
+
+def _struct(columns: list[Any], schema: Schema | None, gone: Any = None) -> Any:
     if schema is None:
         raise TypeError("a chunk with key columns has a key schema")
     kind = arrow_type(schema)
     arrays = [physical(column, kind.field(n).type) for n, column in enumerate(columns)]
-    return pa.StructArray.from_arrays(arrays, fields=[kind.field(n) for n in range(kind.num_fields)])
+    return pa.StructArray.from_arrays(arrays, fields=[kind.field(n) for n in range(kind.num_fields)], mask=gone)
 
 
 def physical(column: Any, kind: Any) -> Any:

@@ -84,8 +84,14 @@ Rows: TypeAlias = Mapping[str, tuple[str | None, ...]]
 def rows_by_key(
     rows: Iterable[Mapping[str, Any]], key: str, columns: Sequence[str]
 ) -> dict[str, tuple[str | None, ...]]:
-    """Rows in comparable form by their key."""
-    return {str(comparable(row[key])): tuple(comparable(row[name]) for name in columns) for row in rows}
+    """Rows in comparable form by their key. Raises ValueError where a key names several rows."""
+    found: dict[str, tuple[str | None, ...]] = {}
+    for row in rows:
+        named = str(comparable(row[key]))
+        if named in found:
+            raise ValueError(f"{key}={named} names several rows; choose a column with --key that names one")
+        found[named] = tuple(comparable(row[name]) for name in columns)
+    return found
 
 
 def digest(rows: Rows) -> str:

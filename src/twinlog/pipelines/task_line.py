@@ -81,7 +81,8 @@ class TaskLine:
 class LineServer:
     """The driver's end: hands every report over, in a thread of the connection it came by."""
 
-    def __init__(self, heard: Callable[[Mapping[str, Any]], None], host: str = "127.0.0.1") -> None:
+    def __init__(self, heard: Callable[[Mapping[str, Any]], None], host: str = "127.0.0.1", bind: str = "") -> None:
+        """Listens at `bind`, and tells tasks to call `host`; without `bind` both are the same."""
         self._token = secrets.token_hex(16)
         self._heard = heard
         self._open: set[socket.socket] = set()
@@ -97,7 +98,7 @@ class LineServer:
             allow_reuse_address = True
             daemon_threads = True
 
-        self._server = Threads((host, 0), Handler)
+        self._server = Threads((bind or host, 0), Handler)
         self.address = LineAddress(host, int(self._server.server_address[1]), self._token)
         threading.Thread(target=self._server.serve_forever, name="task-line", daemon=True).start()
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from twinlog.errors import TopicUnknown
 from twinlog.kafka.appending import append_record
+from twinlog.model.backoff import Backoff
 from twinlog.pipelines.connector import Connector, read_connector
 from twinlog.pipelines.dead_letters import ensure_topic
 from twinlog.pipelines.engine import Engine, Planner
@@ -19,6 +22,8 @@ from twinlog.pipelines.worker_settings import Worker
 from twinlog.spark.session import Session
 
 _COMPACTED = {"cleanup.policy": "compact"}
+_NEW_TOPIC_S = 30.0
+"""How long a topic that was just created may be unknown."""
 
 
 class Pipelines:
@@ -84,5 +89,13 @@ class Pipelines:
 def claim(worker: Worker, name: str, worker_id: str) -> int:
     """Say that this service runs a connector. The place of that record in the log grows with each start."""
     status: dict[str, Any] = {"state": "RUNNING", "trace": None, "worker_id": worker_id, "generation": 0}
-    key = f"status-connector-{name}".encode()
-    return append_record(worker.cluster, worker.status_topic, key, json.dumps(status).encode())
+    key, value = f"status-connector-{name}".encode(), json.dumps(status).encode()
+    backoff, deadline = Backoff(0.1, 1.0), time.monotonic() + _NEW_TOPIC_S
+    while True:
+        try:
+            return append_record(worker.cluster, worker.status_topic, key, value)
+        except TopicUnknown:
+            # The topic was created a moment ago, perhaps by another connector: not every broker knows it yet.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(backoff.next_s())

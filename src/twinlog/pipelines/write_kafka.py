@@ -13,9 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyarrow as pa
+import pyarrow.compute
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.record_writer import RecordWriter, WriterFenced
@@ -27,10 +28,10 @@ from twinlog.pipelines.task_line import RunAgain, TaskLine
 from twinlog.pipelines.topic_creation import TopicCreation
 
 log = logging.getLogger("twinlog.pipelines.source")
+pc: Any = pyarrow.compute
 
 OUT: Final = ("topic", "partition", "timestamp", "headers", "mark", "error", "drop", "key", "value")
 _MOST_ROWS: Final = 50_000
-_TOO_LARGE: Final = "org.apache.kafka.common.errors.RecordTooLargeException"
 
 
 class StaleStart(RunAgain):
@@ -84,40 +85,27 @@ class SourceWriter:
         return {key.decode(): offset for key, offset in self._ends.items()}
 
     def _batch(self, batch: pa.RecordBatch) -> None:
-        topics = batch.column("topic").to_pylist()
-        keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
-        times: list[Any] = batch.column("timestamp").to_pylist()
-        marks: list[Any] = batch.column("mark").to_pylist()
-        drops: list[Any] = batch.column("drop").to_pylist()
-        errors: list[Any] = batch.column("error").to_pylist()
-        headers = batch.column("headers").to_pylist()
-        send = self._writer.send
-        for row, topic in enumerate(topics):
+        columns = [batch.column(name) for name in ("topic", "key", "value", "timestamp", "mark")]
+        odd = _odd_rows(batch)
+        for row, (topic, key, value, at, mark) in enumerate(zip(*(one.to_pylist() for one in columns), strict=True)):
             if topic is None:
-                if marks[row] is not None:
-                    self._mark(json.loads(marks[row]))
+                if mark is not None:
+                    self._mark(json.loads(mark))
                 continue
-            if errors[row] is not None:
-                self._failed(errors[row], topic, keys[row], values[row])
+            error, is_dropped, headers = odd.get(row, _PLAIN)
+            if error is not None:
+                self._failed(error, topic, key, value)
                 continue
-            if drops[row]:
+            if is_dropped:
                 self._uncounted["dropped"] += 1
                 continue
-            self._begin()
+            if self._open_since is None:
+                self._begin()
             if topic not in self._known_topics:
                 self._creation.ensure(self.run.cluster, topic)
                 self._known_topics.add(topic)
-            pairs = headers[row]
-            send(
-                topic,
-                keys[row],
-                values[row],
-                timestamp_ms=times[row] or 0,
-                headers=[(one["key"], one["value"]) for one in pairs] if pairs else None,
-                mark=topic,
-            )
+            self._writer.send(topic, key, value, timestamp_ms=at or 0, headers=headers)
             self._rows += 1
-            self._uncounted["written"] += 1
         self._writer.serve()
 
     def _begin(self) -> None:
@@ -146,6 +134,7 @@ class SourceWriter:
             self._writer.abort()
             raise error if isinstance(error, ClusterError) else RecordRefused(f"{topic}: {error}")
         self._writer.commit()
+        self._uncounted["written"] += self._rows
         self.counts.update(self._uncounted)
         self.line.send(counts=self.counts, positions={k.decode(): o for k, o in self._offsets.items()})
         self._uncounted.clear()
@@ -172,6 +161,25 @@ class SourceWriter:
             kept = headers if self.run.errors.dead_letters_headers else None
             self._writer.send(self.run.errors.dead_letters, key, value, headers=kept, mark="dead letters")
         self.line.send(failed=[facts])
+
+
+_PLAIN: Final = (None, False, None)
+
+
+def _odd_rows(batch: pa.RecordBatch) -> dict[int, tuple[Any, Any, list[tuple[str, bytes | None]] | None]]:
+    """The rows that failed, are dropped or have headers: few, as a rule. By number: error, dropped, headers."""
+    errors, drops, headers = (batch.column(name) for name in ("error", "drop", "headers"))
+    is_odd = pc.or_(pc.is_valid(errors), pc.fill_null(drops, False))
+    is_odd = pc.or_(is_odd, pc.greater(pc.fill_null(pc.list_value_length(headers), 0), 0))
+    numbers: list[int] = pc.indices_nonzero(is_odd).to_pylist()
+    return {
+        row: (
+            errors[row].as_py(),
+            drops[row].as_py(),
+            [(one["key"], one["value"]) for one in cast("list[Any]", headers[row].as_py() or [])] or None,
+        )
+        for row in numbers
+    }
 
 
 def write_source(run: SourceRun, task: int, line: TaskLine, batches: Iterable[pa.RecordBatch]) -> dict[str, Any]:

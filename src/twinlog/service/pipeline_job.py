@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from twinlog.errors import ConnectorRefused, EngineDied
 from twinlog.pipelines.engine import Engine
@@ -57,7 +57,7 @@ class PipelineJob:
         progress = None if self._engine is None else self._engine.progress
         if progress is None:
             return None
-        return (progress.trace if progress.state == "FAILED" else progress.waiting) or None
+        return (progress.trace if progress.state == "FAILED" else progress.hindrance) or None
 
     @property
     def tasks(self) -> int:
@@ -65,10 +65,9 @@ class PipelineJob:
         return 1 if self._engine is None else max(1, self._engine.progress.tasks)
 
     @property
-    def fault(self) -> str | None:
-        """Partitions that stand still, each with its record and the cause."""
-        faults = [] if self._engine is None else list(self._engine.progress.faults)
-        return "; ".join(map(_fault, faults)) or None
+    def task_troubles(self) -> dict[int, str]:
+        """Why single tasks do not advance: a system that they wait for, or partitions that stand still."""
+        return {} if self._engine is None else self._engine.progress.troubles()
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -113,8 +112,3 @@ async def _within(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
     except TimeoutError:
         return
-
-
-def _fault(fault: dict[str, Any]) -> str:
-    where = f"{fault['topic']}-{fault.get('partition', '')} offset {fault.get('offset', '')}"
-    return f"{where}: {fault['stage']}: {fault['exception']}: {fault['message']}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kit.connect_process import connect_process
 from tests.kit.connect_worker import ask, connect_running
-from tests.kit.pipelines import JSON, TEXT, committed
+from tests.kit.pipelines import JSON, TEXT, committed, produce
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
@@ -31,6 +31,7 @@ def until(path: Path, text: str) -> None:
 def test_file_connectors_of_a_connect_worker_go_on_here(source_cluster: LocalCluster, tmp_path: Path) -> None:
     told, heard = tmp_path / "in.txt", tmp_path / "out.txt"
     told.write_text("one\ntwo ä\nhalf")
+    produce(source_cluster, "taken", [])  # brokers of the tests make no topics by themselves
     source = CONVERTERS | {"connector.class": "FileStreamSource", "file": str(told), "topic": "taken"}
     sink = CONVERTERS | {"connector.class": "FileStreamSink", "file": str(heard), "topics": "taken"}
     with connect_running(source_cluster, tmp_path, CONNECT_FILE) as base:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from pyspark.sql.functions import col
 from tests.kit.file_pipelines import SINK, SOURCE, records_of
 from tests.kit.memory_registry import registry_running
 from tests.kit.pipelines import pipelines, until_file_holds
@@ -22,6 +23,7 @@ from tests.kit.pipelines import pipelines, until_file_holds
 from twinlog.local.cluster import LocalCluster
 from twinlog.pipelines.arrow_schemas import arrow_type
 from twinlog.pipelines.converters.protobuf_files import class_of, file_of
+from twinlog.pipelines.expressions import bytes_of_decimal, decimal_of_bytes
 from twinlog.pipelines.plan import Branch, Frame, started
 from twinlog.pipelines.plugins import converter
 from twinlog.pipelines.read_kafka import ROWS_SQL
@@ -206,7 +208,7 @@ def test_json_schema_both_ways(spark: Session, registry: str) -> None:
 def test_protobuf_both_ways(spark: Session, registry: str) -> None:
     its = converter(PROTOBUF, {"schema.registry.url": registry, "decimal.scale": "2"})
     data = written(spark, its, ORDER, [FULL, EMPTY], ["proto-orders"] * 2)
-    text = client(registry).get_latest_version("proto-orders-value").schema.schema_str
+    text = client(registry).get_latest_version("proto-orders-value").schema.schema_str or ""
     made = class_of(file_of(text, ()).message_types_by_name["Order"])
     found = ProtobufDeserializer(made, {"use.deprecated.format": False})(data[0], CONTEXT)
     assert (found.id, found.name, found.at.ToMilliseconds(), list(found.tags)) == (7, "Ännchen", FULL["at"], ["a", ""])
@@ -284,3 +286,20 @@ def test_avro_through_kafka_and_back(
     context = SerializationContext("avro-lines", MessageField.VALUE)
     found = [read_back(value, context) for _, value in records_of(source_cluster, "avro-lines", 3)]
     assert found == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("scale", [0, 2, 10, 38])
+def test_decimals_of_any_size_keep_every_digit_as_bytes(spark: Session, scale: int) -> None:
+    make_active(spark)
+    edges = [
+        sign * (1 << bits) + near for bits in (0, 7, 8, 63, 64, 71, 126) for near in (-1, 0, 1) for sign in (1, -1)
+    ]
+    numbers = [*edges, 10**38 - 1, 1 - 10**38, 10**scale % 10**38]
+    want = [(n.to_bytes((n if n >= 0 else ~n).bit_length() // 8 + 1, "big", signed=True)) for n in numbers]
+    with localcontext(prec=60):
+        values = [Decimal(n).scaleb(-scale) for n in numbers]
+    rows = spark.createDataFrame(list(enumerate(values)), f"n int, value decimal(38,{scale})")
+    made = rows.select("n", "value", bytes_of_decimal(col("value"), scale).alias("bytes"))
+    found = made.select("*", decimal_of_bytes(col("bytes"), scale).alias("back")).orderBy("n").collect()
+    assert [bytes(one["bytes"]) for one in found] == want
+    assert [one["back"] for one in found] == [one["value"] for one in found]

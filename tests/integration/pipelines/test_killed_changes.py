@@ -33,7 +33,7 @@ def committed_records(cluster: LocalCluster, topics: list[str], found: list[tupl
     return reader
 
 
-@pytest.mark.chaos  # has not run on a real server yet; docs/connectors.md says so
+@pytest.mark.chaos
 @pytest.mark.timeout(900)
 def test_kill_9_loses_and_doubles_no_change(source_cluster: LocalCluster, tmp_path: Path) -> None:
     dice, done = random.Random(7), threading.Event()

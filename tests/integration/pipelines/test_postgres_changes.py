@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.changes import drained, plain, source_of
 from tests.kit.file_pipelines import records_of
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines
 from tests.kit.postgres import Postgres, postgres
-from tests.kit.postgres_changes import CLASS, config_of
+from tests.kit.postgres_changes import config_of
 from tests.kit.waiting import wait_until
 
 from twinlog.errors import ChangesLost
 from twinlog.local.cluster import LocalCluster
-from twinlog.pipelines.api import Chunk, Offset, Retriable, Source
-from twinlog.pipelines.plugins import connector
+from twinlog.pipelines.api import Chunk, Offset, Retriable
 from twinlog.spark.session import Session
 
 pytestmark = pytest.mark.timeout(420)
@@ -32,43 +32,6 @@ pytestmark = pytest.mark.timeout(420)
 def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
     with postgres(tmp_path_factory.mktemp("postgres")) as server:
         yield server
-
-
-def source_of(config: dict[str, str]) -> Any:
-    made = connector(CLASS, config)
-    assert isinstance(made, Source)
-    return made
-
-
-def plain(chunk: Chunk) -> list[tuple[str, Any, Any, Any, Any]]:
-    """Topic, op, key, before, after of each record, tombstones too."""
-    assert not isinstance(chunk.rows, list)
-    rows: list[Any] = chunk.rows.to_pylist()  # type: ignore[union-attr]
-    keys = [tuple(row[name] for name in chunk.key) for row in rows]
-    made: list[tuple[str, Any, Any, Any, Any]] = []
-    for row, key in zip(rows, keys, strict=True):
-        made.append((chunk.topic, row["op"], key, row["before"], row["after"]))
-        made += [(chunk.topic, "tombstone", key, None, None)] if chunk.tombstones else []
-    return made
-
-
-def drained(source: Any, start: Offset | None, count: int | None = None) -> tuple[list[Any], Offset | None]:
-    """So many records; without a number: the rows that are there before changes. And the position behind them."""
-    found: list[Any] = []
-    (at,) = source.partitions()
-
-    def go_on() -> int:
-        nonlocal start
-        for chunk in source.read(at, start, lambda: False):
-            found.extend(plain(chunk) if len(chunk.rows) and "op" in chunk.rows.schema.names else [])
-            start = dict(chunk.next)
-        return len(found)
-
-    def is_enough(seen: int) -> bool:
-        return (start is not None and not start.get("snapshot")) if count is None else seen >= count
-
-    wait_until(go_on, is_enough, within_s=60, what=f"{count} records")
-    return found, start
 
 
 def test_rows_then_changes_then_deletes(db: Postgres) -> None:
@@ -152,7 +115,7 @@ def test_wherever_it_is_interrupted_nothing_is_lost_or_doubled(db: Postgres, see
         got = 0
         try:
             for chunk in itertools.chain.from_iterable(reads(source, place)):
-                found.extend(plain(chunk) if len(chunk.rows) else [])
+                found.extend(plain(chunk))
                 start = dict(chunk.next)
                 got += 1
                 if dice.random() < 0.2:
@@ -246,7 +209,7 @@ def test_tables_reach_topics_through_spark(
 ) -> None:
     db.run("CREATE TABLE orders (id int PRIMARY KEY, item text)", "INSERT INTO orders VALUES (1, 'a'), (2, 'b')")
     config = config_of(db, "public.orders", topic_prefix="cdc") | {
-        "connector.class": CLASS, "key.converter": JSON, "key.converter.schemas.enable": "false",
+        "key.converter": JSON, "key.converter.schemas.enable": "false",
         "value.converter": JSON, "value.converter.schemas.enable": "false", "topic.creation.default.partitions": "1",
         "topic.creation.default.replication.factor": "1",
     }  # fmt: skip

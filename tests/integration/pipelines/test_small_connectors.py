@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from tests.kit.http_notes import Server
 from tests.kit.waiting import wait_until
 
 from twinlog.model.names import TopicPartition
@@ -23,37 +22,6 @@ from twinlog.pipelines.sources.folder.reading import Unreadable
 
 HTTP = "io.confluent.connect.http.HttpSinkConnector"
 SYSLOG = "io.confluent.connect.syslog.SyslogSourceConnector"
-
-
-class Server:
-    """Notes requests; a body that holds a status number is answered with it."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, str, str, dict[str, str]]] = []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-                outer.requests.append((self.command, self.path, body, dict(self.headers)))
-                status = next((code for code in (400, 503) if str(code) in body), 200)
-                self.send_response(status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            do_POST = do_PUT = do_DELETE = answer  # noqa: N815  http.server's names
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-                pass
-
-        self.http = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.http.server_port}"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from twinlog.pipelines.api import Owner, SourcePartition
 from twinlog.pipelines.contract import sink_faults, source_faults
 from twinlog.pipelines.settings import read_settings
 
-DOCS = Path(__file__).parents[3] / "docs" / "connectors.md"
+DOCS = Path(__file__).parents[3] / "docs" / "pipelines-own-connector.md"
 
 
 def example() -> dict[str, Any]:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from twinlog.config.security.secrets import Secret
-from twinlog.pipelines.databases.addresses import read_address
+from twinlog.pipelines.databases.addresses import read_address, search_path
+from twinlog.pipelines.plugins import connector
 from twinlog.pipelines.schemas import DECIMAL, TIMESTAMP, Schema, struct
 from twinlog.pipelines.settings import read_settings
 from twinlog.pipelines.sinks.jdbc.arrays import csv_bytes, last_per_key
@@ -18,6 +19,7 @@ from twinlog.pipelines.sources.jdbc.columns import schema_of
 from twinlog.pipelines.sources.jdbc.gaps import Gaps
 from twinlog.pipelines.sources.jdbc.queries import Position, Queries
 from twinlog.pipelines.sources.jdbc.settings import JdbcSourceSettings
+from twinlog.pipelines.sources.jdbc.source import JdbcSource
 
 VALUE = struct(("id", Schema("int64")), ("name", Schema("string", optional=True)))
 
@@ -154,3 +156,21 @@ def test_a_gap_is_given_up_when_nobody_can_fill_it() -> None:
     assert gaps.without_old(9000, 5000, None) == Gaps({})
     assert gaps.without_old(9000, 5000, oldest_open_ms=900) == gaps
     assert gaps.without_old(9000, 5000, oldest_open_ms=1500) == Gaps({})
+
+
+def test_a_preview_of_a_table_asks_for_few_rows() -> None:
+    keys = {"connection.url": "jdbc:postgresql://h/d", "topic.prefix": "p-"}
+    bulk = connector(
+        "io.confluent.connect.jdbc.JdbcSourceConnector", {**keys, "mode": "bulk", "query.suffix": "WHERE x"}
+    )
+    assert isinstance(bulk, JdbcSource)
+    assert bulk.limited(3).s.suffix == "WHERE x LIMIT 3"
+    growing = {**keys, "mode": "incrementing", "incrementing.column.name": "id"}
+    made = connector("io.confluent.connect.jdbc.JdbcSourceConnector", growing)
+    assert isinstance(made, JdbcSource)
+    assert (made.limited(3).s.batch, made.limited(3).s.suffix) == (3, "")
+
+
+def test_the_schema_of_the_url_counts_and_otherwise_that_of_the_user() -> None:
+    assert search_path(read_address("jdbc:postgresql://h/d")) == ""
+    assert search_path(read_address("jdbc:postgresql://h/d?currentSchema=my%20copy")) == " -c search_path=my\\ copy"

@@ -15,13 +15,13 @@ from twinlog.pipelines.api import SourcePartition
 from twinlog.pipelines.converters.json_documents import JsonConverter
 from twinlog.pipelines.offsets_topic import key_of, offsets_of, start_of
 from twinlog.pipelines.records import ConversionFailed
-from twinlog.pipelines.run import empty_rows
 from twinlog.pipelines.schemas import DECIMAL, Field, Schema
 from twinlog.pipelines.sink_planner import deal
 from twinlog.pipelines.source_planner import deal_out
 from twinlog.pipelines.topic_creation import TopicCreation
 from twinlog.pipelines.transforms.java_text import java_pattern, java_replacement
 from twinlog.pipelines.transforms.paths import field_path
+from twinlog.spark.groups import empty_rows
 
 _PLAIN = st.sampled_from(["boolean", "int8", "int16", "int32", "int64", "float", "double", "string", "bytes"])
 _SCHEMAS = st.recursive(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from unittest import mock
 
@@ -222,3 +222,61 @@ def test_an_older_task_stops_and_writes_nothing() -> None:
             generation=4,
         )
     assert target.rows == []
+
+
+class AbortedSink(PaperSink):
+    """A database whose transaction failed at the first statement: the connection takes nothing until it is closed."""
+
+    denied = 2
+    broken = False
+
+    def open(self, owner: Owner, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
+        if self.broken:
+            raise Retriable("current transaction is aborted", 0)
+        if self.denied:
+            self.denied, self.broken = self.denied - 1, True
+            raise Retriable("permission denied for schema public", 0)
+        return super().open(owner, partitions)
+
+    def close(self) -> None:
+        self.broken = False
+        super().close()
+
+
+def test_each_try_to_open_has_a_connection_of_its_own_so_that_the_true_cause_stays() -> None:
+    target, line = Target(), PaperLine()
+    with (
+        mock.patch.object(sink_task, "connector", return_value=AbortedSink(target, random.Random(1), 0.0)),
+        mock.patch.object(sink_task, "GroupOffsets", PaperGroup),
+        mock.patch("time.sleep"),
+    ):
+        SinkTask(run_of({PARTITIONS[0]: 0}, "none"), 0, line).write([])  # type: ignore[arg-type]
+    told = [one["waiting"] for one in line.reports if "kafka" not in one.get("waiting", "kafka")]
+    assert told == ["permission denied for schema public"] * 2 + [""], "and that it is over, though nothing was written"
+
+
+@pytest.mark.parametrize(("flush_s", "least", "most"), [(0.0, 99, 101), (0.1, 2, 4)])
+def test_flushes_are_as_frequent_as_they_are_cheap(flush_s: float, least: int, most: int) -> None:
+    clock, flushes = [100.0], [0]
+
+    class Slow(PaperSink):
+        def flush(self, positions: Mapping[TopicPartition, int]) -> None:
+            clock[0] += flush_s
+            flushes[0] += 1
+            super().flush(positions)
+
+    def batches() -> Any:
+        for offset in range(100):
+            clock[0] += 0.01
+            yield batch_of([(PARTITIONS[0], offset, "x")], caught_up=True)
+
+    run = replace(run_of({PARTITIONS[0]: 0}, "none"), flush_ms=5, flush_rows=1_000_000)
+    sink = Slow(Target(), random.Random(1), 0)
+    with (
+        mock.patch.object(sink_task, "connector", return_value=sink),
+        mock.patch.object(sink_task, "GroupOffsets", PaperGroup),
+        mock.patch("time.monotonic", side_effect=lambda: clock[0]),
+    ):
+        SinkTask(run, 0, PaperLine()).write(batches())  # type: ignore[arg-type]
+    assert least <= flushes[0] <= most
+    assert len(sink.target.rows) == 100

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.pipelines.table_ranges import KeyRange, comparable, differences, digest, ranges
+from twinlog.pipelines.table_ranges import KeyRange, comparable, differences, digest, ranges, rows_by_key
 
 
 @given(st.integers(-1000, 1000), st.integers(0, 500), st.integers(1, 40), st.integers(-5000, 5000))
@@ -57,3 +57,8 @@ def test_every_difference_is_named_and_nothing_else(source: Any, target: Any) ->
     want |= {("different", key) for key in source.keys() & target.keys() if source[key] != target[key]}
     assert found == want
     assert (digest(source) == digest(target)) is (not want)
+
+
+def test_a_key_that_names_several_rows_is_refused() -> None:
+    with pytest.raises(ValueError, match="id=1 names several rows"):
+        rows_by_key([{"id": 1, "n": "a"}, {"id": 1, "n": "b"}], "id", ["id", "n"])

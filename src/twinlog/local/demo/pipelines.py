@@ -22,9 +22,11 @@ from typing import Any, Final
 from twinlog.errors import DemoFailed
 from twinlog.kafka.appending import append_record
 from twinlog.local.cluster import LocalCluster
-from twinlog.local.mariadb import MariaDb
+from twinlog.local.jars import KAFKA, is_fetched, resolve
+from twinlog.local.mariadb import MariaDb, installed
 from twinlog.local.search_engine import SearchEngine
 from twinlog.local.server import Server, free_port
+from twinlog.local.server_jars import ELASTICSEARCH, ELASTICSEARCH_HTTP, MARIADB
 from twinlog.machine.folders import log_tail
 from twinlog.machine.local_token import token_for
 from twinlog.pipelines.worker_settings import read_worker
@@ -72,6 +74,7 @@ class PipelinesStory:
 
     def play(self) -> None:
         """All of it. Raises DemoFailed, ServerNotReady, JarsUnavailable."""
+        self._fetch()
         self._start_servers()
         self._start_pipelines()
         self._await("every row is a document", {str(key): name for key, name, _ in ROWS})
@@ -84,6 +87,13 @@ class PipelinesStory:
         for one in (self.worker, self.search, self.database, self.cluster):
             if one is not None:
                 one.stop()
+
+    def _fetch(self) -> None:
+        """Get what this machine lacks, before the clock of anything runs. Minutes, once per machine."""
+        servers = [KAFKA, ELASTICSEARCH, ELASTICSEARCH_HTTP, *([] if installed() else [MARIADB])]
+        for number, one in enumerate(missing := [one for one in servers if not is_fetched(one)], 1):
+            self.tell(f"fetching {one.name} from Maven Central, {number} of {len(missing)}; once per machine")
+            resolve(one)
 
     def _start_servers(self) -> None:
         self.tell("starting Kafka, MariaDB and Elasticsearch")

@@ -106,10 +106,17 @@ class JsonConverter:
             # A value that may be null by its schema is written as null; a record without a value has no schema.
             text, there = F.coalesce(text, F.lit("null")), F.lit(True)
         if self.s.schemas:
-            schema = None if shape.schema is None else shape.schema.to_json()
-            head = '{"schema":' + json.dumps(schema, separators=(",", ":"), ensure_ascii=False) + ',"payload":'
-            text = F.concat(F.lit(head), text, F.lit("}"))
+            text = F.concat(F.lit(_head(shape.schema)), text, F.lit("}"))
+        if shape.null_schema is not None:
+            nothing = _head(shape.null_schema) + "null}" if self.s.schemas else "null"
+            text, there = F.coalesce(text, F.lit(nothing)), F.lit(True)
         return Encoded(F.when(there, text.cast("binary")))
+
+
+def _head(schema: Schema | None) -> str:
+    """What stands before the payload of a record with its schema."""
+    told = None if schema is None else schema.to_json()
+    return '{"schema":' + json.dumps(told, separators=(",", ":"), ensure_ascii=False) + ',"payload":'
 
 
 def json_text(column: Column, schema: Schema, decimals: str = "BASE64") -> Column:

@@ -54,3 +54,10 @@ def read_address(url: str, user: str = "", password: Secret | None = None) -> Ad
         else Secret(own_password or unquote(parts.password or "")),
         tuple(sorted(options.items())),
     )
+
+
+def search_path(address: Address) -> str:
+    """An option of PostgreSQL for `currentSchema` of the URL. Without it the path of the user and database counts."""
+    schema = address.option("currentSchema")
+    escaped = schema.replace("\\", "\\\\").replace(" ", "\\ ")
+    return f" -c search_path={escaped}" if schema else ""

@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 import pyarrow as pa
 
-from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Finding, Offset, Schema, Setting, SourcePartition, setting
 from twinlog.pipelines.schemas import STRING
 
@@ -29,6 +28,7 @@ class FileStreamSource:
 
     also: ClassVar = ("org.apache.kafka.connect.file.FileStreamSourceConnector",)
     settings: ClassVar = FileSourceSettings
+    previews: ClassVar = True
 
     def __init__(self, s: FileSourceSettings) -> None:
         self.s = s
@@ -62,7 +62,6 @@ class FileStreamSource:
                         _rows(some),
                         partition=at,
                         next={"position": position},
-                        timestamp="time",
                         schema=_LINE,
                     )
 
@@ -83,8 +82,9 @@ def _whole_lines(block: bytes, file: object) -> bytes:
 
 
 def _rows(lines: list[bytes]) -> pa.RecordBatch:
-    texts = [line.rstrip(b"\r\n").decode(errors="replace") for line in lines]
-    now = SYSTEM_CLOCK.now_ms()
-    return pa.RecordBatch.from_arrays(
-        [pa.array(texts, pa.string()), pa.array([now] * len(texts), pa.int64())], names=["", "time"]
-    )
+    texts = [line.rstrip(b"\r\n") for line in lines]
+    try:
+        column = pa.array(texts, pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        column = pa.array([text.decode(errors="replace") for text in texts], pa.string())
+    return pa.RecordBatch.from_arrays([column], names=[""])

@@ -62,8 +62,9 @@ class TopicNameMatches:
     settings = TopicNameMatchesSettings
 
     def __init__(self, config: Mapping[str, str]) -> None:
+        self.text = read_settings(TopicNameMatchesSettings, config).pattern
         try:
-            self.pattern = compile_java(read_settings(TopicNameMatchesSettings, config).pattern)
+            self.pattern = compile_java(self.text)
         except ValueError as error:
             raise SettingsRefused([Finding("pattern", str(error))]) from error
 
@@ -73,6 +74,8 @@ class TopicNameMatches:
         return answers.pop() if len(answers) == 1 else None
 
     def test(self, record: RecordColumns) -> Column:
+        if not record.topics:  # a link: topics come while it runs
+            return F.coalesce(record.topic.rlike(f"\\A(?:{self.text})\\z"), F.lit(False))
         return F.coalesce(
             record.topic.isin(*[one for one in record.topics if self.pattern.fullmatch(one)]), F.lit(False)
         )

@@ -1,17 +1,19 @@
 """Debezium's ExtractNewRecordState: the new row instead of the whole change event. Expressions, made on the driver.
 
-| delete.tombstone.handling.mode | event of a delete         | tombstone |
-|--------------------------------|---------------------------|-----------|
-| tombstone (default)            | left out                  | stays     |
-| drop                           | left out                  | left out  |
-| rewrite                        | old row, __deleted = true | left out  |
-| rewrite-with-tombstone         | old row, __deleted = true | stays     |
-| delete-to-tombstone            | value null                | left out  |
+| delete.tombstone.handling.mode | event of a delete                | tombstone |
+|--------------------------------|----------------------------------|-----------|
+| absent, drop                   | left out                         | left out  |
+| tombstone                      | null, with the schema of the row | left out  |
+| rewrite                        | old row, __deleted = true        | left out  |
+| rewrite-with-tombstone         | old row, __deleted = true        | stays     |
+| delete-to-tombstone            | null, without a schema           | left out  |
+
+The last one is of releases after 3.0; all others are compared with 3.0.8. Events of a truncated table are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -28,11 +30,12 @@ from twinlog.pipelines.transforms.sides import is_object, part, with_member
 _DELETED: Final = "__deleted"
 _TOP: Final = frozenset({"op", "ts_ms", "ts_us", "ts_ns"})
 _OF_TRANSACTION: Final = frozenset({"id", "total_order", "data_collection_order"})
-_LEGACY: Final = {
-    ("drop", True): "drop", ("drop", False): "tombstone", ("rewrite", True): "rewrite",
-    ("rewrite", False): "rewrite-with-tombstone", ("none", True): "delete-to-tombstone",
-    ("none", False): "null-and-keep",
+_MODES: Final = {
+    "drop": ("drop", False), "tombstone": ("null", False), "rewrite": ("rewrite", False),
+    "rewrite-with-tombstone": ("rewrite", True), "delete-to-tombstone": ("tombstone", False),
 }  # fmt: skip
+"""What becomes of the event of a delete, and whether tombstones stay."""
+_LEGACY: Final = {"": "drop", "drop": "drop", "rewrite": "rewrite", "none": "null"}
 
 
 @setting
@@ -40,8 +43,7 @@ class UnwrapSettings:
     """Keys of ExtractNewRecordState."""
 
     mode: str = Setting(
-        "delete.tombstone.handling.mode", "what becomes of deletes and tombstones", "tombstone",
-        choices=("tombstone", "drop", "rewrite", "rewrite-with-tombstone", "delete-to-tombstone"),
+        "delete.tombstone.handling.mode", "what becomes of deletes and tombstones", "", choices=("", *_MODES),
     )  # fmt: skip
     old_mode: str = Setting("delete.handling.mode", "of older releases", "", choices=("", "drop", "rewrite", "none"))
     old_drop: str = Setting("drop.tombstones", "of older releases", "", choices=("", "true", "false"))
@@ -49,6 +51,7 @@ class UnwrapSettings:
     fields_prefix: str = Setting("add.fields.prefix", "before their names", "__")
     headers: tuple[str, ...] = Setting("add.headers", "members of the event that become headers", ())
     headers_prefix: str = Setting("add.headers.prefix", "before their names", "__")
+    dropped_fields: str = Setting("drop.fields.header.name", "not supported", "")
     route: str = Setting("route.by.field", "a field of the row that holds the topic's name", "")
     defaults: bool = Setting("replace.null.with.default", "null becomes the default of its field", default=True)
 
@@ -57,33 +60,49 @@ class UnwrapSettings:
 class Member:
     """A member of the event: `op`, `source.ts_ms`, `lsn` (of source), `op:operation`."""
 
-    path: tuple[str, ...]
+    outer: str  # the struct that should hold it; empty: the event itself
+    inner: str
     name: str
 
-    def column(self, value: Column) -> Column:
-        for one in self.path:
-            value = value.getField(one)
-        return value
+    def found(self, envelope: Schema) -> tuple[tuple[str, ...], Schema] | None:
+        """Where it is: in its struct, or else in the event. None: nowhere. Raises LookupError without the struct."""
+        parent = envelope.field(self.outer) if self.outer else envelope
+        if parent is None:
+            raise LookupError(self.outer)
+        its = parent.field(self.inner) if parent.type == "struct" else None
+        if its is not None:
+            return ((self.outer, self.inner) if self.outer else (self.inner,)), its
+        its = envelope.field(self.inner)
+        return None if its is None else ((self.inner,), its)
 
     def document(self, value: Column) -> Column:
-        for one in self.path:
+        """Of an event without a schema."""
+        for one in (self.outer, self.inner) if self.outer else (self.inner,):
             value = part(value, one)
         return F.when(~F.is_variant_null(value), value)
 
-    def schema(self, envelope: Schema) -> Schema | None:
-        found: Schema | None = envelope
-        for one in self.path:
-            found = None if found is None or found.type != "struct" else found.field(one)
-        return found
+
+def members(texts: Iterable[str], prefix: str, key: str) -> list[Member]:
+    """Read `add.fields` or `add.headers`. Raises SettingsRefused."""
+    made = []
+    for text in texts:
+        wanted, *aliases = text.split(":")
+        if len(aliases) > 1:
+            raise SettingsRefused([Finding(key, f"{text}: only one name may follow the colon")])
+        outer, _, rest = wanted.partition(".")
+        inner = rest.partition(".")[0]
+        name = aliases[0] if aliases else f"{outer}_{inner}" if inner else outer
+        if not inner:
+            inner = outer
+            outer = "" if inner in _TOP else "transaction" if inner in _OF_TRANSACTION else "source"
+        made.append(Member(outer, inner, prefix + name))
+    return made
 
 
-def member(text: str, prefix: str) -> Member:
-    wanted, _, alias = text.partition(":")
-    parts = tuple(wanted.split("."))
-    if len(parts) > 1:
-        return Member(parts, prefix + (alias or "_".join(parts)))
-    outer = () if wanted in _TOP else ("transaction",) if wanted in _OF_TRANSACTION else ("source",)
-    return Member((*outer, wanted), prefix + (alias or wanted))
+def _at(value: Column, path: Iterable[str]) -> Column:
+    for one in path:
+        value = value.getField(one)
+    return value
 
 
 class ExtractNewRecordState:
@@ -94,15 +113,14 @@ class ExtractNewRecordState:
     sides: ClassVar = ("value",)
 
     def __init__(self, config: Mapping[str, str]) -> None:
-        s = read_settings(UnwrapSettings, config)
-        self.s, self.mode = s, s.mode
-        if s.old_mode or s.old_drop:
-            if "delete.tombstone.handling.mode" in config:
-                raise SettingsRefused([Finding("delete.tombstone.handling.mode", "replaces delete.handling.mode and "
-                                               "drop.tombstones; give either it or them")])  # fmt: skip
-            self.mode = _LEGACY[s.old_mode or "drop", s.old_drop != "false"]
-        self.fields = [member(one, s.fields_prefix) for one in s.fields]
-        self.headers = [member(one, s.headers_prefix) for one in s.headers]
+        s = self.s = read_settings(UnwrapSettings, config)
+        legacy = _LEGACY[s.old_mode], s.old_drop == "false"
+        self.deletes, self.keeps_tombstones = _MODES[s.mode] if s.mode else legacy
+        if s.dropped_fields:
+            raise SettingsRefused([Finding("drop.fields.header.name", "is not supported: the schema of a record would "
+                                           "depend on its header; ReplaceField leaves fields out")])  # fmt: skip
+        self.fields = members(s.fields, s.fields_prefix, "add.fields")
+        self.headers = members(s.headers, s.headers_prefix, "add.headers")
 
     def apply(self, record: RecordColumns) -> RecordColumns:
         schema = record.value_shape.schema
@@ -117,70 +135,96 @@ class ExtractNewRecordState:
         if row is None or row.type != "struct":
             return record.refused_when(F.lit(True), "the event has no member `after`")
         after, before = value.getField("after"), value.getField("before")
-        is_event, is_gone = F.isnotnull(value), F.isnotnull(value) & F.isnull(after)
-        base = F.coalesce(after, before) if self.mode.startswith("rewrite") else after
+        is_event = F.isnotnull(value)
+        is_empty = is_event & F.isnull(after) & F.isnull(before)  # the table was truncated
+        is_gone = is_event & F.isnull(after) & F.isnotnull(before)
+        rewrites = self.deletes == "rewrite"
+        base = F.coalesce(after, before) if rewrites else after
         fields = list(row.fields)
         columns = [(one.name, base.getField(one.name)) for one in row.fields]
-        for one in self.fields:
-            its = one.schema(envelope)
-            if its is None:
-                return record.refused_when(is_event, f"Unexpected field name: {'.'.join(one.path)}")
-            fields.append(Field(one.name, replace(its, optional=True, default=None)))
-            columns.append((one.name, one.column(value)))
-        if self.mode.startswith("rewrite"):
+        if rewrites:
             fields.append(Field(_DELETED, OPTIONAL_STRING))
             columns.append((_DELETED, F.when(is_gone, F.lit("true")).otherwise(F.lit("false"))))
-        made = rebuilt(base, columns)
-        texts = [(one, one.column(value), one.schema(envelope)) for one in self.headers]
-        after_step = replace(
-            record.with_part("value", made, Shape(replace(row, fields=tuple(fields)), absent=True)),
-            headers=self._with_headers(record, is_event, texts),
-        )
-        if self.s.route and row.field(self.s.route) is not None:
-            after_step = self._routed(after_step, base.getField(self.s.route).cast("string"))
-        return self._dropped(after_step, is_event, is_gone)
+        is_kept = is_event & ~is_empty & (F.lit(True) if rewrites else ~is_gone)
+        for one in self.fields:
+            try:
+                found = one.found(envelope)
+            except LookupError:
+                record = record.refused_when(is_kept, f"the event has no member `{one.outer}`")
+                continue
+            if found is None:
+                continue
+            if any(one.name == field.name for field in fields):
+                message = f"Cannot create field because of field name duplication {one.name}"
+                record = record.refused_when(is_kept, message)
+                continue
+            fields.append(Field(one.name, replace(found[1], optional=True, default=None)))
+            columns.append((one.name, _at(value, found[0])))
+        record = self._with_headers(record, envelope, is_event)
+        null_schema = row if self.deletes == "null" else None
+        shape = Shape(replace(row, optional=False, fields=tuple(fields)), absent=True, null_schema=null_schema)
+        made = record.with_part("value", rebuilt(base, columns), shape)
+        if self.s.route:
+            goes_on = is_event & ~is_empty & (~is_gone if self.deletes == "drop" else F.lit(True))
+            made = self._routed(made, row, F.coalesce(after, before), goes_on)
+        return self._dropped(made, is_empty, is_gone, ~is_event)
 
     def _documents(self, record: RecordColumns) -> RecordColumns:
         """Events without a schema. Debezium hands them on as they are."""
         value = record.value
         is_event = is_object(value) & F.isnotnull(part(value, "op")) & F.isnotnull(part(value, "source"))
         after, before = (F.when(~F.is_variant_null(part(value, one)), part(value, one)) for one in ("after", "before"))
-        is_gone = is_event & F.isnull(after)
-        base = F.coalesce(after, before) if self.mode.startswith("rewrite") else after
-        made = base
-        for one in self.fields:
-            made = with_member(made, one.name, one.document(value))
-        if self.mode.startswith("rewrite"):
+        is_empty = is_event & F.isnull(after) & F.isnull(before)
+        is_gone = is_event & F.isnull(after) & F.isnotnull(before)
+        made = base = F.coalesce(after, before) if self.deletes == "rewrite" else after
+        if self.deletes == "rewrite":
             deleted = F.when(is_gone, F.lit("true")).otherwise(F.lit("false")).cast("variant")
             made = with_member(made, _DELETED, deleted)
+        for one in self.fields:
+            made = with_member(made, one.name, one.document(value))
         headers = record.headers
         for one in self.headers:
             text = F.try_variant_get(one.document(value), "$", "string")
-            headers = F.when(is_event, with_header(headers, one.name, text)).otherwise(headers)
+            named = F.when(is_event, with_header(headers, one.name, text))
+            if one.inner == "op":
+                named = named.when(F.isnull(value), with_header(headers, one.name, F.lit("d")))
+            headers = named.otherwise(headers)
         record = replace(record.with_part("value", F.when(is_event, made).otherwise(value)), headers=headers)
         if self.s.route:
-            record = self._routed(record, F.try_variant_get(part(base, self.s.route), "$", "string"))
-        return self._dropped(record, is_event, is_gone, F.isnull(value))
+            record = _sent_to(record, F.try_variant_get(part(base, self.s.route), "$", "string"))
+        return self._dropped(record, is_empty, is_gone, F.isnull(value))
 
-    def _with_headers(
-        self, record: RecordColumns, is_event: Column, texts: list[tuple[Member, Column, Schema | None]]
-    ) -> Column:
+    def _with_headers(self, record: RecordColumns, envelope: Schema, is_event: Column) -> RecordColumns:
         headers = record.headers
-        for one, column, schema in texts:
-            if schema is not None:
-                made = with_header(headers, one.name, header_text(column, schema))
-                headers = F.when(is_event, made).otherwise(headers)
-        return headers
+        for one in self.headers:
+            try:
+                found = one.found(envelope)
+            except LookupError:
+                record = record.refused_when(is_event, f"the event has no member `{one.outer}`")
+                continue
+            others = with_header(headers, one.name, F.lit("d")) if one.inner == "op" else headers
+            if found is not None:
+                text = header_text(_at(record.value, found[0]), found[1])
+                headers = F.when(is_event, with_header(headers, one.name, text)).otherwise(others)
+        return replace(record, headers=headers)
 
-    def _routed(self, record: RecordColumns, name: Column) -> RecordColumns:
-        return replace(record, topic=F.coalesce(name, record.topic))
+    def _routed(self, record: RecordColumns, row: Schema, base: Column, goes_on: Column) -> RecordColumns:
+        its = row.field(self.s.route)
+        if its is None:
+            return record.refused_when(goes_on, f"{self.s.route} is not a valid field name")
+        if its.type != "string":
+            return record.refused_when(goes_on, f"Field '{self.s.route}' is not of type STRING")
+        return _sent_to(record, base.getField(self.s.route))
 
-    def _dropped(
-        self, record: RecordColumns, is_event: Column, is_gone: Column, is_tombstone: Column | None = None
-    ) -> RecordColumns:
-        tombstone = ~is_event if is_tombstone is None else is_tombstone
-        drop = {
-            "tombstone": is_gone, "drop": is_gone | tombstone, "rewrite": tombstone,
-            "delete-to-tombstone": tombstone,
-        }.get(self.mode)  # fmt: skip
-        return record if drop is None else replace(record, drop=F.coalesce(drop, F.lit(False)))
+    def _dropped(self, record: RecordColumns, is_empty: Column, is_gone: Column, is_tombstone: Column) -> RecordColumns:
+        drop = is_empty
+        if self.deletes == "drop":
+            drop |= is_gone
+        if not self.keeps_tombstones:
+            drop |= is_tombstone
+        return replace(record, drop=F.coalesce(drop, F.lit(False)))
+
+
+def _sent_to(record: RecordColumns, name: Column) -> RecordColumns:
+    """Another topic, unless its name is blank."""
+    return replace(record, topic=F.when(F.trim(name) != "", name).otherwise(record.topic))

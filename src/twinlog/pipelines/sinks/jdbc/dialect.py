@@ -25,6 +25,10 @@ class Database(Protocol):
         """Columns of a table and their types; None: there is no such table."""
         ...
 
+    def missing_right(self, table: str) -> str:
+        """Why a table that is not there cannot be created; empty: it is there, or can be. Raises Retriable."""
+        ...
+
     def run(self, statement: str) -> None:
         """One statement in a transaction of its own."""
         ...

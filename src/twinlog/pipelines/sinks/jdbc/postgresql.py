@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Owner, Retriable, Superseded
-from twinlog.pipelines.databases.addresses import Address
+from twinlog.pipelines.databases.addresses import Address, search_path
 from twinlog.pipelines.sinks.jdbc.arrays import csv_bytes
 from twinlog.pipelines.sinks.jdbc.dialect import RowsRefused
 from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, Words
@@ -40,8 +40,7 @@ class PostgreSql:
                 password=address.password.reveal() or None,
                 sslmode=address.option("sslmode", "prefer"),
                 application_name=address.option("ApplicationName", "twinlog"),
-                options=f"-c TimeZone=UTC -c lock_timeout={_LOCK_WAIT_MS} -c search_path="
-                + (address.option("currentSchema") or '"$user",public'),
+                options=f"-c TimeZone=UTC -c lock_timeout={_LOCK_WAIT_MS}{search_path(address)}",
                 connect_timeout=10,
             )
         except psycopg.Error as error:
@@ -57,6 +56,21 @@ class PostgreSql:
             return dict(found) or None
 
         return self._trying(ask)
+
+    def missing_right(self, table: str) -> str:
+        """Why a table that is not there cannot be created; empty: it is there, or can be."""
+
+        def ask(cursor: Any) -> tuple[str | None, str, bool | None]:
+            cursor.execute("SELECT current_schema(), current_user, has_schema_privilege(current_schema(), 'CREATE')")
+            schema, user, may = cursor.fetchone()
+            return schema, user, may
+
+        if self.columns(table) is not None:
+            return ""
+        schema, user, may = self._trying(ask)
+        if schema is None:
+            return f"no schema of the search path exists; name one with currentSchema in the URL to create {table} in"
+        return "" if may else f"{user} may not create the table {table} in schema {schema}; grant CREATE on it"
 
     def run(self, statement: str) -> None:
         def ask(cursor: Any) -> None:

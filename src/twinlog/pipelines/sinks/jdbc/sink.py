@@ -68,7 +68,9 @@ class JdbcSink:
 
     def check(self) -> Iterable[Finding]:
         try:
-            self.db.columns(self.s.positions)
+            missing = self.db.missing_right(self.s.positions)
+            if missing:
+                yield Finding("connection.url", f"{self.address}: {missing}")
         except Retriable as error:
             yield Finding("connection.url", f"no connection: {error}")
         finally:

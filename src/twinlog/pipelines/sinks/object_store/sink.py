@@ -56,6 +56,7 @@ class ObjectStoreSink:
     )
     settings: ClassVar = ObjectStoreSettings
     delivery: ClassVar[Delivery] = "exactly-once"
+    flush_ms: ClassVar = 1000  # each flush writes an object, which costs money and time
     takes: Takes = "columns"
 
     def __init__(self, s: ObjectStoreSettings) -> None:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from twinlog.pipelines.api import Chunk, Offset, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type
@@ -93,22 +94,42 @@ def chunk_of(
     table: Table, columns: Sequence[Any], changes: Sequence[Change], at: SourcePartition, then: Offset,
     *, now_us: int, tombstones: bool,
 ) -> Chunk:  # fmt: skip
-    """A chunk of changes that all have one op. `columns` turn raw values of a column into an Arrow array."""
-    count = len(changes)
-    before = _rows(table, columns, [one.before for one in changes])
-    after = _rows(table, columns, [one.after for one in changes])
+    """A chunk of changes. `columns` turn raw values of a column into an Arrow array."""
+    return chunk_of_columns(
+        table,
+        at,
+        then,
+        ops=pa.array([one.op for one in changes], pa.string()),
+        before=_rows(table, columns, [one.before for one in changes]),
+        after=_rows(table, columns, [one.after for one in changes]),
+        source=pa.array([_told(one) for one in changes], arrow_type(table.source)),
+        now_us=now_us,
+        tombstones=tombstones,
+    )
+
+
+def chunk_of_columns(
+    table: Table, at: SourcePartition, then: Offset, *, ops: Any, before: Any, after: Any, source: Any, now_us: int,
+    tombstones: bool,
+) -> Chunk:  # fmt: skip
+    """A chunk of changes that are Arrow arrays already: operations, old rows, new rows, and the members `source`."""
+    count = len(ops)
+    deleted: Any = pc.equal(ops, pa.scalar("d"))
+    some = bool(pc.any(deleted).as_py())
     block = arrow_type(next(one.schema for one in table.value.fields if one.name == "transaction"))
-    keyed = before if changes[0].op == "d" else after
-    arrays: dict[str, Any] = {_KEY + name: keyed.field(table.place(name)) for name in table.key}
+    arrays: dict[str, Any] = {}
+    for name in table.key:
+        old, new = (pc.struct_field(rows, table.place(name)) for rows in (before, after))
+        arrays[_KEY + name] = pc.if_else(deleted, old, new) if some else new
     arrays |= {
         "before": before,
         "after": after,
-        "source": pa.array([_told(one) for one in changes], arrow_type(table.source)),
+        "source": source,
         "transaction": pa.nulls(count, block),
-        "op": pa.array([one.op for one in changes], pa.string()),
-        "ts_ms": pa.array([now_us // 1000] * count, pa.int64()),
-        "ts_us": pa.array([now_us] * count, pa.int64()),
-        "ts_ns": pa.array([now_us * 1000] * count, pa.int64()),
+        "op": ops,
+        "ts_ms": pa.repeat(now_us // 1000, count),
+        "ts_us": pa.repeat(now_us, count),
+        "ts_ns": pa.repeat(now_us * 1000, count),
     }
     return Chunk(
         table.topic,
@@ -119,7 +140,7 @@ def chunk_of(
         key_apart=True,
         schema=table.value,
         key_schema=table.key_schema,
-        tombstones=tombstones and changes[0].op == "d" and bool(table.key),
+        tombstones=deleted if tombstones and some and table.key else False,
     )
 
 

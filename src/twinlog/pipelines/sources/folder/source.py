@@ -49,6 +49,11 @@ class FolderSource:
             raise SettingsRefused(findings)
         self.folder = Path(s.path)
 
+    @property
+    def previews(self) -> bool:
+        """Not where a file that cannot be read would be moved away."""
+        return self.s.halt or not self.s.broken
+
     def partitions(self) -> Sequence[SourcePartition]:
         return [SourcePartition({"folder": str(self.folder)})]
 

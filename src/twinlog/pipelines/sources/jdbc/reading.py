@@ -12,7 +12,7 @@ import pymysql
 from pyarrow import csv
 
 from twinlog.pipelines.api import Retriable
-from twinlog.pipelines.databases.addresses import Address
+from twinlog.pipelines.databases.addresses import Address, search_path
 from twinlog.pipelines.schemas import DATE, TIME, TIMESTAMP, Field, Schema
 from twinlog.pipelines.sinks.jdbc.tables import Words
 from twinlog.pipelines.sources.jdbc.columns import schema_of
@@ -65,7 +65,7 @@ class PostgreSqlReading:
                 host=address.host, port=address.port, dbname=address.database or address.user,
                 user=address.user or None, password=address.password.reveal() or None, autocommit=True,
                 sslmode=address.option("sslmode", "prefer"), connect_timeout=10, application_name="twinlog",
-                options="-c TimeZone=UTC -c DateStyle=ISO",
+                options=f"-c TimeZone=UTC -c DateStyle=ISO{search_path(address)}",
             )  # fmt: skip
         except psycopg.Error as error:
             raise Retriable(f"{address}: {' '.join(str(error).split())}") from None

@@ -32,6 +32,7 @@ class JdbcSource:
         "io.aiven.connect.jdbc.JdbcSourceConnector",
     )
     settings: ClassVar = JdbcSourceSettings
+    previews: ClassVar = True
 
     def __init__(self, s: JdbcSourceSettings) -> None:
         self.s = s
@@ -56,7 +57,13 @@ class JdbcSource:
             self._db = connected(self.address, quote=self.s.quote == "always")
         return self._db
 
-    def _closed(self) -> None:
+    def limited(self, rows: int) -> JdbcSource:
+        """The same source with chunks of so many rows, also where a table is read in one piece. For a preview."""
+        bulk = self.s.mode == "bulk" and "limit" not in self.s.suffix.lower()
+        suffix = f"{self.s.suffix} LIMIT {rows}".strip() if bulk else self.s.suffix
+        return JdbcSource(replace(self.s, batch=min(rows, self.s.batch), suffix=suffix))
+
+    def close(self) -> None:
         if self._db is not None:
             self._db.close()
         self._db = None
@@ -67,7 +74,7 @@ class JdbcSource:
         try:
             found = self.db.tables(self.s.schema)
         finally:
-            self._closed()
+            self.close()
         return [SourcePartition({"protocol": "1", "table": one}) for one in found if self._wanted(one)]
 
     def _wanted(self, table: str) -> bool:
@@ -91,7 +98,7 @@ class JdbcSource:
         try:
             yield from self._read(at, start, stop, table, topic)
         except Retriable:
-            self._closed()
+            self.close()
             raise
 
     def _read(

@@ -66,7 +66,7 @@ class Changes:
                         self.position = {**self.position, "part": part}
                     if part < self._skip_parts:
                         continue
-                    if self._stream is not None and (stream is not self._stream or change.op != self._waiting[-1].op):
+                    if self._stream is not None and stream is not self._stream:
                         yield self._chunk(at)
                     self._stream = stream
                     self._waiting.append(change)

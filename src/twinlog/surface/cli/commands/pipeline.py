@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from twinlog.errors import UsageError
+from twinlog.errors import ConnectorRefused, UsageError
 from twinlog.surface.cli.commands import pipeline_backfill, pipeline_dlq, pipeline_looks
 from twinlog.surface.cli.commands.connect_rest import DEFAULT_URL, Url, ask
 from twinlog.surface.cli.commands.pipeline_files import File, WorkerFile, pipeline_spark, read_files, read_one
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
-from twinlog.surface.cli.output import Form, Output, print_facts
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
+from twinlog.surface.cli.words import duration, number
 
 app = Commands("Data pipelines: sources and sinks of Kafka Connect on Spark.")
 app.command()(pipeline_looks.explain)
@@ -28,26 +30,35 @@ Name = Annotated[str, typer.Argument(help="Name of a pipeline.")]
 
 @app.command("list")
 def list_all(*, url: Url = DEFAULT_URL, output: Form = Output.TABLE) -> None:
-    """All pipelines of a worker: state, tasks, type."""
-    found = ask(url, "GET", "connectors", query="?expand=status")
-    rows = [
-        {
-            "name": name,
-            "type": one["status"]["type"],
-            "state": one["status"]["connector"]["state"],
-            "tasks": ", ".join(task["state"] for task in one["status"]["tasks"]) or "-",
-            "trace": one["status"]["connector"].get("trace", ""),
-        }
-        for name, one in sorted(found.items())
-    ]
-    if output is not Output.TABLE:
+    """All pipelines of a service: state and cause, rate, lag, tasks, parked records."""
+    rows = ask(url, "GET", "v1", "pipelines")
+    if output.for_programs:
         print_facts(rows, output)
     elif not rows:
         typer.echo(f"{url}: no pipelines")
-    for row in rows if output is Output.TABLE else ():
-        typer.echo(
-            f"{row['name']:<24} {row['type']:<7} {row['state']:<10} tasks {row['tasks']} {row['trace']}".rstrip()
-        )
+    else:
+        _table(rows, output)
+
+
+def _table(rows: list[dict[str, Any]], output: Output) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("pipeline", "type", "state", "records/s", "lag", "lag time", "tasks", "parked", "restarts", "reason"):
+        table.add_column(title, justify="right" if title not in {"pipeline", "type", "state", "reason"} else "left",
+                         overflow="fold")  # fmt: skip
+    for row in rows:
+        runs, sink = row["records"] is not None, row["type"] == "sink"
+        failed = f" ({row['tasks_failed']} failed)" if row["tasks_failed"] else ""
+        numbers = [
+            number(row["records_per_second"]), number(row["lag_records"]) if sink else "-",
+            duration(row["lag_seconds"]) if sink else "-", f"{row['tasks']}{failed}", number(row["parked"]),
+            number(row["restarts"]),
+        ]  # fmt: skip
+        if not runs:
+            numbers = ["-"] * len(numbers)
+        table.add_row(row["name"], row["type"], row["state"], *numbers, escape(row["reason"]))
+    screen(output).print(table)
 
 
 @app.command()
@@ -57,14 +68,10 @@ def show(
     url: Url = DEFAULT_URL,
     output: Form = Output.YAML,
 ) -> None:
-    """Configuration, status and positions of one pipeline."""
-    facts = {
-        "status": ask(url, "GET", "connectors", name, "status"),
-        "config": ask(url, "GET", "connectors", name, "config"),
-        "offsets": ask(url, "GET", "connectors", name, "offsets")["offsets"],
-        "topics": ask(url, "GET", "connectors", name, "topics")[name]["topics"],
-    }
-    print_facts(facts, output)
+    """State and cause, rate, lag, tasks, configuration, topics and positions of one pipeline."""
+    facts = ask(url, "GET", "v1", "pipelines", name)
+    facts["offsets"] = ask(url, "GET", "connectors", name, "offsets")["offsets"]
+    print_facts(facts, Output.YAML if output is Output.TABLE else output)
 
 
 @app.command()
@@ -119,26 +126,25 @@ def preview(
     rows: Annotated[int, typer.Option(help="So many sample records.", min=1, max=1000)] = 5,
     output: Form = Output.TABLE,
 ) -> None:
-    """Sample records after each step, and what the sink would do. Nothing is written anywhere."""
-    from twinlog.pipelines.preview import preview_sink, sample_records
-    from twinlog.pipelines.sink_planner import SinkPlanner
+    """Sample records after each step, and what the target would be sent. Nothing is written anywhere.
+
+    A sink shows the last records of its topics, a source the first rows that it would read.
+    """
+    from twinlog.pipelines.preview import preview
     from twinlog.spark.session import stop_session
 
     connector, worker = read_one(file, config)
-    if connector.kind != "sink":
-        raise UsageError(f"{connector.name}: preview shows sinks; a source has no records in Kafka yet")
-    records = sample_records(worker, SinkPlanner(connector, worker, 0), rows)
-    if not records:
-        raise UsageError(f"{connector.name}: its topics hold no records, so there is nothing to show")
     spark = pipeline_spark()
     try:
-        found = preview_sink(spark, connector, worker, records)
+        found = preview(spark, connector, worker, rows)
+    except ConnectorRefused as error:
+        raise UsageError(str(error)) from error
     finally:
         stop_session(spark)
     facts = {
         "remarks": found.remarks,
         "steps": [{"step": one.name, "records": one.rows} for one in found.steps],
-        "sink": found.actions,
+        "would send": found.actions,
     }
     print_facts(facts, Output.YAML if output is Output.TABLE else output)
 

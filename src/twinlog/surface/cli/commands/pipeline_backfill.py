@@ -24,7 +24,7 @@ def backfill(
     dry_run: DryRun = False,
 ) -> None:
     """Write rows of a table to its topic again. The stream goes on meanwhile; its positions stay as they are."""
-    from twinlog.pipelines.backfill import backfill_config, run_backfill
+    from twinlog.pipelines.backfill import backfill_config, check_selection, run_backfill
     from twinlog.pipelines.session import start_pipeline_spark
     from twinlog.pipelines.worker import Pipelines
     from twinlog.spark.session import stop_session
@@ -32,6 +32,7 @@ def backfill(
     connector, worker = read_one(file, config)
     try:
         wish = backfill_config(connector, table, where)
+        check_selection(connector, table, where)
     except ConnectorRefused as error:
         raise UsageError(str(error)) from error
     if dry_run:

@@ -1,0 +1,162 @@
+"""The MySQL and MariaDB sources: changes in Debezium's record shape, from the binary log. Runs in a Python worker."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Final
+
+import pymysql
+
+from twinlog.errors import ChangesLost
+from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.pipelines.api import Chunk, Finding, Offset, Retriable, Schema, SourcePartition
+from twinlog.pipelines.sources.binlog.catalogue import Catalogue
+from twinlog.pipelines.sources.binlog.changes import Changes
+from twinlog.pipelines.sources.binlog.checks import findings
+from twinlog.pipelines.sources.binlog.connection import Log, asked, connected, log_end, said, server_of
+from twinlog.pipelines.sources.binlog.reading import consistent_view
+from twinlog.pipelines.sources.binlog.schema_changes import schemas_of
+from twinlog.pipelines.sources.binlog.settings import BinlogSettings
+from twinlog.pipelines.sources.binlog.snapshot import Snapshot
+from twinlog.pipelines.sources.debezium.envelope import HEARTBEAT, HEARTBEAT_KEY, heartbeat, position_only
+
+_WAIT_S: Final = 0.25
+_IDLE_S: Final = 5.0
+"""How often the position moves while only other tables change."""
+
+
+class _BinlogSource:
+    """Changes of a server with a binary log."""
+
+    connector: ClassVar[str]
+    settings: ClassVar = BinlogSettings
+    waits = True
+
+    def __init__(self, s: BinlogSettings) -> None:
+        self.s = s
+        self.catalogue = Catalogue(s, self.connector)
+        self._at = SourcePartition({"server": s.prefix})
+        self._log: Log | None = None
+        self._db: Any = None
+        self._changes: Changes | None = None
+        self._moved_at = self._beat_at = SYSTEM_CLOCK.now_s()
+
+    def partitions(self) -> Sequence[SourcePartition]:
+        return [self._at]
+
+    def check(self) -> Iterable[Finding]:
+        yield from findings(self.s, self.connector, self.catalogue)
+
+    def streams(self) -> Iterable[tuple[str, Schema | None, Schema]]:
+        with connected(self.s) as db:
+            for database, name in self.catalogue.load(db):
+                table = self.catalogue.stream(database, name).table
+                yield table.topic, table.key_schema, table.value
+        if self.s.schema_changes:
+            yield (self.s.prefix, *schemas_of(self.connector))
+        if self.s.heartbeat_ms:
+            yield f"{self.s.heartbeat_topics}.{self.s.prefix}", HEARTBEAT_KEY, HEARTBEAT
+
+    def read(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        try:
+            yield from self._read(at, start, stop)
+        except Retriable:
+            self.close()
+            raise
+        except (pymysql.Error, OSError) as error:
+            self.close()
+            raise Retriable(f"{self.s.where}: {said(error)}") from error
+
+    def _read(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        if start is None or (start.get("snapshot") and not start.get("snapshot_completed")):
+            yield from self._first(at, start, stop)
+            return
+        if self.s.snapshot == "initial_only":
+            threading.Event().wait(_WAIT_S)
+            return
+        try:
+            changes = self._streaming(start)
+            yield from changes.chunks(at, stop, _WAIT_S)
+        except ChangesLost:
+            self.close()
+            if self.s.snapshot != "when_needed":
+                raise
+            yield from self._first(at, None, stop)
+            return
+        yield from self._quiet(at, changes)
+
+    def _first(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        """Read the rows that are there, as they are at one position of the log. Changes behind it follow."""
+        self.close()
+        if start is not None and "table" not in start:
+            start = None  # a snapshot that another program began: it is made anew
+        if self.s.snapshot not in {"initial", "initial_only", "when_needed"}:
+            db = self.statements()
+            yield position_only(f"{self.s.prefix}.snapshot", at, log_end(db, server_of(db)))
+            return
+        with consistent_view(self.s) as view:
+            named = {"file", "pos", "gtids"}
+            begun = view.position if start is None else {key: start[key] for key in named & start.keys()}
+            snapshot = Snapshot(self.s, self.connector, self.catalogue, view, begun)
+            yield from snapshot.chunks(at, start, begun, stop)
+
+    def _streaming(self, start: Offset) -> Changes:
+        """The open log if it stands at `start`, or a new one."""
+        if self._changes is not None and self._changes.told == dict(start):
+            return self._changes
+        self.close()
+        self._log = Log(self.s, start)
+        self._changes = Changes(
+            self.s, self._log, self.catalogue, start, connector=self.connector, statements=self.statements
+        )
+        return self._changes
+
+    def statements(self) -> Any:
+        """A connection for statements; a new one if the last one was lost."""
+        if self._db is not None and self._db.open:
+            with suppress(pymysql.Error, OSError):
+                self._db.ping()
+                return self._db
+        self._db = connected(self.s)
+        return self._db
+
+    def _quiet(self, at: SourcePartition, changes: Changes) -> Iterator[Chunk]:
+        """Heartbeats, and positions that move without records."""
+        now = SYSTEM_CLOCK.now_s()
+        position = changes.position
+        if self.s.heartbeat_ms and now - self._beat_at >= self.s.heartbeat_ms / 1000:
+            self._beat_at = now
+            if self.s.heartbeat_query:
+                asked(self.statements(), self.s.heartbeat_query)
+            topic = f"{self.s.heartbeat_topics}.{self.s.prefix}"
+            changes.told = position
+            yield heartbeat(topic, self.s.prefix, at, position, int(now * 1_000_000))
+        elif position != changes.told and now - self._moved_at >= _IDLE_S:
+            changes.told = position
+            yield position_only(f"{self.s.prefix}.position", at, position)
+        else:
+            return
+        self._moved_at = now
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+        if self._db is not None and self._db.open:
+            self._db.close()
+        self._log = self._db = self._changes = None
+
+
+class MariaDbSource(_BinlogSource):
+    """Changes of a MariaDB server."""
+
+    also: ClassVar = ("io.debezium.connector.mariadb.MariaDbConnector",)
+    connector = "mariadb"
+
+
+class MySqlSource(_BinlogSource):
+    """Changes of a MySQL server."""
+
+    also: ClassVar = ("io.debezium.connector.mysql.MySqlConnector",)
+    connector = "mysql"

@@ -1,0 +1,175 @@
+"""One pipeline: its state and cause, rate, lag, tasks, faults, and its parked records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, Field
+
+from twinlog.model.clock import SYSTEM_CLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from twinlog.pipelines.parked import Parked
+    from twinlog.pipelines.preview import Preview
+    from twinlog.surface.http.app_state import PipelineLook
+
+_FAULTS_SHOWN = 100
+
+
+class PipelineTask(BaseModel):
+    """One task."""
+
+    id: int
+    state: str
+    trace: str = Field("", description="Why it does not advance; empty when it does.")
+    counts: dict[str, int] = Field(description="Of the epoch that runs: put, written, dropped, failed, parked.")
+
+
+class PipelineSummary(BaseModel):
+    """One pipeline in a line. What is not known is null, never 0."""
+
+    name: str
+    type: str
+    class_name: str
+    state: str = Field(description="As in Connect; DEGRADED: it runs, and some of its tasks do not advance.")
+    reason: str = Field(description="Why it is not well, in one sentence; empty when it is.")
+    records_per_second: float | None
+    lag_records: int | None = Field(description="Records of its topics that are not stored yet. A source has none.")
+    lag_seconds: float | None = Field(description="How old the last stored record is, while others wait.")
+    tasks: int
+    tasks_failed: int
+    records: int | None = Field(description="Records that it wrote since its start.")
+    parked: int | None = Field(description="Records that it parked since its start.")
+    restarts: int | None = Field(description="How often its tasks were started again after a failure.")
+
+
+class PipelineDetail(PipelineSummary):
+    """Everything about one pipeline but its positions and its parked records."""
+
+    task_list: list[PipelineTask]
+    faults: list[dict[str, Any]] = Field(description="Records that stop their partitions.")
+    faults_left_out: int = 0
+    failed: list[dict[str, Any]] = Field(description="The last records that could not be handled.")
+    counts: dict[str, int]
+    topics: list[str]
+    lag_by_partition: dict[str, int]
+    dead_letters: str = Field(description="The topic of its parked records; empty: it parks none.")
+    last_failure: str = Field(description="Why its tasks ended last; empty: they never did.")
+    last_failure_ms: int | None
+    moved_ms: int | None = Field(description="When it stored a position last.")
+    config: dict[str, str] = Field(description="Secrets are masked.")
+
+
+class ParkedRecord(BaseModel):
+    """One dead letter. Key and value are for operators."""
+
+    at: str = Field(description="PARTITION:OFFSET in the topic of the dead letters.")
+    state: str = Field(description="open, replayed or dropped")
+    origin: str = Field(description="Where it came from.")
+    reason: str
+    parked_ms: int = Field(description="The time of the record.")
+    key: str | None = None
+    value: str | None = None
+    whole: bool = Field(True, description="False: the bytes are no text; they can be replayed, not repaired here.")
+
+
+class PreviewStep(BaseModel):
+    """The samples after one step."""
+
+    name: str
+    records: list[dict[str, Any]]
+
+
+class PreviewAnswer(BaseModel):
+    """Sample records after each step. Nothing was written."""
+
+    steps: list[PreviewStep]
+    remarks: list[str]
+    actions: list[str] = Field(description="What the target would be sent.")
+
+
+def summary_of(look: PipelineLook) -> PipelineSummary:
+    """One pipeline in a line."""
+    return PipelineSummary(**_summary(look))
+
+
+def _summary(look: PipelineLook) -> dict[str, Any]:
+    sight, meter = look
+    status, engine = sight.status, sight.engine
+    states = [status.of_task(number) for number in range(status.tasks)]
+    failed = [(state, trace) for state, trace in states if state == "FAILED"]
+    state: str = status.state
+    reason = status.trace or ""
+    if state == "RUNNING" and failed:
+        state = "DEGRADED"
+        reason = "; ".join(dict.fromkeys(trace for _, trace in failed if trace))
+    totals = None if engine is None else engine.progress.totals()
+    return {
+        "name": sight.name, "type": sight.type, "class_name": sight.class_name, "state": state, "reason": reason,
+        "records_per_second": meter.records_per_second if engine is not None else None,
+        "lag_records": meter.lag_records, "lag_seconds": meter.lag_seconds, "tasks": status.tasks,
+        "tasks_failed": len(failed),
+        "records": None if totals is None else totals["put" if sight.type == "sink" else "written"],
+        "parked": None if totals is None else totals["parked"],
+        "restarts": None if engine is None else engine.progress.restarts,
+    }  # fmt: skip
+
+
+def detail_of(look: PipelineLook) -> PipelineDetail:
+    """One pipeline with its tasks."""
+    sight = look.sight
+    status, progress = sight.status, None if sight.engine is None else sight.engine.progress
+    by_task = {} if progress is None else dict(progress.by_task)
+    tasks = []
+    for number in range(status.tasks):
+        state, trace = status.of_task(number)
+        tasks.append(PipelineTask(id=number, state=state, trace=trace or "", counts=by_task.get(number, {})))
+    faults = [] if progress is None else progress.faults
+    return PipelineDetail(
+        **_summary(look),
+        task_list=tasks,
+        faults=faults[:_FAULTS_SHOWN],
+        faults_left_out=max(0, len(faults) - _FAULTS_SHOWN),
+        failed=[] if progress is None else progress.failed[-20:],
+        counts={} if progress is None else dict(progress.totals()),
+        topics=list(sight.topics),
+        lag_by_partition=look.meter.lag_by_partition,
+        dead_letters=sight.dead_letters,
+        last_failure="" if progress is None else progress.trace,
+        last_failure_ms=None if progress is None or not progress.failed_at else round(progress.failed_at * 1000),
+        moved_ms=None if progress is None or not progress.moved_at else round(progress.moved_at * 1000),
+        config=dict(sight.config),
+    )
+
+
+def parked_of(found: Sequence[Parked], *, contents: bool) -> list[ParkedRecord]:
+    """Dead letters, newest first. Without `contents` keys and values are left out."""
+    return [
+        ParkedRecord(
+            at=str(one.place),
+            state=one.action,
+            origin=one.origin or "unknown",
+            reason=one.reason,
+            parked_ms=max(0, min(one.timestamp_ms, SYSTEM_CLOCK.now_ms())),
+            key=_text(one.key) if contents else None,
+            value=_text(one.value) if contents else None,
+            whole=_is_text(one.value),
+        )
+        for one in reversed(found)
+    ]
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="backslashreplace")
+
+
+def _is_text(data: bytes | None) -> bool:
+    return data is not None and _text(data) == data.decode(errors="replace")
+
+
+def preview_of(found: Preview) -> PreviewAnswer:
+    """The samples of a preview."""
+    steps = [PreviewStep(name=one.name, records=one.rows) for one in found.steps]
+    return PreviewAnswer(steps=steps, remarks=found.remarks, actions=found.actions)
