@@ -1,8 +1,9 @@
-"""How services of one group know each other: a shared secret signs who leads and what one passes on to the other.
+"""How services of one group know each other: a shared secret signs what one passes on to the other.
 
 The links topic says who leads, and whoever may write to that topic could say anything. A leader is believed when its
-record is signed with the group's secret, or when its address is on the list in the settings file. What a standby passes
-on carries no login of anybody: the standby has checked who asks, says so, and signs it, as Kafka Connect's workers do.
+record is signed with the group's secret (record_signatures.py), or when its address is on the list in the settings
+file. What a standby passes on carries no login of anybody: the standby has checked who asks, says so, and signs it, as
+Kafka Connect's workers do.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from twinlog.config.security.secrets import Secret
 from twinlog.control.audit import RANKS, Grant, Who
 from twinlog.model.clock import SYSTEM_CLOCK
-from twinlog.model.connectors import Leader
+from twinlog.model.connectors import GroupState
 from twinlog.model.selection import Patterns
 
 WHO: Final = "x-twinlog-who"
@@ -37,18 +38,10 @@ class GroupTrust:
     urls: tuple[str, ...] = ()
     now: Callable[[], float] = SYSTEM_CLOCK.now_s
 
-    def signed(self, leader: Leader) -> Leader:
-        """The same leader, as the others of the group will believe it."""
-        return leader if self.secret is None else replace(leader, signature=self._sign(*self._claims(leader)))
-
-    def believes(self, leader: Leader) -> bool:
-        """Whether a record about a leader was written by a service of the group."""
-        if leader.url is not None and leader.url in self.urls:
-            return True
-        return self.secret is not None and _equal(leader.signature, self._sign(*self._claims(leader)))
-
-    def _claims(self, leader: Leader) -> tuple[str, ...]:
-        return "leader", self.group, leader.instance, leader.url or ""
+    def believes(self, group_state: GroupState) -> bool:
+        """Whether a service of the group said who leads."""
+        leader = group_state.leader
+        return leader is not None and (leader.url in self.urls or group_state.proves_leader)
 
     def pass_on(self, method: str, target: str, body: bytes, who: Who) -> dict[str, str]:
         """The headers of a request that is passed on for somebody."""

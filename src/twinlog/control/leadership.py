@@ -13,15 +13,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias
 
-from twinlog.control.audit import Audit
+from twinlog.control.audit import Audit, Who
 from twinlog.control.group_trust import GroupTrust
+from twinlog.control.record_signatures import Record, RecordSignatures
 from twinlog.errors import NotActive, TwinlogError
 from twinlog.model.backoff import Backoff
-from twinlog.model.connectors import GroupState, Leader
+from twinlog.model.connectors import GroupState, Leader, Prove
 
 log = logging.getLogger("twinlog.connectors")
 
-Record: TypeAlias = tuple[bytes, bytes | None]
+_STRANGER: Final = Who("unknown", "viewer", by="the links topic")
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 10.0
 
@@ -32,8 +33,8 @@ class Store(Protocol):
     def open(self) -> GroupState:
         """Read what is there and begin to follow it."""
 
-    def lead(self, leader: Leader) -> GroupState:
-        """Become the one who writes and runs the jobs."""
+    def lead(self, records: Sequence[Record]) -> GroupState:
+        """Become the one who writes and runs the jobs, and write the first records."""
 
     def append(self, records: Sequence[Record]) -> GroupState:
         """Write, all or none."""
@@ -45,8 +46,8 @@ class Store(Protocol):
         """Let another one lead."""
 
 
-MakeStore: TypeAlias = Callable[[Callable[[GroupState], None], Callable[[], None]], Store]
-"""Makes a store of what to call with news, and when it is our turn to lead."""
+MakeStore: TypeAlias = Callable[[Prove | None, Callable[[GroupState], None], Callable[[], None]], Store]
+"""Makes a store of how records are proven, and what to call with news and when it is our turn to lead."""
 
 
 @dataclass
@@ -65,6 +66,7 @@ class Leadership:
     active: bool = False
     trouble: str | None = "the links topic was not read yet"
     group_state: GroupState = field(init=False)
+    _signatures: RecordSignatures = field(init=False)
     _store: Store | None = None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _turn: bool = False
@@ -72,6 +74,7 @@ class Leadership:
 
     def __post_init__(self) -> None:
         self.group_state = GroupState(self.group)
+        self._signatures = RecordSignatures(self.group, self.trust.secret)
 
     # --- the loop -----------------------------------------------------------------------------------------------------
 
@@ -88,7 +91,7 @@ class Leadership:
         def turn() -> None:
             loop.call_soon_threadsafe(self._take_turn)
 
-        store = self.make_store(news, turn)
+        store = self.make_store(self._signatures.proof, news, turn)
         try:
             self.group_state = await self._patiently(lambda: asyncio.to_thread(store.open))
             self._store, self.audit.to_topic = store, store.audit
@@ -108,8 +111,9 @@ class Leadership:
         if self._turn:
             await self._lead()
         if self.active and not self._leads():
-            self.active, self._due = False, True
-            log.warning("group %s: %s runs the links now", self.group, self.leader_url or "another service")
+            await self._defend()
+        if self.active:
+            await self._write_again()
         if self._due:
             self._due = False
             try:
@@ -122,16 +126,49 @@ class Leadership:
         """Lead, also while we believe that we do: whoever had the turn in between is perhaps not heard of yet."""
         if self._store is None:
             return
-        leader = Leader(self.instance, self.url, self.links_of_file())
         self._turn = False
         try:
-            self._accept(await asyncio.to_thread(self._store.lead, self.trust.signed(leader)))
+            await self._write(self._store.lead, self._ourselves())
+            if not self._leads():  # More was written in between than we knew of, and our record had too low a number.
+                await self._write(self._store.append, self._ourselves())
         except BaseException:
             self._turn = True
             raise
         if not self.active:
-            log.warning("group %s: this service runs the links now", self.group)
+            log.info("group %s: this service runs the links now", self.group)
         self.active, self._due = True, True
+
+    def _ourselves(self) -> Record:
+        return self.group_state.leader_record(Leader(self.instance, self.url, self.links_of_file()))
+
+    async def _defend(self) -> None:
+        """The topic names another leader. A true one has shut us out of the topic; anybody can write a record."""
+        said = self.leader_url or "another service"
+        try:
+            await self.write(self._ourselves())
+        except NotActive:
+            self.active, self._due = False, True
+            log.warning("group %s: %s runs the links now", self.group, said)
+        else:
+            self._note_foreign("leader")
+
+    async def _write_again(self) -> None:
+        """Sign what counts and is not signed, and put back what somebody else wrote over."""
+        refused = sorted(self.group_state.refused)
+        records = self.group_state.to_write_again()
+        if not records:
+            return
+        try:
+            await self.write(*records)
+        except NotActive:
+            return  # Another service leads, and does it.
+        for what in refused:
+            self._note_foreign(what)
+
+    def _note_foreign(self, what: str) -> None:
+        log.error("group %s: somebody who is no service of this group wrote the record %s to the links topic; it does "
+                  "not count. `twinlog doctor` names who may write there", self.group, what)  # fmt: skip
+        self.audit.note(_STRANGER, "write to the links topic", what, outcome="refused: not signed")
 
     def _accept(self, group_state: GroupState) -> None:
         """Take what the store says, unless it is older than what is known."""
@@ -179,7 +216,11 @@ class Leadership:
         """Write to the store, all or none. Raises NotActive while it was not read."""
         if self._store is None:
             raise NotActive(self.group, "the links topic was not read yet")
-        self.group_state = await asyncio.to_thread(self._store.append, records)
+        return await self._write(self._store.append, *records)
+
+    async def _write(self, how: Callable[[Sequence[Record]], GroupState], *records: Record) -> GroupState:
+        signed = self._signatures.sign(self.group_state, records)
+        self._accept(await asyncio.to_thread(how, signed))
         return self.group_state
 
     def due(self) -> None:
@@ -204,8 +245,7 @@ class Leadership:
     @property
     def believed_url(self) -> str | None:
         """The same, when it is known that a service of this group said so: anybody could write to the links topic."""
-        leader = self.group_state.leader
-        return self.leader_url if leader is not None and self.trust.believes(leader) else None
+        return self.leader_url if self.trust.believes(self.group_state) else None
 
     @property
     def waits_for_its_turn(self) -> bool:

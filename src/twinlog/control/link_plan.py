@@ -6,7 +6,7 @@ Runs in the service whenever either changes. A connector that cannot be read any
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from twinlog.config.foreign.mirror_connector import pair_of
@@ -58,11 +58,22 @@ def link_name(connector: Connector) -> str:
 def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
     """Find all that is wrong with one connector by itself."""
     (found,) = examine_together([_alone(connector, grounds)])
+    findings = (*found.findings, *_transform_findings(found))
     if grounds.looks_inside:
-        return found.findings
+        return findings
     # Nobody looked where these lead, so whether they are right is not known.
     unseen = {key for key, value in connector.config.items() if refers(value) and key not in NAMES}
-    return tuple(finding for finding in found.findings if finding.key not in unseen)
+    return tuple(finding for finding in findings if finding.key not in unseen)
+
+
+def _transform_findings(found: Examined) -> Iterator[Finding]:
+    """What is wrong with transforms, in the keys of a connector."""
+    for link in found.links:
+        if link.transforms:
+            from twinlog.pipelines.link_rules import link_findings  # noqa: PLC0415  it loads Spark's library
+
+            file = found.lookup.file
+            yield from (Finding("error", file, None, one.key, one.message) for one in link_findings(link.transforms))
 
 
 def connectors_of(file: Resolved) -> list[Connector]:
@@ -158,7 +169,7 @@ def _read(
             log.exception("connector %s cannot be read", connector.name)
             troubles[connector.name] = "it cannot be read; the log of the service says why"
             continue
-        if errors := _errors(alone.findings):
+        if errors := _errors((*alone.findings, *_transform_findings(alone))):
             troubles[connector.name] = "; ".join(errors)
         else:
             good.append((_together(connector, chores, grounds), connector))

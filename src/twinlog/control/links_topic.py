@@ -23,7 +23,7 @@ from twinlog.logs.elected import ElectedLog
 from twinlog.logs.ensure import ensure_logs
 from twinlog.logs.memory import MemoryLog
 from twinlog.logs.topic import KeyValue, LogRecord
-from twinlog.model.connectors import GroupState, Leader
+from twinlog.model.connectors import GroupState, Prove
 
 log = logging.getLogger("twinlog.audit")
 
@@ -57,6 +57,7 @@ class LinksTopic:
         self,
         settings: ClientSettings,
         place: Place,
+        prove: Prove | None = None,
         *,
         on_news: Callable[[GroupState], None],
         on_turn: Callable[[], None],
@@ -65,7 +66,7 @@ class LinksTopic:
         self.cluster = settings.cluster
         self._settings = settings
         self._place = place
-        start = GroupState(place.group, own_topic=place.own_topic)
+        start = GroupState(place.group, own_topic=place.own_topic, prove=prove)
         self._log: ElectedLog[GroupState] | MemoryLog[GroupState]
         if place.topic is None:
             self._log = MemoryLog(start, _with_record, on_turn)
@@ -87,9 +88,9 @@ class LinksTopic:
         self._place.ensure(ClusterAdmin(self._settings))
         return self._log.open()
 
-    def lead(self, leader: Leader) -> GroupState:
+    def lead(self, records: Sequence[Record]) -> GroupState:
         """Shut out the former leader, and write that we lead. Raises ClusterError."""
-        return self._log.lead([self._log.state.leader_record(leader)])
+        return self._log.lead(records)
 
     def append(self, records: Sequence[Record]) -> GroupState:
         """Write records, all or none, and read up to them. Raises ClusterError; NotActive when another one leads."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,10 @@ from twinlog.control.audit import Audit, Who
 from twinlog.control.connectors import Connectors
 from twinlog.control.kind import Kind, Offset, Plan
 from twinlog.control.kinds import kind_of, unknown_class
-from twinlog.control.leadership import Leadership, Record
+from twinlog.control.leadership import Leadership
 from twinlog.control.levels import OrderedLevels, level_of
 from twinlog.control.planning import Planning
+from twinlog.control.record_signatures import Record
 from twinlog.control.refusals import check_alone, invalid, send_again
 from twinlog.errors import (
     ConnectorExists,
@@ -46,6 +47,7 @@ class Orders:
     connectors: Connectors
     audit: Audit
     levels: OrderedLevels
+    on_order: Callable[[Who, str, str], None] = lambda _who, _what, _name: None  # told of every order that was done
     _ordering: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def create(self, who: Who, name: str, config: Mapping[str, str], state: TargetState) -> Connector:
@@ -135,6 +137,7 @@ class Orders:
             self.audit.note(who, what, name, before=before, after=after, outcome=f"refused: {error.code}")
             raise
         self.audit.note(who, what, name, before=before, after=after)
+        self.on_order(who, what, name)
 
     async def _change(
         self, who: Who, before: Connector, config: Mapping[str, str], *, sent: Mapping[str, str | None]

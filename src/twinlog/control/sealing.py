@@ -1,16 +1,13 @@
-"""How connectors lie in the links topic: signed, and their secrets sealed, with the secret of the group.
+"""How connectors are kept in the links topic: their secrets are sealed with the secret of the group.
 
-    config ─▶ passwords sealed (AES-GCM) ─▶ signed (HMAC-SHA256) ─▶ links topic ─▶ signature checked ─▶ opened ─▶ config
+    config ─▶ passwords sealed (AES-GCM) ─▶ signed ─▶ links topic ─▶ signature checked ─▶ opened ─▶ config
 
-Whoever may write to the topic cannot make or change a connector, and whoever may read it learns no password. What they
-can do: remove a record, bring back an older one, and write that a connector is to pause, stop or start. Without
-http.group.secret records are read as they are, as Kafka Connect does.
+Whoever may read the topic learns no password. Signatures are in record_signatures.py.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import json
 import os
@@ -48,14 +45,14 @@ class Seal:
 
     group: str
     secret: Secret | None
-    _seen: dict[str, tuple[Mapping[str, str], str, Mapping[str, str], str | None]] = field(default_factory=dict)
+    _seen: dict[str, tuple[Mapping[str, str], bool, Mapping[str, str], str | None]] = field(default_factory=dict)
 
     def record(self, group_state: GroupState, name: str, config: Mapping[str, str]) -> tuple[bytes, bytes | None]:
-        """A connector as it is written."""
+        """A connector as it is written; it is not signed yet."""
         if self.secret is None:
             return group_state.config_record(name, config)
         closed = {key: self._close(name, key, value) for key, value in config.items()}
-        return group_state.config_record(name, closed, self._sign(name, closed))
+        return group_state.config_record(name, closed)
 
     def leaves_open(self, config: Mapping[str, str]) -> bool:
         """Whether a password would be readable for whoever may read the topic."""
@@ -65,21 +62,19 @@ class Seal:
         """All connectors of the topic, by name."""
         found = []
         for name, stored in sorted(group_state.configs.items()):
-            config, trouble = self._opened(name, stored, group_state.signatures.get(name, ""))
+            config, trouble = self._opened(name, stored, signed=group_state.signed(name))
             found.append(Opened(Connector(name, config, group_state.state_of(name)), trouble))
         return found
 
-    def _opened(self, name: str, stored: Mapping[str, str], signature: str) -> tuple[Mapping[str, str], str | None]:
+    def _opened(self, name: str, stored: Mapping[str, str], *, signed: bool) -> tuple[Mapping[str, str], str | None]:
         known = self._seen.get(name)
-        if known is None or known[0] is not stored or known[1] != signature:
-            known = self._seen[name] = (stored, signature, *self._read(name, stored, signature))
+        if known is None or known[0] is not stored or known[1] != signed:
+            known = self._seen[name] = (stored, signed, *self._read(name, stored, signed=signed))
         return known[2], known[3]
 
-    def _read(self, name: str, stored: Mapping[str, str], signature: str) -> tuple[Mapping[str, str], str | None]:
+    def _read(self, name: str, stored: Mapping[str, str], *, signed: bool) -> tuple[Mapping[str, str], str | None]:
         """Open it. What cannot be opened is masked, so that nobody takes it for a password."""
-        trouble = None
-        if self.secret is not None and not hmac.compare_digest(signature.encode(), self._sign(name, stored).encode()):
-            trouble = _UNSIGNED
+        trouble = _UNSIGNED if self.secret is not None and not signed else None
         config: dict[str, str] = {}
         for key, value in stored.items():
             plain = self._open(name, key, value) if value.startswith(_MARK) else value
@@ -87,10 +82,6 @@ class Seal:
             if plain is None:
                 trouble = trouble or (_SEALED if self.secret is None else _UNREADABLE.format(key=key))
         return config, trouble
-
-    def _sign(self, name: str, stored: Mapping[str, str]) -> str:
-        text = json.dumps(["connector", self.group, name, dict(stored)], sort_keys=True, ensure_ascii=True)
-        return hmac.new(self._key("sign"), text.encode(), hashlib.sha256).hexdigest()
 
     def _close(self, name: str, key: str, value: str) -> str:
         # Text that looks sealed is sealed too, or it would be taken for ours.

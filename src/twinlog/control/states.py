@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from twinlog.model.connectors import TargetState
@@ -24,13 +25,13 @@ _PHASES: Final[dict[str, State]] = {
 class EngineSight:
     """What is known of a job: of a link's engine, or of a pipeline.
 
-    `fault` says why some of its partitions stand still while the others go on. `topics` are those that a pipeline uses.
+    `task_troubles` says by task why it does not advance while the others go on. `topics` are those of a pipeline.
     """
 
     phase: str
     trouble: str | None
     tasks: int = 1
-    fault: str | None = None
+    task_troubles: Mapping[int, str] = field(default_factory=dict)
     topics: tuple[str, ...] = ()
 
 
@@ -43,6 +44,13 @@ class ConnectorStatus:
     tasks: int = 0
     task_state: State = "UNASSIGNED"
     task_trace: str | None = None
+    task_troubles: Mapping[int, str] = field(default_factory=dict)  # single tasks that failed
+
+    def of_task(self, number: int) -> tuple[State, str | None]:
+        """State and trace of one task."""
+        if number in self.task_troubles:
+            return "FAILED", self.task_troubles[number]
+        return self.task_state, self.task_trace
 
 
 def judge(wanted: TargetState, trouble: str | None, engine: EngineSight | None, *, copies: bool) -> ConnectorStatus:
@@ -57,7 +65,7 @@ def judge(wanted: TargetState, trouble: str | None, engine: EngineSight | None, 
     if engine is None:
         return ConnectorStatus("UNASSIGNED", None, tasks, "UNASSIGNED")
     state = _PHASES.get(engine.phase, "UNASSIGNED")
-    if state == "RUNNING" and engine.fault is not None:
-        return ConnectorStatus(state, None, tasks, "FAILED", engine.fault)
     trace = engine.trouble if state != "RUNNING" else None
-    return ConnectorStatus(state, trace, tasks, state, trace)
+    # A partition keeps its fault when its task has another number, or is gone.
+    troubles = {min(task, tasks - 1): why for task, why in engine.task_troubles.items()} if state == "RUNNING" else {}
+    return ConnectorStatus(state, trace, tasks, state, trace, troubles)

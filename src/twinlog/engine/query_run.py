@@ -42,7 +42,7 @@ class QueryRun:
         except EngineDied:
             raise
         except Exception as error:  # noqa: BLE001  a disk that is full, whatever Spark raises: tried again (R9)
-            return cause_of(str(error) or repr(error))
+            return cause_of(str(error) or type(error).__name__)
         return None
 
     async def look(self, *, count: bool) -> str | None:

@@ -12,7 +12,7 @@ from twinlog.flow.plan import tasks_for
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter
 from twinlog.model.ledger.records import Memo, RosterTopic
-from twinlog.model.ledger.roster import Origins, roster_changes, wanted_origins
+from twinlog.model.ledger.roster import Origins, empty_copies, roster_changes, wanted_origins
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.model.topics.target_topics import Roster
@@ -56,13 +56,16 @@ class RosterCycle:
         # `start.from` is for what is there when the link is new; whatever appears later is read from its first record.
         begun = whole or self._cycles > 0 or _BEGUN.name in view.memos.get(_BEGUN.chore, {})
         first_time = not begun and not view.roster
-        observed = await asyncio.to_thread(self.topics.observe, dict(view.roster))
-        wanted = wanted_origins(observed.topics.values(), view.roster)
+        empty = empty_copies(view.roster, view.states)
+        observed = await asyncio.to_thread(self.topics.observe, {**view.roster, **empty})
+        gone = {name for name in empty.keys() & observed.topics.keys() if _is_another(observed, view, name)}
+        known = {name: empty[name] if name in gone else entry for name, entry in view.roster.items()}
+        wanted = wanted_origins(observed.topics.values(), known)
         origins = await asyncio.to_thread(self.topics.origins, wanted, first_time=first_time) if wanted else Origins()
         selected = lambda name: name in observed.unseen or self.topics.selected(name)  # noqa: E731
         changes = roster_changes(
             observed.topics,
-            view.roster,
+            known,
             origins.at,
             view.states,
             selected,
@@ -96,3 +99,8 @@ class RosterCycle:
         if self._tasks and tasks > self._tasks:
             self.replan += 1
         self._tasks = tasks
+
+
+def _is_another(observed: Roster, view: LedgerView, name: str) -> bool:
+    """Whether the copy that the ledger knows is not there any more."""
+    return observed.topics[name].remote_topic_id != view.roster[name].target_id

@@ -36,7 +36,11 @@ class SwitchWatch:
     def __post_init__(self) -> None:
         self.source = Cluster(self.link.clients.source_consumer, f"twinlog|{self.link.name}|switch")
         name = LinkName(self.link.source, self.link.target)
-        self._ends = {"target": SwitchTopic(self.target, name), "source": SwitchTopic(self.source, name)}
+        secret = self.link.switch.secret
+        self._ends = {
+            "target": SwitchTopic(self.target, name, secret=secret),
+            "source": SwitchTopic(self.source, name, secret=secret),
+        }
 
     @property
     def state(self) -> StateEntry | None:
@@ -66,7 +70,18 @@ class SwitchWatch:
     @property
     def holds(self) -> bool:
         """Whether nothing may be copied."""
-        return self.mode in {"held", "by-switch"} or self.generation < self.shut_out
+        return self.mode in {"held", "by-switch"} or self.generation < self.shut_out or self._distrust is not None
+
+    @property
+    def _distrust(self) -> str | None:
+        """Why no decision can be relied upon: there are some, and none of them is signed with our secret.
+
+        Whoever set the secret without signing what holds, or set another one, may have an active side that this engine
+        does not know of. So nothing is copied.
+        """
+        if self.link.switch.secret is None or self.state is not None:
+            return None
+        return next((end.distrust for end in self._ends.values() if end.distrust is not None), None)
 
     @property
     def reason(self) -> str | None:
@@ -74,8 +89,11 @@ class SwitchWatch:
         if self.generation < self.shut_out:
             return (
                 f"a switch shut the writers of {self.link.name} out, and the engine has not read its decision "
-                f"{self.shut_out}: the engine needs Read and Describe on {SWITCH_TOPIC} on both clusters"
+                f"{self.shut_out}: the engine needs Read and Describe on {SWITCH_TOPIC} on both clusters, and the "
+                "switch.secret that the switch had, if it had one"
             )
+        if (distrust := self._distrust) is not None:
+            return f"{distrust}; `twinlog switch sign '{self.link.name}'` signs the decision that holds"
         return held_because(self.state, self.link.name) if self.state and self.holds else None
 
     async def read(self, end: str) -> bool:

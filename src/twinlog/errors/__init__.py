@@ -77,7 +77,7 @@
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk
         ├── LedgerDisagrees        ├── PartitionAccessDenied  ├── TargetTopicRefused   ├── PartitionRefused
         ├── TakeOverRefused        ├── TargetUnwritable       ├── LedgerUnwritable     ├── ParcelsMissing
-        ├── ProvenanceUnknown      └── RegistryNotMirrored
+        ├── ProvenanceUnknown      ├── RegistryNotMirrored    ├── TransformFailed      └── TransformsChanged
 
 An error carries its facts in fields, a stable `code`, whether waiting may help (`retriable`), one sentence that starts
 with the thing (`says`) and the way out (`remedy`). Errors survive pickling (executor to driver) and JSON (the ledger).
@@ -153,6 +153,8 @@ from twinlog.errors.faults import (
     TargetTopicRefused,
     TargetUnwritable,
     TimestampRefused,
+    TransformFailed,
+    TransformsChanged,
     UnknownCodec,
 )
 from twinlog.errors.links import (
@@ -290,6 +292,8 @@ __all__ = [
     "TopicNameInvalid",
     "TopicNotKnownYet",
     "TopicUnknown",
+    "TransformFailed",
+    "TransformsChanged",
     "TwinlogError",
     "UnknownCodec",
     "UsageError",

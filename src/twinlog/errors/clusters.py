@@ -3,8 +3,64 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from twinlog.errors.root import TwinlogError
+
+# What a problem says, in small letters, and the likely cause. The first that fits counts.
+_LIKELY: Final = (
+    (
+        ("mismatch, certificate is not valid for", "hostname mismatch"),
+        (
+            "The certificate of the broker is for another name. Use a name of the certificate in bootstrap.servers and "
+            "in the brokers' advertised.listeners, or give the broker a certificate with this name."
+        ),
+    ),
+    (
+        ("certificate verify failed", "certificate could not be verified", "certificate is not trusted"),
+        "Set ssl.truststore.location of {cluster} to the CA that signed the certificates of its brokers.",
+    ),
+    (
+        ("certificate required", "bad certificate", "handshake failure"),
+        "The broker asks for a certificate of the client: set ssl.keystore.location of {cluster}.",
+    ),
+    (
+        (
+            "connection reset by peer",
+            "closed the connection",
+            "wrong version number",
+            "record layer failure",
+            "broker listener?",
+        ),
+        (
+            "Compare security.protocol of {cluster} with the listener of this port: a client without TLS at a TLS "
+            "port, or with TLS at a plaintext port, ends like this. If they agree, look into the log of the broker; "
+            "links that run keep trying."
+        ),
+    ),
+    (
+        ("invalid credentials", "authentication failed"),
+        "Correct sasl.jaas.config of {cluster}: the password is wrong, or {cluster} has no such user.",
+    ),
+    (
+        ("no answer in time",),
+        (
+            "Check that the cluster runs, that no firewall drops the packets, and that security.protocol of {cluster} "
+            "is that of the listener; links that run keep trying."
+        ),
+    ),
+    (
+        ("name or service not known", "resolve", "no address associated", "name resolution"),
+        "This machine cannot resolve the host name: correct bootstrap.servers of {cluster}, or the name service.",
+    ),
+)
+
+
+def likely_remedy(cluster: str, problem: str) -> str:
+    """What to do about a cluster that cannot be reached, by what the attempt met; empty when that shows no cause."""
+    said = problem.lower()
+    found = next((way for marks, way in _LIKELY if any(mark in said for mark in marks)), "")
+    return found.format(cluster=cluster)
 
 
 @dataclass(eq=False)
@@ -26,6 +82,10 @@ class ClusterUnreachable(ClusterError):
     says = "{cluster}: no broker answers: {problem}"
     remedy = "Check that the cluster runs and that its address is right; links that run keep trying."
     retriable = True
+
+    def remedy_text(self) -> str:
+        """Name the likely cause, where the problem shows one."""
+        return likely_remedy(self.cluster, self.problem) or self.remedy
 
 
 @dataclass(eq=False)
@@ -50,6 +110,10 @@ class TokenUnavailable(ClusterUnreachable):
     code = "TOKEN_UNAVAILABLE"
     says = "{cluster}: no token: {problem}"
     remedy = "Check sasl.oauthbearer.token.endpoint.url, client id and secret; links that run keep trying."
+
+    def remedy_text(self) -> str:
+        """What to do about the token: the brokers were not asked."""
+        return self.remedy
 
 
 @dataclass(eq=False)
@@ -91,6 +155,10 @@ class AccessDenied(ClusterError):
     code = "ACCESS_DENIED"
     says = "{cluster}: access denied: {problem}"
     remedy = "Grant the right to Twinlog's principal on {cluster}, or correct its credentials."
+
+    def remedy_text(self) -> str:
+        """A refused login needs another password, not a right."""
+        return likely_remedy(self.cluster, self.problem) or self.remedy.format(**self.facts())
 
 
 @dataclass(eq=False)

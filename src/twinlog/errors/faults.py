@@ -21,7 +21,11 @@ class PartitionFault(TwinlogError):
 
 @dataclass(eq=False)
 class OffsetGap(PartitionFault):
-    """The source deleted records before they were copied (retention, or DeleteRecords)."""
+    """The source deleted records before they were copied (retention, or DeleteRecords).
+
+    Where a killed engine copied records and did not note them, each of those counts as one offset: if some offsets of
+    the source held no record (aborted, compacted), fewer are missing than the offsets say.
+    """
 
     code = "OFFSET_GAP"
     says = "{topic}-{partition}: offsets {wanted}..{earliest} (end exclusive) were deleted before they were copied"
@@ -282,6 +286,41 @@ class TakeOverRefused(PartitionFault):
 
     last: int
     problem: str
+
+
+@dataclass(eq=False)
+class TransformFailed(PartitionFault):
+    """A transform of the link cannot handle a record."""
+
+    code = "TRANSFORM_FAILED"
+    says = "{topic}-{partition}: the record at source offset {offset} cannot be transformed: {problem}"
+    remedy = (
+        "Correct the transforms of the link (a predicate can exempt such records), or leave records out that they "
+        "cannot handle with `errors.tolerance = all`; those are counted. Records before this one are copied."
+    )
+
+    offset: int
+    problem: str
+
+
+@dataclass(eq=False)
+class TransformsChanged(PartitionFault):
+    """Records that nobody noted lie on the target, written by other transforms than those of the link now."""
+
+    code = "TRANSFORMS_CHANGED"
+    says = (
+        "{topic}-{partition}: {records} records behind source offset {position} were written by other transforms "
+        "({written}) than those of the link now ({wanted}), so they cannot be recognised"
+    )
+    remedy = (
+        "Bring the former transforms back and start the link; when status shows the partition as copying, stop it and "
+        "change them. Or delete the copy and run `twinlog link reset LINK {topic}` to mirror it again."
+    )
+
+    records: int
+    position: int
+    written: str
+    wanted: str
 
 
 @dataclass(eq=False)

@@ -22,6 +22,7 @@ from twinlog.errors import (
     SourceTruncated,
 )
 from twinlog.flow.parcel import FLUSH, Parcel, data_parcel, now_us
+from twinlog.flow.reader_fault import fault_note
 from twinlog.flow.row import LARGE
 from twinlog.flow.schema_gate import Outlet
 from twinlog.flow.streams import PAUSE_S
@@ -45,6 +46,7 @@ class Reading:
 
     topic: RosterTopic
     position: FetchPosition
+    noted: bool = False  # it was closed: nothing was copied behind the ledger's position
     since_missing: float | None = None
     since_unsure: float | None = None  # who wrote what was fetched cannot be told
 
@@ -167,9 +169,12 @@ class Delivery:
             self.fault(partition, SourceTruncated(*partition, wanted, latest))
         elif wanted < earliest:
             gap = OffsetGap(*partition, wanted, earliest)
-            if self.link.reading.on_gap == "fault":
+            skips = self.link.reading.on_gap == "skip"
+            if not skips and reading.noted:
                 self.fault(partition, gap)
-            else:
-                self.out.put(Parcel(partition, wanted, earliest, "gap", str(gap).encode()))
-                self.out.put(FLUSH)
-                reading.position.offset, reading.position.last_epoch = earliest, -1
+                return
+            # What was copied and not noted is known to the writer alone: it judges whether there is a gap, and where.
+            note = str(gap).encode() if skips else fault_note(gap)
+            self.out.put(Parcel(partition, wanted, earliest, "gap" if skips else "fault", note))
+            self.out.put(FLUSH)
+            reading.position.offset, reading.position.last_epoch = earliest, -1

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +20,9 @@ from twinlog.flow.noting import Noting
 from twinlog.flow.outbox import Outbox
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.records import HINDRANCES, Memo
+from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
+from twinlog.wire.line import Backlog
 
 log = logging.getLogger("twinlog.task")
 
@@ -86,15 +88,27 @@ def longest_throttle_s(cluster: Cluster, now: float) -> float:
     return max(cluster.throttles(now).values(), default=0) / 1000
 
 
+def breaking(cluster: Cluster, now: float) -> list[str]:
+    """Connections that break, though they can be opened again."""
+    found = cluster.breaks.repeated(now)
+    if found is None:
+        return []
+    times, brokers, reason = found
+    return [f"{cluster.alias}: connections broke {times} times in the last 10 s ({reason}): {_some(brokers)}"]
+
+
 def late_writes(boxes: Iterable[Outbox], notes: Noting, target: Cluster, now: float) -> list[str]:
     """Partitions of the target that take no writes, and parts of the ledger that take no notes, by cause."""
     causes: dict[str, list[str]] = {}
-    for where, cause in (*_late_records(boxes, target, now), *_late_notes(notes, now)):
+    waiting = target.backlogs(now)
+    for where, cause in (*_late_records(boxes, target, waiting, now), *_late_notes(notes, waiting, now)):
         causes.setdefault(cause, []).append(where)
     return [f"{target.alias}: {cause}: {_some(places)}" for cause, places in causes.items()]
 
 
-def _late_records(boxes: Iterable[Outbox], target: Cluster, now: float) -> Iterator[tuple[str, str]]:
+def _late_records(
+    boxes: Iterable[Outbox], target: Cluster, waiting: Mapping[int, Backlog], now: float
+) -> Iterator[tuple[str, str]]:
     quiet = target.throttles(now)
     for box in boxes:
         if box.stopped or box.idle:
@@ -105,19 +119,33 @@ def _late_records(boxes: Iterable[Outbox], target: Cluster, now: float) -> Itera
         elif box.awaited_since is not None and now - box.awaited_since >= _LATE_S:
             leader = target.leader(*box.remote)
             if leader is not None and leader.node not in quiet:
-                yield str(box.remote), _no_answer(leader.node)
+                yield str(box.remote), _no_answer(leader.node, waiting)
 
 
-def _late_notes(notes: Noting, now: float) -> Iterator[tuple[str, str]]:
+def _late_notes(notes: Noting, waiting: Mapping[int, Backlog], now: float) -> Iterator[tuple[str, str]]:
     for shard, since in notes.under_way.items():
         if now - since >= _LATE_S and shard in notes.owners:
             ledger = notes.owners[shard].ledger
             leader = ledger.cluster.leader(ledger.topic, ledger.partition)
-            yield f"{ledger.topic}-{ledger.partition}", "no leader" if leader is None else _no_answer(leader.node)
+            cause = "no leader" if leader is None else _no_answer(leader.node, waiting)
+            yield f"{ledger.topic}-{ledger.partition}", cause
 
 
-def _no_answer(node: int) -> str:
-    return f"broker {node} does not answer as leader"
+def slow_line(target: Cluster, remote: TopicPartition) -> str | None:
+    """What is wrong with the line to the leader of a partition; None: nothing, or nothing that we know."""
+    leader, waiting = target.leader(*remote), target.backlogs(time.monotonic())
+    return None if leader is None or leader.node not in waiting else _no_answer(leader.node, waiting)
+
+
+def _no_answer(node: int, waiting: Mapping[int, Backlog]) -> str:
+    """Why nothing is heard: the request is there, or it is still on its way."""
+    silent = f"broker {node} does not answer as leader"
+    if (line := waiting.get(node)) is None:
+        return silent
+    waits = f"{line.waiting / 1000:,.0f} kB wait to be sent"
+    if not line.bytes_per_s:
+        return f"{silent}; it receives nothing, {waits}"
+    return f"the line to broker {node} is too slow: it carries {line.bytes_per_s / 1000:.1f} kB/s, and {waits}"
 
 
 def _some(places: Sequence[str]) -> str:

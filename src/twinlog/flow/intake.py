@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from functools import reduce
+from operator import or_
 
-from twinlog.errors import LedgerDisagrees, ParcelsMissing, PartitionFault
+from twinlog.errors import LedgerDisagrees, OffsetGap, ParcelsMissing, PartitionFault
+from twinlog.flow.left_out import LeftOut, Tally
 from twinlog.flow.outgoing import Outgoing, Progress
-from twinlog.flow.parcel import Parcel, Ranges, unwrap
+from twinlog.flow.parcel import BATCHES, Parcel, unwrap
 from twinlog.flow.reader_fault import ReaderFault
 from twinlog.flow.shape import Piece, Shaper
 from twinlog.flow.stopwatch import Passage
@@ -23,8 +25,6 @@ from twinlog.model.ledger.records import Gap
 from twinlog.model.names import TopicPartition
 from twinlog.wire.batch import CutBatch
 from twinlog.wire.codec import content_of
-
-_BATCHES: Final = frozenset({"data", "returned"})
 
 
 @dataclass
@@ -38,7 +38,9 @@ class Intake:
     now_ms: Callable[[], int]
     parcels: deque[Parcel] = field(default_factory=deque)
     waiting: deque[Outgoing] = field(default_factory=deque)
-    returned: deque[tuple[int, int]] = field(default_factory=deque)  # offsets left out, ahead of the position
+    returned: Tally = field(default_factory=Tally)  # offsets left out, ahead of the position
+    dropped: Tally = field(default_factory=Tally)
+    refused: Tally = field(default_factory=Tally)
     met_to: int = field(init=False)  # source offset behind the last record that was found on the target
     doom: PartitionFault | None = None  # becomes the fault when everything before it is acknowledged
 
@@ -64,47 +66,37 @@ class Intake:
         self.waiting.clear()
         return held
 
-    def returned_before(self, position: int) -> int:
-        """Count what was left out before the position that the ledger is about to hear, so that each counts once."""
-        count = 0
-        while self.returned and self.returned[0][0] < position:
-            first, behind = self.returned.popleft()
-            count += min(behind, position) - first
-            if behind > position:
-                self.returned.appendleft((position, behind))
-        return count
-
-    def _gather(self) -> tuple[Parcel, Ranges, int]:
+    def _gather(self) -> tuple[Parcel, LeftOut, int]:
         """The next parcel, with the small ones that wait right behind it: their batches can then be merged.
 
         With it come the offsets that were left out, and the bytes that are done with when it is.
         """
         parts = [self.parcels.popleft()]
         size = release = len(parts[0].payload)
-        while self.parcels and parts[-1].kind in _BATCHES:
+        while self.parcels and parts[-1].kind in BATCHES:
             after = self.parcels[0]
             size += len(after.payload)
-            if after.kind not in _BATCHES or (after.first, after.epoch) != (parts[-1].next, parts[-1].epoch):
+            if after.kind not in BATCHES or (after.first, after.epoch) != (parts[-1].next, parts[-1].epoch):
                 break
             if size > self.shaper.merge_bytes:
                 break
             release = size
             parts.append(self.parcels.popleft())
         opened = [unwrap(part) for part in parts]
-        returned = [one for _, ranges in opened for one in ranges]
-        parcel = opened[0][0]
+        parcel, left_out = opened[0]
         if len(opened) > 1:
+            left_out = reduce(or_, (some for _, some in opened))
             parcel = parcel._replace(next=parts[-1].next, payload=b"".join(part.payload for part, _ in opened))
-        return parcel, returned, release
+        return parcel, left_out, release
 
-    def _shape(self, parcel: Parcel, left_out: Ranges, release: int) -> None:
+    def _shape(self, parcel: Parcel, left_out: LeftOut, release: int) -> None:
         before, start = len(self.waiting), self.shaped_to
         try:
             if parcel.first > self.shaped_to:
                 raise ParcelsMissing(*parcel.partition, parcel.first, self.shaped_to)
             if parcel.kind == "fault":
-                raise ReaderFault(bytes(parcel.payload))
-            if parcel.kind == "gap":
+                self._judge(parcel)
+            elif parcel.kind == "gap":
                 self._skip(parcel)
             else:
                 pieces = self.shaper.shape(parcel.payload, self.shaped_to)
@@ -119,17 +111,30 @@ class Intake:
             self.doom = fault
             self.waiting.append(Outgoing(None, self._accounted_to, parcel.epoch))
         self.waiting[-1].release += release
-        # What lies before `start` was counted when it first came by.
-        self.returned += ((max(first, start), behind) for first, behind in left_out if behind > start)
-        self.returned += ((offset, offset + 1) for offset in self.shaper.take_returned())
+        for tally, ranges in zip((self.returned, self.dropped, self.refused), left_out, strict=True):
+            if ranges:
+                tally.add(ranges, start)
+        self.returned.add([(offset, offset + 1) for offset in self.shaper.take_returned()], start)
+
+    def _judge(self, parcel: Parcel) -> None:
+        """Raise what the reader found; a gap only where records are missing, which the reader cannot tell."""
+        if parcel.next == parcel.first:
+            raise ReaderFault(bytes(parcel.payload))
+        if parcel.next > self._copied_to:
+            raise OffsetGap(*parcel.partition, self._copied_to, parcel.next)
+
+    @property
+    def _copied_to(self) -> int:
+        """Everything before this source offset was copied, by this owner or by an older one that did not note it."""
+        return max(self.shaped_to, self.unnoted.least_next) if self.unnoted else self.shaped_to
 
     def _skip(self, parcel: Parcel) -> None:
-        if parcel.next <= self.shaped_to:
+        if parcel.next <= self._copied_to:
             return  # a reader that began too early: those offsets were copied before the source lost them
         gap = Gap(
             topic=parcel.partition.topic,
             partition=parcel.partition.partition,
-            first=max(parcel.first, self.shaped_to),
+            first=max(parcel.first, self._copied_to),
             next=parcel.next,
             reason=bytes(parcel.payload).decode(),
             at_ms=self.now_ms(),

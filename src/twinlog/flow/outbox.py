@@ -46,7 +46,6 @@ _REMEMBERED_S: Final = 60.0
 _IN_DOUBT_S: Final = 3_600.0
 """Brokers forget a producer after a day without a word of it, and then take a repeated batch a second time."""
 _LOOKED_FOR: Final = "it did not answer for an hour; what was sent before is looked for"
-_BATCHES: Final = frozenset({"data", "returned"})
 
 
 @dataclass
@@ -332,7 +331,9 @@ class Outbox:
         if out.source_next > state.source_next:
             state.source_next, state.source_epoch = out.source_next, out.epoch
             self.recovered()
-        state.returned += self.intake.returned_before(state.source_next)
+        state.returned += self.intake.returned.before(state.source_next)
+        state.dropped += self.intake.dropped.before(state.source_next)
+        state.refused += self.intake.refused.before(state.source_next)
         self.dirty = True
 
     def _add_run(self, run: Run) -> None:

@@ -1,18 +1,19 @@
-"""The limit of a link in one task: the task's share of it, by the settings, the timetable and an operator's order.
+"""The limits of a link in one task: the task's share of them, by the settings, the timetable and an operator's order.
 
-Runs in the reader's loop. The link's limit is dealt to tasks by the shards that each has.
+Runs in the reader's loop. The link's limits are dealt to tasks by the shards that each has.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.model.clock import SYSTEM_CLOCK
-from twinlog.model.ledger.control import Control, Pace
+from twinlog.model.ledger.control import Control
+from twinlog.model.pace import Pace
 
 _LONGEST_NAP_S: Final = 0.5
 """So soon a raised limit is noticed by who waits."""
@@ -31,12 +32,12 @@ class Pacing:
         self._adopt()
 
     def hear(self, ordered: Control) -> bool:
-        """Take an order; tells whether other partitions are paused than before."""
-        changed = (ordered.topics, ordered.partitions) != (self.control.topics, self.control.partitions)
-        if not changed:
-            self.control = ordered
-            self._adopt()
-        return changed
+        """Take an order; tells whether it needs another plan: other partitions are paused, other topics come first."""
+        if not ordered.same_reading(self.control):
+            return True
+        self.control = ordered
+        self._adopt()
+        return False
 
     async def wait(self) -> None:
         """Until more may be asked for."""
@@ -47,9 +48,6 @@ class Pacing:
 
     def _adopt(self) -> None:
         """Follow order and time of day."""
-        wish = self.control
-        if not wish.schedule and wish.bytes_per_second is None:
-            wish = replace(wish, schedule=self.link.reading.limit_schedule)
-        limit = wish.limit_at(SYSTEM_CLOCK.now_ms(), self.link.reading.limit_bytes_per_second) * self.share
-        if limit != self.pace.bytes_per_second:
-            self.pace.limit(limit, time.monotonic())
+        limits = self.control.limits_at(SYSTEM_CLOCK.now_ms(), self.link.reading.limits).share(self.share)
+        if limits != self.pace.limits:
+            self.pace.limit(limits, time.monotonic())

@@ -9,6 +9,10 @@ Offsets of that range without a batch were looked at and are not copied (markers
 A `returned` parcel is a data parcel of which the reader left out what came from the target: before its batches it says
 which offsets those are.
 
+A `changed` parcel is a data parcel whose records went through transforms: before its batches it says which offsets were
+left out, and why. A `records` parcel has no batches: it says how many rows of single records follow it, and of which
+batches they are (`record_rows.py`).
+
 Parcels without batches are notes from the reader to the writer: `begin` (a partition is read from here on), `fault` (it
 cannot be read), `gap` (offsets that the source lost and the policy skips), `flush` (nothing: it pushes what is before
 it through Spark, see `row.py`).
@@ -23,15 +27,15 @@ machine, so one clock tells both.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from twinlog.flow.left_out import LeftOut, Ranges
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.names import TopicPartition
 
-Kind: TypeAlias = Literal["data", "returned", "begin", "fault", "gap", "flush"]
-Ranges: TypeAlias = Sequence[tuple[int, int]]
-"""Offsets, each range from its first to behind its last."""
+Kind: TypeAlias = Literal["data", "returned", "begin", "fault", "gap", "flush", "records", "changed"]
+BATCHES: Final = frozenset({"data", "returned", "changed"})
+"""Kinds with batches."""
 
 
 class Parcel(NamedTuple):
@@ -65,19 +69,31 @@ def data_parcel(
     """Batches, and the offsets of those that were left out because they came from the target."""
     if not returned:
         return Parcel(partition, first, next_offset, "data", payload, fetched_us, epoch)
-    head = _COUNT.pack(len(returned)), *(_RANGE.pack(*part) for part in returned)
-    return Parcel(partition, first, next_offset, "returned", b"".join((*head, payload)), fetched_us, epoch)
+    listed = (*_listed(returned), payload)
+    return Parcel(partition, first, next_offset, "returned", b"".join(listed), fetched_us, epoch)
 
 
-def unwrap(parcel: Parcel) -> tuple[Parcel, Ranges]:
+def changed_parcel(parcel: Parcel, next_offset: int, payload: bytes, left_out: LeftOut) -> Parcel:
+    """What became of a parcel behind the transforms."""
+    listed = [part for ranges in left_out for part in _listed(ranges)]
+    return parcel._replace(next=next_offset, kind="changed", payload=b"".join([*listed, payload]))
+
+
+def unwrap(parcel: Parcel) -> tuple[Parcel, LeftOut]:
     """A data parcel without what it says of offsets that were left out, and that."""
-    if parcel.kind != "returned":
-        return parcel, ()
-    view = memoryview(parcel.payload)
-    (count,) = _COUNT.unpack_from(view)
-    end = _COUNT.size + count * _RANGE.size
-    ranges = [(first, behind) for first, behind in _RANGE.iter_unpack(view[_COUNT.size : end])]
-    return parcel._replace(kind="data", payload=view[end:]), ranges
+    if parcel.kind not in {"returned", "changed"}:
+        return parcel, LeftOut()
+    view, at = memoryview(parcel.payload), 0
+    lists: list[Ranges] = []
+    for _ in LeftOut._fields if parcel.kind == "changed" else ("returned",):
+        (count,) = _COUNT.unpack_from(view, at)
+        begin, at = at + _COUNT.size, at + _COUNT.size + count * _RANGE.size
+        lists.append([(first, behind) for first, behind in _RANGE.iter_unpack(view[begin:at])])
+    return parcel._replace(kind="data", payload=view[at:]), LeftOut(*lists)
+
+
+def _listed(ranges: Ranges) -> list[bytes]:
+    return [_COUNT.pack(len(ranges)), *(_RANGE.pack(*part) for part in ranges)]
 
 
 def now_us() -> int:

@@ -14,7 +14,7 @@ from typing import Final
 from twinlog.flow.row import Row
 
 PIECE_BYTES: Final = 4 << 20
-_MORE: Final = b"+"
+MORE: Final = b"+"
 """The head of a piece that others follow. Heads of rows are empty, or longer than this."""
 
 
@@ -28,7 +28,7 @@ def in_pieces(rows: Iterable[Row], piece_bytes: int = PIECE_BYTES) -> Iterator[R
         payload = memoryview(row.payload)
         last = size - (size % piece_bytes or piece_bytes)
         for at in range(0, last, piece_bytes):
-            yield Row(_MORE, payload[at : at + piece_bytes])
+            yield Row(MORE, payload[at : at + piece_bytes])
         yield Row(row.head, payload[last:])
 
 
@@ -36,7 +36,7 @@ def joined(rows: Iterable[Row]) -> Iterator[Row]:
     """The rows that were cut."""
     pieces: list[bytes | memoryview] = []
     for row in rows:
-        if row.head == _MORE:
+        if row.head == MORE:
             pieces.append(row.payload)
         elif pieces:
             whole = b"".join([*pieces, row.payload])

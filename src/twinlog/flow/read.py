@@ -30,7 +30,8 @@ from twinlog.errors import (
     TargetUnwritable,
 )
 from twinlog.flow.delivery import Delivery, Reading
-from twinlog.flow.hindrances import HindranceTeller, longest_throttle_s, throttled
+from twinlog.flow.first_lane import FirstLane
+from twinlog.flow.hindrances import HindranceTeller, breaking, longest_throttle_s, throttled
 from twinlog.flow.pacing import Pacing
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.parcel_queue import ParcelQueue
@@ -41,8 +42,10 @@ from twinlog.flow.row import Row
 from twinlog.flow.schema_gate import Outlet, SchemaGate
 from twinlog.flow.streams import Streams
 from twinlog.ledger.view import LedgerView
+from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.control import control_of
 from twinlog.model.ledger.records import (
+    FIRST_LANE,
     ROSTER_PARTITION,
     TRUNCATIONS,
     Engine,
@@ -90,6 +93,9 @@ class Reader:
         link = self.link
         self.teller = HindranceTeller(link, f"read-{self.plan.task}")
         self.pacing = Pacing(link, self.plan.control, len(self.plan.shards) / self.plan.shard_count)
+        chosen = self.plan.control.first_of(link.reading.limits)
+        self.first = FirstLane(chosen, self.plan.task, (self.plan.generation, self.plan.epoch))
+        self.roster = roster_writer(self.target, link.source, link.name)
         self.gate = _gate(link, self.plan, self.source, self.out, self.view) if self.plan.schemas else None
         self.outlet: Outlet = self.gate or self.out
         delivery = Delivery(link, self.clusters, self.source, self.outlet, self.reading, self._fault, self._place)
@@ -101,6 +107,7 @@ class Reader:
             room=self._room,
             deliver=delivery.take,
             pace=self.pacing.pace,
+            first=self.first,
             replace=self._place,
             on_failure=self.out.put,
         )
@@ -123,6 +130,8 @@ class Reader:
                 ]
             for topic in list(self.view.roster.values()):
                 self._enlist(topic, mine)
+            for memo in self.view.memos.get(FIRST_LANE, {}).values():
+                self.first.hear(memo)
             self.out.put(FLUSH)
             follow = asyncio.create_task(self.view.follow(self.target, self.link.source, lambda e: self._hear(e, mine)))
             await self._place()
@@ -156,8 +165,10 @@ class Reader:
                 await self.finished.wait()
         except TimeoutError:
             now = time.monotonic()
-            hindered = [*throttled(self.source, now), *(self.gate.says(now) if self.gate else ())]
+            gate = self.gate.says(now) if self.gate else ()
+            hindered = [*throttled(self.source, now), *breaking(self.source, now), *gate]
             self.teller.tell(hindered, now, longest_throttle_s(self.source, now))
+            await self.first.tell(self.roster)
             self._rest_where_the_ledger_is_lost(now)
             for partition in [p for p, when in self.resting.items() if when <= now]:
                 del self.resting[partition]
@@ -196,7 +207,9 @@ class Reader:
                 self._enlist(entry, mine)
             case Memo(chore="control"):
                 if self.pacing.hear(control_of(entry.body)):
-                    self.finished.set()  # other partitions are to be read: that is another plan
+                    self.finished.set()  # other partitions are to be read, or in another order: that is another plan
+            case Memo(chore="first-lane"):
+                self.first.hear(entry)
             case Memo(chore="truncations"):
                 self.resting |= {p: 0.0 for p in self.view.states if truncation_name(p) == entry.name}
             case PartitionState(phase="faulted"):
@@ -245,7 +258,7 @@ class Reader:
             position.offset = offset = resume
         elif state is not None:
             position.last_epoch = state.source_epoch  # the broker says so when its log no longer has that epoch there
-        self.reading[partition] = Reading(topic, position)
+        self.reading[partition] = Reading(topic, position, noted=state is not None and state.phase == "closed")
         ledger = 1 + shard_of(partition, self.plan.shard_count)
         note = {
             "roster": topic.model_dump(exclude_none=True),

@@ -29,7 +29,7 @@ _ENDS: Final = struct.Struct("=ii")
 
 LARGE: Final = 262_144
 """Bytes from which on a parcel travels alone, uncopied."""
-_KINDS: Final[tuple[Kind, ...]] = ("data", "returned", "begin", "fault", "gap", "flush")
+_KINDS: Final[tuple[Kind, ...]] = ("data", "returned", "begin", "fault", "gap", "flush", "records", "changed")
 _CODES: Final = {kind: code for code, kind in enumerate(_KINDS)}
 _HEAD: Final = struct.Struct(">BHiqqqiI")
 

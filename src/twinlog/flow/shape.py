@@ -19,19 +19,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from twinlog.errors import CorruptBatch, PartitionFault, RecordTooLarge, UnknownCodec
+from twinlog.errors import CorruptBatch, PartitionFault, RecordTooLarge
 from twinlog.flow.marks import HopMarks
+from twinlog.flow.opening import check_batch, codec_of, records_of
 from twinlog.model.ledger.runs import Run
 from twinlog.model.names import TopicPartition
-from twinlog.wire.batch import CODECS, LOG_APPEND_TIME, BatchHeader, CutBatch, cut, read_header, scan_tiny, walk
+from twinlog.wire.batch import LOG_APPEND_TIME, BatchHeader, CutBatch, cut, read_header, scan_tiny, walk
 from twinlog.wire.codec import (
     OpenRecord,
     PlainRecord,
     SealedBatch,
-    legacy_checksum_holds,
-    legacy_codec,
     merge,
-    open_batch,
     seal,
 )
 
@@ -123,7 +121,7 @@ class Shaper:
             for at, header in walk(payload):
                 batch = cut(payload, at, header)
                 self._check(batch)
-                its_codec = _codec_of(batch)
+                its_codec = codec_of(batch)
                 if records and (its_codec != codec or held + header.size > self.merge_bytes):
                     yield from self._seal(records, codec)
                     records, held = [], 0
@@ -176,12 +174,7 @@ class Shaper:
             yield from self._merge(tiny)
 
     def _check(self, batch: CutBatch) -> None:
-        header = batch.header
-        holds = batch.checksum_holds if header.magic == 2 else legacy_checksum_holds(batch.records)
-        if not holds:
-            raise CorruptBatch(*self.partition, header.base_offset, "its checksum does not match")
-        if (codec := _codec_of(batch)) >= len(CODECS):
-            raise UnknownCodec(*self.partition, header.base_offset, codec)
+        check_batch(self.partition, batch)
 
     def _is_tiny(self, header: BatchHeader, resume: int) -> bool:
         return (
@@ -218,14 +211,10 @@ class Shaper:
             yield Piece(batch, header.base_offset, None, passed=True)
             return
         records = [record for record in self._open(batch) if record.offset >= resume]
-        yield from self._seal(records, _codec_of(batch))
+        yield from self._seal(records, codec_of(batch))
 
     def _open(self, batch: CutBatch) -> list[OpenRecord]:
-        try:
-            return open_batch(batch.data)
-        except Exception as error:  # aiokafka raises whatever its decompressor raises
-            problem = f"it cannot be decoded: {error}"
-            raise CorruptBatch(*self.partition, batch.header.base_offset, problem) from error
+        return records_of(self.partition, batch)
 
     def _seal(self, records: Sequence[OpenRecord], codec: int) -> Iterator[Piece]:
         if not records:
@@ -250,10 +239,6 @@ class Shaper:
     def behind(self, piece: Piece, records: int) -> Iterator[Piece]:
         """The rest of a piece of which the first `records` are on the target already."""
         yield from self._seal(self.opened(piece)[records:], piece.header.codec)
-
-
-def _codec_of(batch: CutBatch) -> int:
-    return batch.header.codec if batch.header.magic == 2 else legacy_codec(batch.records)
 
 
 def _at(record: OpenRecord, offset: int) -> OpenRecord:

@@ -123,18 +123,32 @@ class EpochReader(DataSourceStreamReader):
         """On an executor: the parcels of one task, for as long as the epoch lasts."""
         if not isinstance(partition, TaskPlan):
             raise TypeError(f"{partition!r} is not a plan of ours")
-        from twinlog.flow.read import read_task  # noqa: PLC0415  the planning processes need not load it
-
         try:
-            for row in in_pieces(read_task(self.run.link, self.run.clusters, partition)):
-                yield to_arrow(row)
+            yield from self._batches(partition)
         except Exception as error:
             _leave_failure(self.run, partition.task, error)
             raise
 
+    def _batches(self, partition: TaskPlan) -> Iterator[pa.RecordBatch]:
+        from twinlog.flow.read import read_task  # noqa: PLC0415  the planning processes need not load it
+
+        for row in in_pieces(read_task(self.run.link, self.run.clusters, partition)):
+            yield to_arrow(row)
+
     def __getstate__(self) -> dict[str, Any]:
         """Executors need the run only, not what the planner remembers."""
         return {"run": self.run, "_view": None, "_bytes_before": {}}
+
+
+class RecordsReader(EpochReader):
+    """The same for a link with transforms: batches of the topics that they concern are opened."""
+
+    def _batches(self, partition: TaskPlan) -> Iterator[pa.RecordBatch]:
+        from twinlog.flow.read import read_task  # noqa: PLC0415
+        from twinlog.flow.record_rows import RecordRows  # noqa: PLC0415
+
+        link = self.run.link
+        yield from RecordRows(link.transforms.takes).batches(read_task(link, self.run.clusters, partition))
 
 
 class _Rows:
@@ -171,13 +185,16 @@ class ParcelWriter(DataSourceStreamArrowWriter):
 
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
-        rows = _Rows(joined(row for batch in iterator for row in from_arrow(batch)))
+        rows = _Rows(joined(self._rows(iterator)))
         try:
             return Positions(write_task(self.run.link, self.run.clusters, rows, task))
         except Exception as error:
             if not rows.failed:
                 _leave_failure(self.run, task, error)
             raise
+
+    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+        return (row for batch in batches for row in from_arrow(batch))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Nothing: the writers noted everything in the ledger."""
@@ -186,4 +203,14 @@ class ParcelWriter(DataSourceStreamArrowWriter):
         """Nothing: the next take-over reconciles."""
 
 
-__all__ = ["EpochReader", "LinkRun", "ParcelWriter", "Positions"]
+class RecordsWriter(ParcelWriter):
+    """The same for a link with transforms: what comes out of them is sealed into batches again."""
+
+    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+        from twinlog.flow.resealing import Resealing  # noqa: PLC0415
+
+        link = self.run.link
+        return Resealing(link.transforms.tolerant, link.writing.merge_target_bytes).rows(batches)
+
+
+__all__ = ["EpochReader", "LinkRun", "ParcelWriter", "Positions", "RecordsReader", "RecordsWriter"]

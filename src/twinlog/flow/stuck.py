@@ -9,10 +9,12 @@ A cluster that is away as a whole is nobody's fault: nothing is given up while n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from twinlog.flow.outbox import Outbox
+from twinlog.model.names import TopicPartition
 
 PATIENCE_S: Final = 10.0
 PRESSED_S: Final = 1.0
@@ -29,6 +31,7 @@ class Pressure:
     now: float
     heard_at: float  # when a broker of the target last answered anything
     pressed: bool  # the task waits for room, or for its end
+    line: Callable[[TopicPartition], str | None] = lambda _: None  # what is wrong with the line to a partition's leader
 
 
 def why_given_up(box: Outbox, at: Pressure) -> str | None:
@@ -39,4 +42,6 @@ def why_given_up(box: Outbox, at: Pressure) -> str | None:
         patience = PRESSED_S if at.pressed else PATIENCE_S
         return box.hindrance if at.now - box.hindered_since >= patience else None
     silent = box.awaited_since is not None and at.now - box.awaited_since >= UNANSWERED_S
-    return f"the broker that leads it did not answer within {UNANSWERED_S:.0f} s" if silent and at.pressed else None
+    if not silent or not at.pressed:
+        return None
+    return at.line(box.remote) or f"the broker that leads it did not answer within {UNANSWERED_S:.0f} s"

@@ -30,6 +30,7 @@ from twinlog.errors import (
     TargetLogShrunk,
     TargetTopicMissing,
     TargetUnwritable,
+    TransformsChanged,
 )
 from twinlog.flow.ownership import Ownership
 from twinlog.flow.retirement import retire_if_old
@@ -236,6 +237,9 @@ class ShardOwner:
             if (error := refused.get(o.begin.remote)) is not None:
                 o.fault = self._refusal(o, error)
         await asyncio.gather(*(self._reconcile(o) for o in unclean if o.fault is None))
+        for o in unclean:
+            if o.fault is None and o.unnoted and o.state.transforms != self.digest(o):
+                o.fault = self._other_transforms(o)
         for o in opened:
             if o.fault is None and o.state.phase == "closed":
                 o.state.phase = "copying"
@@ -245,12 +249,25 @@ class ShardOwner:
                 # Until what is not noted is met, it is known by the id of who wrote it.
                 o.state.producer_id = self.producer.producer_id
                 o.state.producer_epoch, o.state.sequence = self.producer.epoch, o.sequence
+                o.state.transforms = self.digest(o)
         # One that is noted as open or faulted already is not noted again: a reader that hears "faulted" lets it rest.
         fresh = [o.state for o in opened if self._is_news(o)]
         await self.ledger.write(fresh)
         for state in fresh:  # a second opening in this task must find it
             self.view.states[TopicPartition(state.topic, state.partition)] = state.model_copy(deep=True)
         return opened
+
+    def digest(self, opened: Opened) -> str:
+        """What names the transforms of a partition now."""
+        return self.link.transforms.digest(opened.begin.partition.topic)
+
+    def _other_transforms(self, opened: Opened) -> TransformsChanged:
+        """What was written cannot be met by what the source's records become now (R2)."""
+        state, now = opened.state, self.digest(opened)
+        count = len(opened.unnoted)
+        opened.unnoted.clear()
+        known = (state.transforms or "none", now or "none")
+        return TransformsChanged(*opened.begin.partition, count, state.source_next, *known)
 
     async def _look_at_all(self, begins: Sequence[Begin]) -> list[Opened]:
         """See where the target stands, partition by partition: one without a leader holds no other up (R8)."""
@@ -269,25 +286,31 @@ class ShardOwner:
     def _look(self, begin: Begin, end: int | str) -> Opened:
         """See where one partition stands, and whether it is still the topic we wrote into."""
         known = self.known(begin)
-        found = self.target.topics.get(begin.roster.remote)
-        state = known.model_copy(deep=True) if known else fresh_state(begin, target=0)
-        if found is not None and found.error == codes.TOPIC_AUTHORIZATION_FAILED:
-            return Opened(begin, state, fault=PartitionAccessDenied(*begin.partition, self.target.alias, "Describe"))
-        if found is None or begin.remote.partition not in found.leaders or found.topic_id != begin.roster.target_id:
-            return Opened(begin, state, fault=TargetTopicMissing(*begin.partition, state.source_next))
-        if isinstance(end, str):
-            return Opened(begin, state, fault=TargetUnwritable(*begin.partition, str(begin.remote), end))
-        state = known.model_copy(deep=True) if known else fresh_state(begin, target=end)
-        if end < state.target_next:
-            return Opened(begin, state, fault=TargetLogShrunk(*begin.partition, state.target_next, end))
-        # A new topic has heard nothing of what was sent to an old one of its name.
+        # A new topic has heard nothing of what was sent to an old one of its name. One that is faulted just now
+        # remembers it all.
         sequence = self.ownership.sequences.get(begin.remote, 0) if known else 0
-        return Opened(begin, state, sequence=sequence, target_end=end)
+        state = known.model_copy(deep=True) if known else fresh_state(begin, target=0)
+        if (fault := self._fault(begin, state, end)) is not None or isinstance(end, str):
+            return Opened(begin, state, sequence, fault)
+        return Opened(begin, state if known else fresh_state(begin, target=end), sequence, target_end=end)
+
+    def _fault(self, begin: Begin, state: PartitionState, end: int | str) -> PartitionFault | None:
+        """What keeps us from writing into one partition."""
+        found = self.target.topics.get(begin.roster.remote)
+        if found is not None and found.error == codes.TOPIC_AUTHORIZATION_FAILED:
+            return PartitionAccessDenied(*begin.partition, self.target.alias, "Describe")
+        if found is None or begin.remote.partition not in found.leaders or found.topic_id != begin.roster.target_id:
+            return TargetTopicMissing(*begin.partition, state.source_next)
+        if isinstance(end, str):
+            return TargetUnwritable(*begin.partition, str(begin.remote), end)
+        if end < state.target_next:
+            return TargetLogShrunk(*begin.partition, state.target_next, end)
+        return None
 
     def _is_news(self, opened: Opened) -> bool:
         """Whether the ledger must hear of an opening. A reader that hears "faulted" lets the partition rest."""
         known, state = self.known(opened.begin), opened.state
-        if known is None or known.phase != state.phase:
+        if known is None or known.phase != state.phase or known.transforms != state.transforms:
             return True
         stamp = (state.producer_id, state.producer_epoch)
         return state.phase == "copying" and stamp != (known.producer_id, known.producer_epoch)

@@ -129,6 +129,11 @@ class Unnoted:
         self.met = len(self._contents)
 
     @property
+    def least_next(self) -> int:
+        """A source offset before which everything was copied: record k came from `position + k` or behind it."""
+        return self.position + len(self._contents)
+
+    @property
     def target_next(self) -> int:
         """The target offset behind all of them; -1 without any."""
         return self._place(len(self._contents) - 1).target + 1 if self._contents else -1

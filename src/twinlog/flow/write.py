@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from twinlog.config.settings import LinkSettings
@@ -31,13 +32,13 @@ from twinlog.errors import (
     TimestampRefused,
 )
 from twinlog.flow.budget import Budget, Opening
-from twinlog.flow.hindrances import HindranceTeller, late_writes, longest_throttle_s, throttled
+from twinlog.flow.hindrances import HindranceTeller, breaking, late_writes, longest_throttle_s, slow_line, throttled
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
 from twinlog.flow.noting import Noting
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.outgoing import Outgoing
-from twinlog.flow.parcel import Parcel
+from twinlog.flow.parcel import BATCHES, Parcel
 from twinlog.flow.patience import MISSING_FOR_S
 from twinlog.flow.row import Row, is_flush, unpack
 from twinlog.flow.shape import Shaper
@@ -56,7 +57,7 @@ from twinlog.wire.written import Written, fetch_written
 log = logging.getLogger("twinlog.write")
 
 FLUSH_SECONDS: Final = 1.0
-_COUNTED: Final = frozenset({"data", "returned", "gap", "fault"})  # what stays until it is written
+_COUNTED: Final = BATCHES | {"gap", "fault"}  # what stays until it is written
 _PAUSE_S: Final = 0.1
 _RELIEVE_S: Final = 0.25
 _SEEN_WHEN_OPENED: Final = frozenset({TargetUnwritable.code, TargetTopicMissing.code, LedgerUnwritable.code})
@@ -106,7 +107,7 @@ class Writer:
                 self.opening[begin.partition] = Opening(begin)
             case "flush":
                 self._open_begun()
-            case "data" | "returned" | "gap" | "fault":
+            case "data" | "returned" | "changed" | "gap" | "fault":
                 opening = self.opening.get(parcel.partition)
                 if opening is not None:
                     opening.parcels.append(parcel)
@@ -308,7 +309,7 @@ class Writer:
         now = time.monotonic()
         full_since = self.budget.full_since
         pressed = self.closing or (full_since is not None and now - full_since >= PRESSED_S)
-        at = Pressure(now, self.lanes.heard_at, pressed)
+        at = Pressure(now, self.lanes.heard_at, pressed, partial(slow_line, self.target))
         given_up = False
         for box, fault in list(self.notes.unwritable(at)):
             log.warning("%s: %s", self.link.name, fault)  # the ledger, which would tell it, takes no notes
@@ -339,7 +340,8 @@ class Writer:
             self.notes.flush()
             now = time.monotonic()
             late = late_writes(self.boxes.values(), self.notes, self.target, now)
-            self.teller.tell([*throttled(self.target, now), *late], now, longest_throttle_s(self.target, now))
+            says = [*throttled(self.target, now), *breaking(self.target, now), *late]
+            self.teller.tell(says, now, longest_throttle_s(self.target, now))
 
     async def close(self) -> dict[str, int]:
         """The reader has ended: wait until everything is acknowledged, note it as cleanly closed."""

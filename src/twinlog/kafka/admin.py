@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import time
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -54,6 +54,7 @@ _AWAY_S = 7.0
 _GRACE_S = 5.0
 # A leader that changed is found again in a moment; a partition that stays without one must not hold all others up.
 _ELECTION_S = 3.0
+_FEW_TOPICS = 10
 
 _ORIGINS = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: ConfigOrigin.TOPIC,
@@ -227,15 +228,27 @@ class ClusterAdmin:
     def _offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec, *, committed: bool = False
     ) -> dict[TopicPartition, NextOffset | ClusterError]:
-        """Ask, and once more where the leader just changed: the client hears of the new one by that answer."""
+        """Ask, and once more where the leader just changed."""
         deadline = time.monotonic() + _ELECTION_S
         answers = self._offsets_now(partitions, spec, committed=committed)
         while changed := [where for where, answer in answers.items() if isinstance(answer, LeaderMissing)]:
             if time.monotonic() > deadline:
                 break
             time.sleep(_GLANCE_S)
+            self._look_up_leaders({where.topic for where in changed})
             answers |= self._offsets_now(changed, spec, committed=committed)
         return answers
+
+    def _look_up_leaders(self, topics: Collection[str]) -> None:
+        """Let the client ask who leads. By itself it asks for offsets with the leader epoch that it remembers.
+
+        After a restart of all brokers that epoch is too old, every answer is FENCED_LEADER_EPOCH, and it stays so.
+        """
+        for topic in topics if len(topics) <= _FEW_TOPICS else (None,):
+            try:
+                self._client.list_topics(*filter(None, [topic]), timeout=_GLANCE_S * 10)
+            except KafkaException:
+                return  # the answers say what is wrong
 
     def _offsets_now(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec, *, committed: bool

@@ -12,6 +12,13 @@ from twinlog.config.settings import ClientCredentials, ClientSettings, Kerberos,
 
 OptionValue: TypeAlias = str | int | bool
 
+NO_KINIT: dict[str, OptionValue] = {
+    # librdkafka would run kinit through a shell, with the principal as part of the command line. It is never run: the
+    # Kerberos library takes a key tab by itself, and tickets of the user's own cache need nothing to be run. An empty
+    # command would be the default one: no time between two runs is what switches it off.
+    "sasl.kerberos.min.time.before.relogin": 0,
+    "sasl.kerberos.kinit.cmd": "true",
+}
 # librdkafka takes socket.timeout.ms from 10 ms to 5 minutes and refuses to start outside of that.
 _SOCKET_TIMEOUT_MS = (10, 300_000)
 # A broker that drops packets silently must not eat the whole request timeout with one connection attempt.
@@ -86,8 +93,6 @@ def _kerberos_options(cluster: str, kerberos: Kerberos) -> dict[str, OptionValue
     options: dict[str, OptionValue] = {"sasl.kerberos.service.name": kerberos.service}
     if kerberos.principal is not None:
         options["sasl.kerberos.principal"] = kerberos.principal
-    # librdkafka would run kinit through a shell, with the principal as part of the command line. It is never run: the
-    # Kerberos library takes a key tab by itself, and tickets of the user's own cache need nothing to be run.
-    options["sasl.kerberos.kinit.cmd"] = ""
+    options.update(NO_KINIT)
     claim_identity(cluster, kerberos)
     return options

@@ -25,6 +25,13 @@ from twinlog.errors import (
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: "  # noqa: S105
 # "HOST:PORT/bootstrap: Connect to ipv4#ADDRESS failed: REASON (after 0ms in state CONNECT)"
 _CONNECT_FAILED = re.compile(r"(?:\w+://)?([^/]+)/\w+: Connect to \S+ failed: (.+?)(?: \(after .*)?")
+# "ssl://HOST:PORT/bootstrap: SSL handshake failed: error:0A000086:SSL routines::REASON (after 8ms in state ...)"
+_HANDSHAKE_FAILED = re.compile(
+    r"(?:\w+://)?([^/]+)/\w+: SSL handshake failed: (?:error:\w+:SSL routines::)?(.+?)(?:, verify that .*| \(after .*)?"
+)
+# "sasl_ssl://HOST:PORT/bootstrap: SASL authentication error: REASON (after 378ms in state AUTH_REQ)"
+_ABOUT_A_BROKER = re.compile(r"\w+://([^/]+)/\w+: (?:SASL authentication error: )?(.+?)(?: \(after \d+ms in state .*)?")
+_NO_CONTROLLER = "Failed while waiting for controller: Local: Timed out"
 _MEANS: dict[int, type[ClusterError]] = {
     # Nobody answers, or the answer did not arrive in time.
     KafkaError._TRANSPORT: ClusterUnreachable,  # noqa: SLF001 (librdkafka's own codes are spelled with an underscore)
@@ -96,4 +103,12 @@ def _plain(error: KafkaError) -> str:
     """Say it as the wire room says it, without the library's own state."""
     text = error.str().removeprefix(_NO_TOKEN)
     failed = _CONNECT_FAILED.fullmatch(text)
-    return f"{failed[1]}: {failed[2].lower()}" if failed else text
+    if failed:
+        return f"{failed[1]}: {failed[2].lower()}"
+    handshake = _HANDSHAKE_FAILED.fullmatch(text)
+    if handshake:
+        return f"{handshake[1]}: TLS handshake failed: {handshake[2]}"
+    if text == _NO_CONTROLLER:
+        return "no answer in time"
+    about = _ABOUT_A_BROKER.fullmatch(text)
+    return f"{about[1]}: {about[2]}" if about else text

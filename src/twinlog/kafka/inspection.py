@@ -62,9 +62,9 @@ def look_at_replicas(admin: ClusterAdmin, names: Iterable[str]) -> list[Placed]:
         for name, answer in answers.items():
             if isinstance(answer, ClusterError):
                 raise answer
-            for one in answer.partitions:
-                nodes = tuple(node.id for node in one.replicas), tuple(node.id for node in one.isr)
-                found.append(Placed(name, one.id, *nodes))
+            for partition in answer.partitions:
+                nodes = tuple(node.id for node in partition.replicas), tuple(node.id for node in partition.isr)
+                found.append(Placed(name, partition.id, *nodes))
     return found
 
 

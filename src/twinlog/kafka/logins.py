@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient
 
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import LoginUnavailable
+from twinlog.kafka.client_options import NO_KINIT
 
 
 def see_provider(settings: ClientSettings) -> None:
@@ -14,7 +15,7 @@ def see_provider(settings: ClientSettings) -> None:
     options: dict[str, str | int | float | bool] = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": str(settings.security.sasl_mechanism),
-        "sasl.kerberos.kinit.cmd": "",
+        **NO_KINIT,
         "log_level": 0,
     }
     try:

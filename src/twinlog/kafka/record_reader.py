@@ -48,9 +48,16 @@ class RecordReader:
         self._client = Consumer(options)
         self._client.assign([ForeignPartition(p.topic, p.partition, offset) for p, offset in positions.items()])
 
-    def take(self, most: int, timeout_s: float) -> list[Message]:
-        """Records that are there, at most so many; waits so long for the first. Raises ClusterError."""
-        found = self._client.consume(most, timeout_s)
+    def take(self, most: int, timeout_s: float, gather_s: float | None = None) -> list[Message]:
+        """At most so many records, within so much time. Raises ClusterError.
+
+        librdkafka waits for all of them. With `gather_s` it waits for the first, and then only so long for more.
+        """
+        if gather_s is None:
+            found = self._client.consume(most, timeout_s)
+        else:
+            first = self._client.poll(timeout_s)
+            found = [] if first is None else [first, *self._client.consume(most - 1, gather_s)]
         records = [message for message in found if message.error() is None]
         if len(records) != len(found):
             for message in found:

@@ -6,12 +6,15 @@ Runs in the service (every engine follows the logs of both of its ends) and in t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from twinlog.config.security.secrets import Secret
 from twinlog.errors import ClusterUnreachable
 from twinlog.kafka.admin import ClusterAdmin
+from twinlog.ledger.switch_signatures import is_signed, is_signed_with, signed
 from twinlog.logs.append import LogWriter
 from twinlog.logs.ensure import ensure_logs
 from twinlog.logs.follow import follow
@@ -21,6 +24,8 @@ from twinlog.model.names import LinkName
 from twinlog.model.naming import SWITCH_TOPIC
 from twinlog.model.switch.log import SwitchEntry, SwitchLog, Written, pair_of, read_switch_entry
 from twinlog.wire.connection import Cluster
+
+log = logging.getLogger("twinlog.switch")
 
 _TOPIC: Final = LogTopic(
     SWITCH_TOPIC,
@@ -50,7 +55,10 @@ class SwitchTopic:
     cluster: Cluster
     link: LinkName
     on_entry: Callable[[SwitchEntry], None] | None = None  # told of every entry, of whatever pair
+    secret: Secret | None = None  # with one only entries count that are signed with it
     log: SwitchLog = field(init=False)
+    unsigned: int = 0  # entries of the pair that do not count
+    signed_by_others: bool = False  # whether entries of the pair have signatures that were not made with the secret
 
     def __post_init__(self) -> None:
         self.log = SwitchLog(pair_of(self.link))
@@ -69,10 +77,38 @@ class SwitchTopic:
     def _take(self, _: int, batches: Batches) -> None:
         for record in records_in(batches):
             entry = read_switch_entry(record.value)
-            if entry is not None and record.offset >= self.log.next_offset:
-                self.log = self.log.take(Written(record.offset, record.timestamp_ms, entry))
-                if self.on_entry is not None:
-                    self.on_entry(entry)
+            if entry is None or record.offset < self.log.next_offset:
+                continue
+            if not self._counts(entry, record.value):
+                self.log = replace(self.log, next_offset=record.offset + 1)
+                continue
+            self.log = self.log.take(Written(record.offset, record.timestamp_ms, entry))
+            if self.on_entry is not None:
+                self.on_entry(entry)
+
+    def _counts(self, entry: SwitchEntry, value: bytes | None) -> bool:
+        """Whether an entry was written by whoever knows the secret. Entries of other pairs have other secrets."""
+        if entry.pair != self.log.pair:
+            return True
+        if self.secret is not None and is_signed_with(value, self.secret):
+            return True
+        self.signed_by_others = self.signed_by_others or is_signed(value)
+        if self.secret is None:
+            return True
+        self.unsigned += 1
+        log.error("%s: an entry of %s is not signed with switch.secret and does not count: %s %s",
+                  self.cluster.alias, SWITCH_TOPIC, entry.kind, getattr(entry, "why", ""))  # fmt: skip
+        return False
+
+    @property
+    def distrust(self) -> str | None:
+        """Why what this log says cannot be relied upon, if so."""
+        where = f"{SWITCH_TOPIC} on {self.cluster.alias}"
+        if self.secret is None and self.signed_by_others:
+            return f"{where} is signed, and this file has no switch.secret"
+        if self.unsigned and self.log.state is None:
+            return f"no decision in {where} is signed with switch.secret ({self.unsigned} entries do not count)"
+        return None
 
     async def follow(self) -> None:
         """Read for ever. A cluster that is away, or has no such topic yet, is waited for."""
@@ -83,7 +119,7 @@ class SwitchTopic:
         writer = LogWriter(self.cluster, SWITCH_TOPIC)
         try:
             async with asyncio.timeout(within_s):
-                offset = await writer.append([(entry.pair.encode(), entry.value())])
+                offset = await writer.append([(entry.pair.encode(), signed(entry.value(), self.secret))])
                 positions = {0: self.log.next_offset}
                 await read_up_to(self.cluster, SWITCH_TOPIC, positions, {0: offset + 1}, self._take, _LANE)
         except TimeoutError:

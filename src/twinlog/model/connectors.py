@@ -2,10 +2,13 @@
 
 The records of the links topic are those of Connect's config topic, with the service's group before each key:
 
-    <group>/connector-<name>     {"properties": {...}, "signature"}         null: it was deleted
+    <group>/connector-<name>     {"properties": {...}}                      null: it was deleted
     <group>/target-state-<name>  {"state": "PAUSED", "state.v2": "STOPPED"}
     <group>/leader               {"instance", "url", "links"}               the last one runs the links
     <group>/logger-cluster-<name>  {"level": "DEBUG", "at_ms"}              for every service that reads it now
+
+With a secret of the group each of them also has a number and a signature, and {"deleted": true} stands for null
+(control.record_signatures). A signed record is replaced only by a signed one with a higher number.
 
 The config topic of a Connect worker belongs to one group (`own_topic`). Its keys have no group before them, and the
 leader's key is `twinlog-leader`. Records that Connect writes there for its own tasks change nothing.
@@ -14,16 +17,19 @@ leader's key is `twinlog-leader`. Records that Connect writes there for its own 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 TargetState: TypeAlias = Literal["STARTED", "PAUSED", "STOPPED"]
+Prove: TypeAlias = Callable[[str, Mapping[str, Any]], int | None]
+"""Tells the number of a record that a service of the group signed; None when none of them did."""
 STARTED: Final = "STARTED"
 
 LINKS_TOPIC: Final = "__twinlog-links"
 AUDIT_TOPIC: Final = "__twinlog-audit"
 EVENTS_TOPIC: Final = "__twinlog-events"
+_CONNECTOR, _STATE, _LEVEL = _ABOUT = ("connector-", "target-state-", "logger-cluster-")
 
 
 def names_class(written: str, class_name: str) -> bool:
@@ -58,8 +64,18 @@ class Leader:
     instance: str
     url: str | None
     links: tuple[str, ...] = ()
-    # Made with the secret of the group over instance and url (connectors.group_trust).
-    signature: str = ""
+
+
+class Held(NamedTuple):
+    """A signed record that counts. Number 0: signed by a version that did not number records."""
+
+    number: int
+    value: Mapping[str, Any]
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it says that there is nothing any more."""
+        return self.value.get("deleted") is True
 
 
 class LevelOrder(NamedTuple):
@@ -75,12 +91,15 @@ class GroupState:
 
     group: str
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
-    signatures: Mapping[str, str] = field(default_factory=dict, repr=False)  # of configs (connectors.sealing)
     states: Mapping[str, TargetState] = field(default_factory=dict)
     leader: Leader | None = None
     levels: Mapping[str, LevelOrder] = field(default_factory=dict)
     records: int = 0  # of this group that were read: tells an older look from a newer one
     own_topic: bool = False  # whether the topic belongs to this group alone, as Connect's config topic does
+    prove: Prove | None = field(default=None, repr=False, compare=False)  # None: nothing is signed, all is taken
+    held: Mapping[str, Held] = field(default_factory=dict, repr=False)  # what a record is about -> the signed one
+    number: int = 0  # the highest of a signed record
+    refused: frozenset[str] = frozenset()  # what the topic has a later record about that nobody of the group signed
 
     def take(self, key: bytes | None, value: bytes | None) -> GroupState:
         """Read one record on; one of another group, or one that nobody understands, changes nothing."""
@@ -88,32 +107,59 @@ class GroupState:
         return self if taken is self else replace(taken, records=self.records + 1)
 
     def _take(self, key: bytes | None, value: bytes | None) -> GroupState:
-        what = self._what((key or b"").decode("utf-8", errors="replace"))
-        if what is None:
+        what = self.about(key or b"")
+        if not (what == self._leader or what.startswith(_ABOUT)):
             return self
         found = _parse(value)
+        if self.prove is None:
+            return self._with_record(what, found)
+        number = self.prove(what, found) if found else None
+        before = self.held.get(what)
+        if not self._takes(what, number, before):
+            # Connect's readers need a null behind a deletion: it says nothing new.
+            says_it_again = before is not None and before.deleted and found is None
+            return self if says_it_again else replace(self, refused=self.refused | {what})
+        held = None if number is None or found is None else Held(number, found)
+        return replace(
+            self._with_record(what, found),
+            held=_with(self.held, what, held),
+            number=max(self.number, number or 0),
+            refused=self.refused - {what},
+        )
+
+    def _takes(self, what: str, number: int | None, before: Held | None) -> bool:
+        """Whether a record counts. Numbers keep an older one that was signed from being brought back."""
+        if before is not None and before.number > 0:
+            return number is not None and number > before.number
+        # A connector that nobody signed is shown, so that somebody can look at it and send it again; it does not run.
+        # The rest was not signed either before the group began to.
+        return number is not None or what.startswith(_CONNECTOR) or self.number == 0
+
+    def _with_record(self, what: str, found: dict[str, Any] | None) -> GroupState:
         if what == self._leader:
             return replace(self, leader=_leader(found))
-        if what.startswith("connector-"):
+        if what.startswith(_CONNECTOR):
             properties = found.get("properties") if found else None
             config = {str(k): str(v) for k, v in properties.items()} if isinstance(properties, dict) else None
-            name, signature = what.removeprefix("connector-"), str((found or {}).get("signature", "")) or None
-            signatures = _with(self.signatures, name, None if config is None else signature)
-            return replace(self, configs=_with(self.configs, name, config), signatures=signatures)
-        if what.startswith("target-state-"):
+            return replace(self, configs=_with(self.configs, what.removeprefix(_CONNECTOR), config))
+        if what.startswith(_STATE):
             state = found.get("state.v2", found.get("state")) if found else None
             known: TargetState | None = state if state in {"STARTED", "PAUSED", "STOPPED"} else None
-            return replace(self, states=_with(self.states, what.removeprefix("target-state-"), known))
-        if what.startswith("logger-cluster-"):
-            return replace(self, levels=_with(self.levels, what.removeprefix("logger-cluster-"), _level(found)))
-        return self
+            return replace(self, states=_with(self.states, what.removeprefix(_STATE), known))
+        return replace(self, levels=_with(self.levels, what.removeprefix(_LEVEL), _level(found)))
 
-    def _what(self, key: str) -> str | None:
-        """What a record of this group is about; None for a record of another group."""
+    def about(self, key: bytes) -> str:
+        """What a record of this group is about; empty for a record of another group."""
+        text = key.decode("utf-8", errors="replace")
         if self.own_topic:
-            return key
-        group, slash, what = key.partition("/")
-        return what if slash and group == self.group else None
+            return text
+        group, slash, what = text.partition("/")
+        return what if slash and group == self.group else ""
+
+    @property
+    def proves_leader(self) -> bool:
+        """Whether a service of the group signed who leads."""
+        return self.prove is not None and self._leader in self.held
 
     @property
     def _leader(self) -> str:
@@ -123,33 +169,52 @@ class GroupState:
         """What was asked for a connector last; at first, that it runs."""
         return self.states.get(name, STARTED)
 
+    def signed(self, name: str) -> bool:
+        """Whether a service of the group signed a connector."""
+        return f"{_CONNECTOR}{name}" in self.held
+
     # --- records of this group ----------------------------------------------------------------------------------------
 
-    def config_record(
-        self, name: str, config: Mapping[str, str] | None, signature: str = ""
-    ) -> tuple[bytes, bytes | None]:
+    def to_write_again(self) -> list[tuple[bytes, bytes | None]]:
+        """What counts, where the topic does not say so in a numbered record: the leader signs and writes it.
+
+        That is what others wrote over, and what is older than signatures.
+        """
+        if self.prove is None:
+            return []
+        old = {what for what, held in self.held.items() if held.number == 0}
+        old |= {what for name in self.states if (what := f"{_STATE}{name}") not in self.held}
+        return [(self._key(what), self._value(what)) for what in sorted(self.refused | old)]
+
+    def _value(self, what: str) -> bytes | None:
+        held = self.held.get(what)
+        if held is not None:
+            plain = {key: value for key, value in held.value.items() if key not in {"number", "signature"}}
+            return None if held.deleted else _dump(plain)
+        if what.startswith(_STATE) and (state := self.states.get(what.removeprefix(_STATE))) is not None:
+            return self.state_record(what.removeprefix(_STATE), state)[1]
+        return None
+
+    def config_record(self, name: str, config: Mapping[str, str] | None) -> tuple[bytes, bytes | None]:
         """Write a connector's config, or its end."""
-        if config is None:
-            return self._key(f"connector-{name}"), None
-        signed = {"signature": signature} if signature else {}
-        return self._key(f"connector-{name}"), _dump({"properties": dict(config), **signed})
+        value = None if config is None else _dump({"properties": dict(config)})
+        return self._key(f"{_CONNECTOR}{name}"), value
 
     def state_record(self, name: str, state: TargetState | None) -> tuple[bytes, bytes | None]:
         """Write what is asked for a connector, or that nothing is any more. Old readers take STOPPED for PAUSED."""
         if state is None:
-            return self._key(f"target-state-{name}"), None
+            return self._key(f"{_STATE}{name}"), None
         old = "PAUSED" if state == "STOPPED" else state
-        return self._key(f"target-state-{name}"), _dump({"state": old, "state.v2": state})
+        return self._key(f"{_STATE}{name}"), _dump({"state": old, "state.v2": state})
 
     def leader_record(self, leader: Leader) -> tuple[bytes, bytes]:
         """Write who runs the links from now on."""
         value = {"instance": leader.instance, "url": leader.url, "links": list(leader.links)}
-        value |= {"signature": leader.signature} if leader.signature else {}
         return self._key(self._leader), _dump(value)
 
     def level_record(self, logger: str, order: LevelOrder) -> tuple[bytes, bytes]:
         """Write a level of logging for all services."""
-        return self._key(f"logger-cluster-{logger}"), _dump(order._asdict())
+        return self._key(f"{_LEVEL}{logger}"), _dump(order._asdict())
 
     def _key(self, what: str) -> bytes:
         # The group comes first and holds no slash; the rest may.
@@ -170,7 +235,6 @@ def _leader(found: dict[str, Any] | None) -> Leader | None:
         found["instance"],
         url if isinstance(url, str) else None,
         tuple(str(link) for link in links) if isinstance(links, list) else (),
-        str(found.get("signature", "")),
     )
 
 

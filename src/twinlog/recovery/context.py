@@ -110,8 +110,8 @@ class SwitchContext:
         source = ClusterAdmin(link.clients.source_admin.model_copy(update={"request_timeout_ms": patience}))
         target = ClusterAdmin(link.clients.target_admin)
         journal = Journal(
-            home=SwitchTopic(there, name),
-            other=SwitchTopic(here, name),
+            home=SwitchTopic(there, name, secret=link.switch.secret),
+            other=SwitchTopic(here, name, secret=link.switch.secret),
             home_admin=target,
             other_admin=source,
             replication_factor=link.copies.replication_factor,
@@ -207,7 +207,8 @@ class SwitchContext:
         return self.target if alias == self.link.target else self.source
 
     def say(self, text: str) -> None:
-        """Report a sentence about the running step."""
+        """Report a sentence about the running step. Others read it in the journal, with the next sign of life."""
+        self.journal.saying = text
         self.on_event(Said(text))
 
     def say_progress(self, sentence: str) -> None:

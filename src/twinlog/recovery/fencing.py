@@ -179,7 +179,8 @@ class Fence:
         others = await self.writers(topics)
         await asyncio.to_thread(self._create, {deny(topic, who) for topic, found in others.items() for who in found})
         require(await asyncio.to_thread(self._delete, {deny(topic, EVERYBODY) for topic in topics}))
-        return f"Write is denied to {len({who for found in others.values() for who in found})} principals by name"
+        denied = {who for principals in others.values() for who in principals}
+        return f"Write is denied to {len(denied)} principals by name"
 
     async def lift(self, topics: Collection[str], noted: FenceNote) -> None:
         """Let everybody write as before; `noted` is what `note` said. Doing it twice does no harm."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from twinlog.errors import ClusterError, SwitchRunning, SwitchTakenOver
+from twinlog.errors import ClusterError, SwitchRefused, SwitchRunning, SwitchTakenOver
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.ledger.switch_log import SwitchTopic, ensure_switch_topic
 from twinlog.machine.folders import open_private
@@ -62,6 +62,7 @@ class Journal:
     folder: Path
     runner: str
     switch_id: str = ""
+    saying: str = ""  # what the running step waits for: told with each sign of life
     _step: str = "claim"
     _copied: int = 0  # generation that the other cluster knows
     _away_until: float = 0.0
@@ -104,10 +105,19 @@ class Journal:
         except (ClusterError, TimeoutError) as error:
             log.info("%s: its switch log is not read: %s", self.other.cluster.alias, error or type(error).__name__)
 
+    def require_trust(self) -> None:
+        """Raise SwitchRefused where engines may know decisions that we do not, or will not follow ours."""
+        for end in (self.home, self.other):
+            if end.distrust is not None and (end.secret is None or self.state is None):
+                link = str(self.home.link)
+                way = f"Set switch.secret as the engines have it. `twinlog switch sign '{link}'` signs what holds now."
+                raise SwitchRefused(link, end.distrust, way)
+
     async def claim(self, switch_id: str, command: Command, options: dict[str, Any]) -> None:
         """Open the switch, or take the open one over. Raises SwitchRunning when the log gives it to somebody else."""
         self.switch_id = switch_id
         link = str(self.home.link)
+        self.require_trust()
         await asyncio.to_thread(ensure_switch_topic, self.home_admin, self.replication_factor)
         entry = Claim(
             pair=self.pair,
@@ -135,7 +145,7 @@ class Journal:
         self, step: str, event: StepEvent, says: str = "", *, facts: StepFacts | None = None, took_ms: int = 0
     ) -> None:
         """Write what became of a step. Raises SwitchTakenOver when it is not ours any more."""
-        self._step = step
+        self._step, self.saying = step, ""
         entry = StepEntry(
             pair=self.pair,
             switch=self.switch_id,
@@ -192,7 +202,10 @@ class Journal:
 
     async def prove_owner(self) -> None:
         """Raise SwitchTakenOver unless the log says that the switch is ours: to be asked before each change."""
-        await self._own(Beat(pair=self.pair, switch=self.switch_id, runner=self.runner))
+        await self._own(self._sign_of_life())
+
+    def _sign_of_life(self) -> Beat:
+        return Beat(pair=self.pair, switch=self.switch_id, runner=self.runner, says=self.saying)
 
     async def note_fence(self, cluster: str, note: FenceNote) -> None:
         """Write down what a cluster was like before it is shut; an earlier note of the same fence counts."""
@@ -238,7 +251,7 @@ class Journal:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             try:
-                await self._own(Beat(pair=self.pair, switch=self.switch_id, runner=self.runner))
+                await self._own(self._sign_of_life())
             except ClusterError as error:
                 log.warning("%s: no sign of life could be written: %s", self.pair, error)
             await self.copy_state()

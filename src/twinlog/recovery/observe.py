@@ -54,6 +54,7 @@ async def observe(ctx: SwitchContext, command: Command) -> Facts:
         redirects=tuple(f"{hook.name} ({hook.kind})" for hook in switch.redirects),
         back_enabled=ctx.pair.back_enabled,
         objective_rto_seconds=link.objectives.otherwise.rto_seconds,
+        transforms=link.transforms.names,
     )
     if target_trouble is not None:
         return facts

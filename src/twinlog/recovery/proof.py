@@ -17,6 +17,7 @@ from typing import Final
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import SwitchStopped
 from twinlog.model.access.acls import AclBinding
+from twinlog.model.counted import counted
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.acls import fetch_acls_of
@@ -64,7 +65,7 @@ async def await_refusals(client: ClientSettings, partitions: Collection[TopicPar
             if left:
                 first = min(left)
                 what = "has no leader that answers" if answers[first] in _MOVING else "still takes records"
-                await wait.more(f"{first} {what} ({len(left)} partitions)", _WAY)
+                await wait.more(f"{first} {what} ({counted(len(left), 'partition')})", _WAY)
     finally:
         await cluster.close()
 
@@ -79,13 +80,20 @@ async def await_replicas(client: ClientSettings, partitions: Collection[TopicPar
     try:
         while True:
             taken = await fetch_log_ends(cluster, partitions, _ASK_WITHIN_S)
+            silent = [p for p, end in taken.items() if end is None]
+            if silent:
+                says = f"{min(silent)} has no leader that tells where its log ends"
+                await wait.more(f"{says} ({counted(len(silent), 'partition')})", "Look at the broker that leads it.")
+                continue
             seen = await fetch_offsets(cluster, list(taken), LATEST, within_s=_ASK_WITHIN_S)
-            hidden = {p: end - at for p, end in taken.items() if isinstance(at := seen[p], int) and at < end}
+            hidden = {p: end - at for p, end in taken.items() if end and isinstance(at := seen[p], int) and at < end}
             if not hidden:
                 return
             first = min(hidden)
-            says = f"{first}: not all replicas in sync have its newest {hidden[first]} records"
-            await wait.more(f"{says} ({len(hidden)} partitions)", "Look at the brokers that hold its replicas.")
+            says = f"{first}: not all replicas in sync have its newest {counted(hidden[first], 'record')}"
+            await wait.more(
+                f"{says} ({counted(len(hidden), 'partition')})", "Look at the brokers that hold its replicas."
+            )
     finally:
         await cluster.close()
 

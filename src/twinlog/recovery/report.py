@@ -64,6 +64,7 @@ def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
             "title": switch.titles.get(step.step, ""),
             "status": step.status,
             "says": step.says,
+            "began_ms": step.began_ms,
             "took_ms": step.took_ms,
             "runs": step.runs,
             "findings": list(step.facts.get("findings", ())),
@@ -148,7 +149,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.found:
         yield f"- found after the failback {report.found['switch']}: **{count(report.found['records'])}** were lost"
     if report.tail:
-        yield f"- divergent tail: **{report.tail.get('records', 0)}** records, {report.tail.get('file', 'no file')}"
+        yield f"- divergent tail: **{count(report.tail.get('records', 0))}**, {report.tail.get('file', 'no file')}"
     yield ""
     yield "| step | status | seconds | runs | what |"
     yield "|---|---|--:|--:|---|"

@@ -9,6 +9,7 @@ from typing import Final
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.counted import counted
 from twinlog.model.health.pulse import Pulse
 from twinlog.model.ledger.records import ENGINE_DEAD_MS, SWITCH_ENGINE, Engine
 from twinlog.recovery.context import SwitchContext
@@ -30,11 +31,11 @@ async def stop_and_prove(ctx: SwitchContext, step: str, link: LinkSettings, gene
         if not left_open:
             return f"the engine on {engine.host} stopped cleanly", Stopped()
         # It ran out of time, or gave batches up that may still arrive.
-        why = f"the engine on {engine.host} stopped without closing {left_open} partitions"
+        why = f"the engine on {engine.host} stopped without closing {counted(left_open, 'partition')}"
     # Dead, frozen, or cut off: whatever it is, it must not write any more (R10).
     found = await stop_by_force(ctx, link)
     count = sum(found.unnoted.values())
-    return f"{why}; its writers are shut out by force; {count} records were written but not noted", found
+    return f"{why}; its writers are shut out by force; written but not noted: {counted(count, 'record')}", found
 
 
 async def _not_closed(ctx: SwitchContext, link: LinkSettings) -> int:

@@ -14,9 +14,12 @@ from typing import Any, Final, TypeVar
 
 from twinlog.config.pair import Pair
 from twinlog.errors import SwitchRefused, SwitchRunning
+from twinlog.ledger.switch_log import ensure_switch_topic
+from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.names import LinkName
 from twinlog.model.switch.card import CardFacts, card_facts
 from twinlog.model.switch.events import OnSwitchEvent, Said, ignore_event
-from twinlog.model.switch.log import SILENT_MS, Command, StateEntry, Switch
+from twinlog.model.switch.log import SILENT_MS, Command, StateEntry, Switch, decision_after
 from twinlog.model.switch.plan import Facts, Plan, plan_of, refusal_of
 from twinlog.recovery.context import Copier, SwitchContext
 from twinlog.recovery.execute import abort, begin, planned, run, take_up
@@ -61,6 +64,7 @@ class Switching:
         ctx = self._context()
         try:
             facts = await observe(ctx, command)
+            ctx.journal.require_trust()
         finally:
             await ctx.close()
         refusal = refusal_of(facts)
@@ -118,6 +122,36 @@ class Switching:
                     raise
                 self.on_event(Said("waiting to see whether the process that ran the switch is gone"))
                 await asyncio.sleep(_AGAIN_S)
+
+    async def sign(self, *, dry_run: bool = False) -> StateEntry:
+        """Sign the decision that holds, on both clusters, whoever wrote it. Raises SwitchRefused, ClusterError."""
+        link = self.pair.link
+        if link.switch.secret is None:
+            way = "Set switch.secret in the file, as a reference, and start the services again afterwards."
+            raise SwitchRefused(link.name, "there is no switch.secret to sign with", way)
+        ctx = self._context()
+        ends = (ctx.journal.home, ctx.journal.other)
+        try:
+            for end in ends:
+                end.secret = None  # what was never signed counts once more
+                await end.catch_up()
+                end.secret = link.switch.secret
+            if ctx.journal.log.open is not None:
+                raise SwitchRunning(
+                    link.name, "a switch is open", f"End it first: `twinlog switch status {link.name}`."
+                )
+            before = ctx.journal.state
+            why = "signed" if before is None else before.why
+            name = LinkName(link.source, link.target)
+            entry = decision_after(before, name, why=why, at_ms=SYSTEM_CLOCK.now_ms())
+            entry = entry.model_copy(update={"runner": "", "switch": ""})
+            if not dry_run:
+                for end, admin in zip(ends, (ctx.target, ctx.source), strict=True):
+                    await asyncio.to_thread(ensure_switch_topic, admin, link.copies.replication_factor)
+                    await end.append(entry)
+            return entry
+        finally:
+            await ctx.close()
 
     async def standing(self) -> Standing:
         """What the logs of both clusters say, as far as they answer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -94,6 +95,15 @@ def active_session() -> Session:
     if session is None:
         raise RuntimeError("no Spark session is active in this thread")
     return session
+
+
+def driver_address(session: Session) -> tuple[str, str]:
+    """The host by which executors find this process, and the address it must listen at for them."""
+    conf = session.sparkContext.getConf()
+    if (conf.get("spark.master") or "local").startswith("local"):
+        return "127.0.0.1", ""
+    host = conf.get("spark.driver.host") or socket.getfqdn()
+    return host, conf.get("spark.driver.bindAddress") or host
 
 
 def is_gone(session: Session) -> bool:

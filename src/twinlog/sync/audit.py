@@ -57,7 +57,7 @@ class Audit:
             self._audited.pop(window.partition, None)
             self._audited[window.partition] = window.after
         self._windows += len(results)
-        self._records += sum(result.equal + result.differing for result in results.values())
+        self._records += sum(result.equal + result.transformed + result.differing for result in results.values())
         return self._outcome(view, looks, results)
 
     async def _compare(self, view: LedgerView, windows: list[Window]) -> dict[Window, ChunkResult]:

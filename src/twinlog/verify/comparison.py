@@ -116,6 +116,9 @@ class Comparison:
     def finish(self) -> ChunkResult:
         """Settle what is left and name what differs."""
         self._settle()
+        if self.chunk.lineage.changes:
+            result = self.result
+            result.transformed, result.equal = result.equal - result.unopened, result.unopened
         self.result.differences = explain(self._oddities)[:LISTED]
         return self.result
 
@@ -159,6 +162,7 @@ class Comparison:
     def _open_source(self, fed: _Fed) -> None:
         first, after = self.chunk.source_first, self.chunk.source_next
         add, note = self._source_items.append, self._origins.append
+        changes, unchanged = self.chunk.lineage.changes, self.chunk.lineage.unchanged
         runs = iter(fed.runs)
         run = next(runs, None)
         for record in self._opened(fed.header, fed.data, Side.SOURCE):
@@ -170,7 +174,8 @@ class Comparison:
             if run is None or offset < run.source:
                 self._never_copied(record, fed.header.producer_id)
                 continue
-            add((run.target + offset - run.source, (record.timestamp, record.key, record.value, record.headers)))
+            content = (record.timestamp, record.key, record.value, record.headers)
+            add((run.target + offset - run.source, unchanged(*content) if changes else content))
             note(offset)
 
     def _open_target(self, batch: RawBatch) -> None:
@@ -179,15 +184,14 @@ class Comparison:
         records = self._opened(batch.header, batch.data, Side.TARGET)
         kept = [record for record in records if first <= record.offset < after]
         lineage, topic = self.chunk.lineage, self.chunk.partition.topic
-        if lineage.provenance.mode == "header":
-            self._target_items += [
-                (record.offset, (record.timestamp, record.key, record.value, lineage.unmarked(record.headers, topic)))
-                for record in kept
-            ]
-            return
-        self._target_items += [
+        items: list[_Item] = [
             (record.offset, (record.timestamp, record.key, record.value, record.headers)) for record in kept
         ]
+        if lineage.provenance.mode == "header":
+            items = [(place, (*rest, lineage.unmarked(headers, topic))) for place, (*rest, headers) in items]  # type: ignore[misc]
+        if lineage.changes:
+            items = [(place, lineage.unchanged(*content)) for place, content in items]
+        self._target_items += items
 
     def _opened(self, header: BatchHeader, data: bytes, side: Side) -> Sequence[OpenRecord]:
         try:
@@ -205,6 +209,9 @@ class Comparison:
             return
         if chunk.lineage.comes_home(producer_id, record.headers, chunk.remote.topic):
             self.result.returned += 1
+            return
+        if chunk.lineage.drops:
+            self.result.dropped += 1
             return
         content = (record.timestamp, record.key, record.value, record.headers)
         self._odd(Oddity(record.offset, None, _print(content), None, "it was never copied: the ledger has no place"))

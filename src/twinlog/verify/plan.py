@@ -168,15 +168,17 @@ class Planner:
         rules, link = self.link.provenance, self.link
         clusters = ClusterIds(self.source.fetch_cluster_id(), self.target.fetch_cluster_id())
         here, there = (
-            _writers(self.source, link.clients.source_consumer),
-            _writers(self.target, link.clients.target_consumer),
+            known_writers(self.source, link.clients.source_consumer),
+            known_writers(self.target, link.clients.target_consumer),
         )
         own = frozenset(w.producer_id for w in there if w.link == link.name and w.source_cluster == clusters.source)
         found = {}
         for name, topic in roster.items():
             exempt = rules.exempts(clusters, topic.remote)
             left_out = frozenset(w.producer_id for w in here if rules.leaves_out(w, clusters, exempt=exempt))
-            found[name] = Lineage(rules, clusters, left_out, own, shared=topic.remote == name)
+            steps = link.transforms
+            known = Lineage(rules, clusters, left_out, own, shared=topic.remote == name)
+            found[name] = replace(known, drops=steps.takes(name), changes=steps.changes(name))
         return found
 
     def _known(self, roster: Mapping[str, RosterTopic], excluded: list[Excluded]) -> dict[str, RosterTopic]:
@@ -207,7 +209,8 @@ class Planner:
                 return {where: int(offset) for where, offset in offsets.items() if not isinstance(offset, ClusterError)}
 
 
-def _writers(admin: ClusterAdmin, settings: ClientSettings) -> list[WriterNote]:
+def known_writers(admin: ClusterAdmin, settings: ClientSettings) -> list[WriterNote]:
+    """Read the notes of all links that write into a cluster."""
     try:
         logs = read_topic(admin, settings, WRITERS_TOPIC, within_s=_WRITERS_WITHIN_S)
     except TopicUnknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 import uuid
@@ -9,16 +10,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from twinlog.errors import ClusterError
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.names import TopicPartition
 from twinlog.model.verify.plan import bundles
 from twinlog.model.verify.report import VerifyReport
+from twinlog.model.verify.schemas import SchemaProof
 from twinlog.model.verify.verification import Chunk, ChunkResult
 from twinlog.spark.formats import register_format
 from twinlog.spark.session import Session, session_for
 from twinlog.spark.work import TABLES
 from twinlog.verify.chunk_source import RESULT_SCHEMA, ChunkReader, RowsOf, result_rows
-from twinlog.verify.plan import Planner, VerifyPlan, VerifyWish
+from twinlog.verify.plan import Planner, VerifyPlan, VerifyWish, fetch_ledger
+from twinlog.verify.schema_proof import prove_schemas
 from twinlog.verify.settlement import KEY_SCHEMA, key_rows, lost_keys
 
 OnProgress: TypeAlias = Callable[[str, int, int], None]
@@ -45,8 +49,22 @@ class Verification:
         results = self._compare(plan.chunks)
         report.take(results)
         self._settle(report, results)
+        self.on_progress("decoding sampled records", 0, 0)
+        report.schemas = self._schemas(wish, report)
         report.took_s = time.monotonic() - began
         return report
+
+    def _schemas(self, wish: VerifyWish, report: VerifyReport) -> SchemaProof | None:
+        """Decode sampled records with both registries; trouble of a cluster is told as such."""
+        link = self.planner.link
+        if not link.registry.mirrored:
+            return None
+        try:
+            roster = asyncio.run(fetch_ledger(link)).roster
+            return asyncio.run(prove_schemas(link, roster, wish.wanted))
+        except ClusterError as error:
+            report.troubles.append(f"schemas of sampled records: {error}")
+            return None
 
     def _compare(self, chunks: Sequence[Chunk]) -> list[ChunkResult]:
         if not chunks:

@@ -26,6 +26,7 @@ from twinlog.model.health.movement import WINDOW, Movement, Seen, movement, wors
 from twinlog.model.health.readiness import LOOKS, proves, seen_of
 from twinlog.model.health.states import LinkStatus, silent_seconds
 from twinlog.model.names import TopicPartition
+from twinlog.model.switch.card import card_of
 from twinlog.model.switch.log import StateEntry, Switch
 
 log = logging.getLogger("twinlog.lookout")
@@ -400,7 +401,9 @@ def _switch_events(link: str, before: Switches | None, after: Switches, known_ms
             says = f"{one.claim.command} {one.end.outcome}" + (
                 f"; {after.state.active} is active" if after.state else ""
             )
-            events.append(Event(one.ended_ms, link, "switch", "good", link, says, ended=True))
+            card = card_of(one)
+            told = "" if card is None else card.markdown()
+            events.append(Event(one.ended_ms, link, "switch", "good", link, says, ended=True, card=told))
     return events
 
 

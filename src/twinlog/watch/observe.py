@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable, LeaderMissing, SourceTopicMissing
+from twinlog.errors import AccessDenied, BrokerAway, ClusterError, ClusterUnreachable, LeaderMissing, SourceTopicMissing
 from twinlog.ledger.switch_log import SwitchTopic
 from twinlog.ledger.view import LedgerView
 from twinlog.model.clock import SYSTEM_CLOCK
@@ -26,6 +26,7 @@ from twinlog.model.ledger.stage_times import Durations, LinkTimes, Stage, StageT
 from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.switch.log import held_because, may_copy
 from twinlog.model.topics.deletion import ReportDeletion
+from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.silence import silent_brokers
 
@@ -99,7 +100,9 @@ class Observer:
         if view.engine is None or view.engine.phase != "switched":
             return None
         if self._switch is None:
-            self._switch = SwitchTopic(target, LinkName(self.link.source, self.link.target))
+            self._switch = SwitchTopic(
+                target, LinkName(self.link.source, self.link.target), secret=self.link.switch.secret
+            )
         self._switch.cluster = target
         try:
             state = (await self._switch.catch_up()).state
@@ -115,6 +118,9 @@ class Observer:
     async def _read(self, target: Cluster) -> LedgerView:
         topic = ledger_topic(self.link.source)
         metadata = (await target.refresh([topic]))[topic]
+        if metadata.error == codes.TOPIC_AUTHORIZATION_FAILED:
+            # Without this right a ledger that is full looks as if no engine had ever run.
+            raise AccessDenied(self.link.target, f"Read and Describe on {topic} are needed")
         if self._view is None:
             self._view = LedgerView({})
         for partition in metadata.leaders:
@@ -134,19 +140,24 @@ class Observer:
         return self._view
 
     async def _name_silent(self, target: Cluster, topic: str) -> None:
-        """Raises ClusterUnreachable where a part of the ledger has no leader, or one that does not answer."""
+        """Raises BrokerAway where a part of the ledger has no leader, or one that does not answer."""
         # Asked anew: whoever waits for a leader forgets what it knew of the topic, again and again.
         leaders = (await target.refresh([topic]))[topic].leaders
         led: dict[int, list[int]] = {}
         for number in self.view.positions:
             led.setdefault(leaders[number].node if number in leaders else _NOBODY, []).append(number)
         if lost := led.pop(_NOBODY, None):
-            raise ClusterUnreachable(self.link.target, f"no leader for partitions {_listed(lost)} of {topic}")
+            raise BrokerAway(self.link.target, f"no leader for partitions {_listed(lost)} of {topic}")
         silent = await silent_brokers(target, led)
         if silent:
             numbers = sorted(number for node in silent for number in led[node])
-            who = f"broker{'s' if len(silent) > 1 else ''} {_listed(silent)}, leading partitions {_listed(numbers)}"
-            raise ClusterUnreachable(self.link.target, f"{who} of {topic}, did not answer")
+            led_by = f"partitions {_listed(numbers)} of {topic}"
+            says = (
+                f"broker {silent[0]} does not answer; it is the leader of {led_by}"
+                if len(silent) == 1
+                else f"brokers {_listed(silent)} do not answer; they are the leaders of {led_by}"
+            )
+            raise BrokerAway(self.link.target, says)
 
     def _judge(self, view: LedgerView, now_ms: int) -> LinkStatus:
         wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
@@ -236,6 +247,8 @@ class Observer:
             bytes=state.bytes if state else 0,
             skipped=state.skipped if state else 0,
             returned=state.returned if state else 0,
+            dropped=state.dropped if state else 0,
+            refused=state.refused if state else 0,
             newest_ms=state.newest_ms if state else -1,
             at_ms=state.at_ms if state else 0,
             fault=state.fault if state and state.phase == "faulted" and self._counts(state.fault) else None,

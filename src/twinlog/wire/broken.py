@@ -23,6 +23,8 @@ def why(trouble: BaseException) -> str:
             return trouble.reason
         case ClusterError():
             return trouble.problem
+        case ssl.SSLCertVerificationError(verify_message=str(said)):
+            return f"the certificate is not trusted: {said.rstrip('.')}"
         case ssl.SSLError():
             return str(trouble)
         case TimeoutError():
@@ -31,6 +33,8 @@ def why(trouble: BaseException) -> str:
             return trouble.strerror or str(trouble)
         case OSError(errno=int(number)):
             return os.strerror(number).lower()
+        case KafkaConnectionError(__cause__=OSError(errno=int()) as cause):
+            return why(cause)
         case ConnectionError() | EOFError() | KafkaConnectionError():
             return (
                 "the broker closed the connection"  # without a number from the system: asyncio's own, or the client's

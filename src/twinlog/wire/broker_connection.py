@@ -20,6 +20,7 @@ from twinlog.config.settings import Kerberos
 from twinlog.errors import BrokerAway
 from twinlog.wire.broken import BROKEN, why
 from twinlog.wire.frames import FrameReader, string
+from twinlog.wire.line import Breaks, Load, keep_alive, waiting_bytes
 from twinlog.wire.tickets import TicketAuthenticator
 
 T = TypeVar("T")
@@ -51,7 +52,10 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
     """The alias of the cluster, for errors."""
     round_trip_s: float = float("inf")
     """The quickest answer so far. What a line cannot do faster, however little is sent."""
+    breaks: Breaks | None = None
+    """Where the end of this connection is noted, unless we end it ourselves."""
     _frames: Frames | None = None
+    _opened_at: float = 0.0
 
     def away(self, reason: str) -> BrokerAway:
         """The error for everybody who waits on this connection."""
@@ -61,6 +65,8 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         """Open, log in, and take the socket over from aiokafka's stream."""
         await super().connect()
         self._read_task.cancel()
+        self._opened_at = time.monotonic()
+        keep_alive(self._writer.transport)
         self._frames = Frames(self, self._writer.transport)
         self._writer.transport.set_protocol(self._frames)
 
@@ -81,9 +87,25 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
 
     def lost(self, error: Exception | None) -> None:
         """The connection has ended: so has everything that waits for an answer."""
+        if self.breaks is not None and self._writer is not None:
+            reason = why(error or EOFError())
+            self.breaks.note(time.monotonic(), f"{self.host}:{self.port}", reason, self._opened_at)
         if self._closed_fut is not None and not self._closed_fut.done():
             self._closed_fut.set_result(None)
         self.close(reason=CloseReason.CONNECTION_BROKEN, exc=error)
+
+    def look_at_line(self, now: float) -> Load | None:
+        """How sending goes; None while it is not open."""
+        return None if self._frames is None or self._frames.ended else self._frames.look(now)
+
+    @property
+    def sent(self) -> int:
+        """Bytes of all requests so far."""
+        return 0 if self._frames is None else self._frames.sent
+
+    def moved(self, end: int) -> int:
+        """Bytes that we have received, and those that the other host has, of requests up to this end."""
+        return 0 if self._frames is None else self._frames.moved(end)
 
     async def exchange(
         self, api_key: int, version: int, body: Iterable[bytes], *, flexible: bool, timeout_s: float
@@ -120,7 +142,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]
         else:
             self._writer.write(b"".join(parts))
         awaited = _Awaited(self, correlation_id, read, flexible=flexible)
-        awaited.late = self._loop.call_later(timeout_s, awaited.give_up)
+        awaited.wait(timeout_s)
         self._requests.append((None, None, awaited))  # no correlation id: aiokafka hands the answer over as it came
         return awaited.answer
 
@@ -148,10 +170,27 @@ class Frames(asyncio.BufferedProtocol):
         self._large: bytearray | None = None
         self._filled = 0  # bytes of the large answer
         self.ended = False
+        self._load = Load()
+        self._received = 0
+
+    def look(self, now: float) -> Load:
+        """Compare what was sent with what the other host has received."""
+        self._load.look(waiting_bytes(self._transport), now)
+        return self._load
+
+    @property
+    def sent(self) -> int:
+        """Bytes of all requests so far."""
+        return self._load.sent
+
+    def moved(self, end: int) -> int:
+        """Bytes that we have received, and those that the other host has, of requests up to this end."""
+        return self._received + min(end, self._load.sent - waiting_bytes(self._transport))
 
     def send(self, parts: Sequence[bytes | memoryview]) -> None:
         """Send the parts of a request, one behind the other; what the kernel takes at once is not copied before."""
         transport = self._transport
+        self._load.sent += sum(map(len, parts))
         if self._socket is not None and not transport.get_write_buffer_size() and not transport.is_closing():
             try:
                 sent = os.writev(self._socket, parts[:_MOST_PARTS])
@@ -169,6 +208,7 @@ class Frames(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Asyncio's name: so many came."""
+        self._received += nbytes
         try:
             self._take(nbytes)
         except Exception as error:  # noqa: BLE001  asyncio would only log it, and everybody would wait for ever
@@ -223,7 +263,7 @@ def _behind(parts: Iterable[bytes | memoryview], sent: int) -> Iterator[bytes | 
 class _Awaited(Generic[T]):
     """One answer under way, in aiokafka's row of them: for aiokafka it is a future of bytes."""
 
-    __slots__ = ("_connection", "_correlation_id", "_flexible", "_read", "_sent_at", "answer", "late")
+    __slots__ = ("_connection", "_correlation_id", "_end", "_flexible", "_late", "_read", "_sent_at", "answer")
 
     def __init__(
         self, connection: BrokerConnection, correlation_id: int, read: Callable[[FrameReader], T], *, flexible: bool
@@ -234,7 +274,18 @@ class _Awaited(Generic[T]):
         self._read = read
         self._flexible = flexible
         self.answer: asyncio.Future[T] = connection._loop.create_future()  # noqa: SLF001  aiokafka has no other way
-        self.late: asyncio.TimerHandle | None = None
+        self._late: asyncio.TimerHandle | None = None
+        self._end = 0
+
+    def wait(self, timeout_s: float) -> None:
+        """Give up after this time, unless the line still moves by then."""
+        self._end = self._connection.sent
+        self._late = self._connection._loop.call_later(timeout_s / 2, self._look, timeout_s / 2)  # noqa: SLF001
+
+    def _look(self, within_s: float) -> None:
+        """From now on something must move."""
+        moved = self._connection.moved(self._end)
+        self._late = self._connection._loop.call_later(within_s, self._give_up, within_s, moved)  # noqa: SLF001
 
     def done(self) -> bool:
         """Whether anybody still waits."""
@@ -264,15 +315,22 @@ class _Awaited(Generic[T]):
         # Who asked may be gone before it looks; the end of the connection is then no error that nobody saw.
         self.answer.exception()
 
-    def give_up(self) -> None:
-        """It did not come in time. Answers come in order: one that never comes poisons all behind it."""
-        if not self.answer.done():
-            self.set_exception(TimeoutError())
-            self._connection.close()
+    def _give_up(self, within_s: float, moved: int) -> None:
+        """It did not come in time. Answers come in order: one that never comes poisons all behind it.
+
+        A line that still moves is slow, not dead. To send the same bytes again would make it slower.
+        """
+        if self.answer.done():
+            return
+        if self._connection.moved(self._end) > moved:
+            self._look(within_s)
+            return
+        self.set_exception(TimeoutError())
+        self._connection.close()
 
     def _on_time(self) -> None:
-        if self.late is not None:
-            self.late.cancel()
+        if self._late is not None:
+            self._late.cancel()
 
 
 def _as_it_is(reader: FrameReader) -> FrameReader:

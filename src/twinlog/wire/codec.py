@@ -120,6 +120,22 @@ def _encode(records: Sequence[OpenRecord], codec: int) -> SealedBatch:
     return SealedBatch(data, read_header(data), [record.offset for record in records])
 
 
+def seal_in_place(records: Sequence[OpenRecord], codec: int) -> bytes:
+    """Encode records into batches that keep their offsets, as though a log had them; offsets may have holes."""
+    if not records:
+        return b""
+    timeless = _timeless(records)
+    if 0 < timeless < len(records):
+        return seal_in_place(records[:timeless], codec) + seal_in_place(records[timeless:], codec)
+    builder = DefaultRecordBatchBuilder(2, codec, 0, -1, -1, -1, _NO_LIMIT)
+    append, first = builder.append, records[0].offset
+    for record in records:
+        append(record.offset - first, record.timestamp, record.key, record.value, record.headers)
+    data: bytearray = builder.build()
+    data[:8] = first.to_bytes(8, "big")  # the checksum does not cover it
+    return bytes(data)
+
+
 def merge(batches: bytes, codec: int) -> SealedBatch | None:
     """All records of some v2 batches as one batch, checksums verified; None when anything is wrong with any of them.
 

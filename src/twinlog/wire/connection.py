@@ -17,12 +17,14 @@ from typing import Any
 
 from aiokafka.errors import KafkaError
 
+from twinlog.config.security.kerberos_identity import identity_name
 from twinlog.config.settings import ClientSettings, Security
 from twinlog.errors import AccessDenied, BrokerAway, BrokerTooOld, ClusterUnreachable, TokenUnavailable
 from twinlog.wire.broken import BROKEN, why
 from twinlog.wire.broker_connection import BrokerConnection
 from twinlog.wire.first_answer import NobodyAnswers, first_to_answer
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
+from twinlog.wire.line import Backlog, Breaks
 from twinlog.wire.tickets import kerberos_options, ticket_trouble
 from twinlog.wire.tokens import TokenProvider, TokenTrouble
 
@@ -85,6 +87,7 @@ class Cluster:
     nodes: dict[int, tuple[str, int]] = field(default_factory=dict)
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
     cluster_id: str | None = None  # known from the first answer on
+    breaks: Breaks = field(default_factory=Breaks)
     _connections: dict[tuple[int, str], BrokerConnection] = field(default_factory=dict)
     _locks: dict[tuple[int, str], asyncio.Lock] = field(default_factory=dict)
     _ssl: ssl.SSLContext | None = None
@@ -136,7 +139,7 @@ class Cluster:
             **(kerberos_options(self.alias, security.kerberos) if security.kerberos else {}),
         )
         connection.kerberos = security.kerberos or connection.kerberos
-        connection.cluster = self.alias
+        connection.cluster, connection.breaks = self.alias, self.breaks
         try:
             async with asyncio.timeout(min(within_s, self.timeout_s)):
                 await connection.connect()
@@ -148,7 +151,7 @@ class Cluster:
             raise TokenUnavailable(self.alias, str(error)) from error
         except ticket_trouble() as error:
             connection.close()
-            raise connection.away(f"Kerberos: {error}") from error
+            raise connection.away(f"no Kerberos login as {identity_name(connection.kerberos)}: {error}") from error
         except KafkaError as error:
             # Refused, perhaps because of a token that was withdrawn: the next attempt gets another one.
             if self._tokens is not None:
@@ -170,6 +173,15 @@ class Cluster:
             if connection.throttle_ms >= _THROTTLED_MS and now < connection.throttled_until + _THROTTLED_FOR_S:
                 held[node] = max(held.get(node, 0), connection.throttle_ms)
         return held
+
+    def backlogs(self, now: float) -> dict[int, Backlog]:
+        """Brokers whose line carries less than it is given. To be asked every second or so."""
+        found: dict[int, Backlog] = {}
+        for (node, _), connection in self._connections.items():
+            load = connection.look_at_line(now)
+            if load is not None and (one := load.backlog()) is not None:
+                found[node] = max(one, found.get(node, one))
+        return found
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to whichever broker answers: known ones first, then the bootstrap list."""

@@ -22,6 +22,7 @@ _JOIN: Final = (11, 5)
 _HEARTBEAT: Final = (12, 1)
 _LEAVE: Final = (13, 1)
 _SYNC: Final = (14, 1)
+_DESCRIBE: Final = (15, 1)
 _GROUP: Final = 0
 _LANE: Final = "membership"
 _MEMBER_ID_REQUIRED: Final = 79
@@ -123,6 +124,22 @@ class Membership:
         body = (string(self.group), string(self.member_id))
         await self._ask(_LEAVE, body, 3.0)
         self.member_id = ""
+
+    async def described(self) -> dict[str, tuple[bytes, bytes]]:
+        """Members of the group with what they said and what they were given; works for who is no member."""
+        reader = await self._ask(_DESCRIBE, (struct.pack(">i", 1), string(self.group)), self.cluster.timeout_s)
+        reader.i32()  # throttle
+        members: dict[str, tuple[bytes, bytes]] = {}
+        for _ in range(reader.i32()):
+            self._check(reader.i16())
+            for _ in ("group", "state", "protocol type", "protocol"):
+                reader.string()
+            for _ in range(reader.i32()):
+                name = reader.string() or ""
+                reader.string()  # client id
+                reader.string()  # client host
+                members[name] = _read_bytes(reader), _read_bytes(reader)
+        return members
 
     def forget_coordinator(self) -> None:
         """Ask again who coordinates: after a lost connection, or when it moved."""

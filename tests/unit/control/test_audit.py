@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.paper_backend import PaperBackend
+from tests.kit.paper_pipelines import paper_desk
 from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
@@ -33,6 +34,8 @@ CONFIG = {
     "source.cluster.ssl.key.password": SECRET,
 }
 LINK = "/v1/links/east-%3Ewest"
+AGAIN = {"at": ["0:8"], "repaired": [], "to": None}
+PARKED = "/v1/pipelines/orders-to-search/parked"
 KEY = {"Idempotency-Key": "a-key-of-its-own"}
 
 
@@ -55,6 +58,15 @@ class Order(NamedTuple):
 MASKED = {**CONFIG, "source.cluster.ssl.key.password": "***"}
 NAMED = {**MASKED, "name": "c"}
 PATCHED = {**NAMED, "topics": "x"}
+NOTHING_ORDERED: dict[str, Any] = {
+    "bytes_per_second": None,
+    "records_per_second": None,
+    "first": None,
+    "schedule": "",
+    "topics": [],
+    "partitions": [],
+}
+ORDERED = {"records_per_second": 7, "topics": ["clicks"]}
 ORDERS = [
     Order("POST /connectors", "", {"name": "c", "config": CONFIG}, 201, ("create", "c", None, MASKED, "done")),
     Order(
@@ -173,6 +185,27 @@ ORDERS = [
         key("verify-it"),
     ),
     Order(
+        "PATCH /v1/links/{link}/control",
+        f"{LINK}/control",
+        {"records_per_second": 7, "pause": [{"topic": "clicks"}]},
+        200,
+        ("order control", "east->west", NOTHING_ORDERED, {**NOTHING_ORDERED, **ORDERED}, "done"),
+    ),
+    Order(
+        "POST /v1/links/{link}/conflicts",
+        f"{LINK}/conflicts",
+        {"window_seconds": 5, "since_seconds": 60},
+        202,
+        (
+            "end conflicts",
+            "east->west",
+            None,
+            {"topics": None, "window_seconds": 5, "since_seconds": 60},
+            "done",
+        ),
+        key("search-it"),
+    ),
+    Order(
         "POST /v1/links/{link}/examinations",
         f"{LINK}/examinations",
         None,
@@ -196,8 +229,45 @@ ORDERS = [
         ("end switch", "east->west", None, {"command": "failover-planned", "confirm": "east->west"}, "done"),
         key("switch-it"),
     ),
+    Order(
+        "POST /v1/pipelines/{name}/parked/replay",
+        f"{PARKED}/replay",
+        {"at": ["0:8"], "value": SECRET},
+        200,
+        ("replay parked records", "orders-to-search", None, {"at": ["0:8"], "repaired": ["0:8"], "to": None}, "done"),
+    ),
+    Order(
+        "POST /v1/pipelines/{name}/parked/replay",
+        f"{PARKED}/replay",
+        {"at": ["0:8"]},
+        409,
+        (
+            "replay parked records",
+            "orders-to-search",
+            None,
+            AGAIN,
+            "refused: PARKED_REFUSED",
+        ),
+    ),
+    Order(
+        "POST /v1/pipelines/{name}/preview",
+        "/v1/pipelines/orders-to-search/preview",
+        {"rows": 2},
+        200,
+        ("preview", "orders-to-search", None, {"rows": 2}, "done"),
+    ),
+    Order(
+        "POST /v1/pipelines/{name}/parked/drop",
+        f"{PARKED}/drop",
+        {"at": ["0:7"]},
+        200,
+        ("drop parked records", "orders-to-search", None, {"at": ["0:7"]}, "done"),
+    ),
 ]
-CHANGE_NOTHING = {"PUT /connector-plugins/{plugin}/config/validate", "POST /v1/links/{link}/switches/plan"}
+CHANGE_NOTHING = {
+    "PUT /connector-plugins/{plugin}/config/validate",
+    "POST /v1/links/{link}/switches/plan",
+}
 
 
 def contains(wanted: Entry, found: list[Entry]) -> bool:
@@ -213,7 +283,7 @@ def test_every_route_that_changes_something_is_audited(tmp_path: Path):
         topic,
         http=HttpSettings(users_file=tmp_path / "users"),
         audit=file,
-        app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01), audit),
+        app_state=lambda audit: AppState.of(PaperBackend(step_seconds=0.01, pipelines=paper_desk()), audit),
     )
 
     def entries() -> list[Entry]:

@@ -21,7 +21,8 @@ from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import Grant, Who
 from twinlog.control.group_trust import AT, WHO, GroupTrust
-from twinlog.model.connectors import Leader
+from twinlog.control.record_signatures import Record, RecordSignatures
+from twinlog.model.connectors import GroupState, Leader
 from twinlog.model.selection import Patterns
 from twinlog.surface.http.serve import address_of, bind
 
@@ -40,8 +41,8 @@ def users(tmp_path: Path) -> Path:
 def standby(users: Path, leader: Leader, **more: Any) -> PaperService:
     """A service that stands by for somebody whom the links topic names."""
     topic = PaperTopic()
+    topic.plant(*topic.group_state.leader_record(leader))
     topic.stores.append(None)  # type: ignore[arg-type]  # somebody is first in line
-    topic.group_state = topic.group_state.take(*topic.group_state.leader_record(leader))
     return PaperService(topic, text=FILE, http=HttpSettings(users_file=users, **more), instance="standby")
 
 
@@ -124,11 +125,19 @@ def test_who_asks_arrives_as_they_were(name: str, address: str, role: Any, limit
 
 @given(NAMES, NAMES)
 def test_a_leader_is_believed_by_its_signature_or_its_address(instance: str, url: str):
-    leader = Leader(instance, url)
-    signed = GroupTrust("g", SHARED).signed(leader)
-    assert GroupTrust("g", SHARED).believes(signed)
-    assert not GroupTrust("g", SHARED).believes(leader)
-    assert not GroupTrust("g").believes(signed)
-    assert not GroupTrust("g", Secret("other")).believes(signed)
-    assert not GroupTrust("h", SHARED).believes(signed)
-    assert GroupTrust("g", urls=(url,)).believes(leader)
+    def believed(
+        group: str = "g", secret: Secret | None = SHARED, urls: tuple[str, ...] = (), signed: bool = True
+    ) -> bool:
+        record: Record = GroupState("g").leader_record(Leader(instance, url))
+        if signed:
+            (record,) = RecordSignatures("g", SHARED).sign(GroupState("g"), [record])
+        state = GroupState("g", prove=RecordSignatures(group, secret).proof).take(*record)
+        return GroupTrust(group, secret, urls).believes(state)
+
+    assert believed()
+    assert not believed(signed=False)
+    assert not believed(secret=None)
+    assert not believed(secret=Secret("other"))
+    assert not believed(group="h")
+    assert believed(secret=None, urls=(url,))
+    assert believed(urls=(url,), signed=False)

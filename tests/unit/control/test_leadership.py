@@ -17,7 +17,7 @@ def test_a_turn_that_is_told_before_the_other_leader_is_heard_of_counts() -> Non
         mine, other = topic.stores
         late: list[GroupState] = []
         tell, mine.on_news = mine.on_news, late.append
-        other.lead(Leader("two", "http://two:8083"))  # it had the turn and leads …
+        other.lead([GroupState("g").leader_record(Leader("two", "http://two:8083"))])  # it had the turn and leads …
         mine.on_turn()  # … and left again: it is our turn before we heard of it
         wait_until(lambda: topic.leader is mine, bool, within_s=10, what="the first service to lead again")
         mine.on_news = tell
@@ -28,4 +28,34 @@ def test_a_turn_that_is_told_before_the_other_leader_is_heard_of_counts() -> Non
             lambda seen: seen == (True, "one"),
             within_s=10,
             what="one leader",
+        )
+
+
+@pytest.mark.proves("R8", "R10")
+def test_a_leader_that_somebody_planted_takes_nothing_from_the_one_who_leads(caplog: pytest.LogCaptureFixture) -> None:
+    topic = PaperTopic()
+    first = PaperService(topic, instance="one")
+    with asked(first):
+        topic.plant(*topic.group_state.leader_record(Leader("evil", "http://evil:8083")))
+        wait_until(
+            lambda: topic.group_state.leader and topic.group_state.leader.instance,
+            lambda seen: seen == "one",
+            within_s=10,
+            what="the leader's answer",
+        )
+        assert first.control.leadership.active
+    assert "wrote the record leader to the links topic; it does not count" in caplog.text
+
+
+@pytest.mark.proves("R10")
+def test_a_leader_who_is_shut_out_of_the_topic_stands_down() -> None:
+    topic = PaperTopic()
+    first, second = PaperService(topic, instance="one"), PaperService(topic, instance="two")
+    with asked(first), asked(second, active=False):
+        topic.stores[1].on_turn()
+        wait_until(
+            lambda: (first.control.leadership.active, second.control.leadership.active),
+            lambda seen: seen == (False, True),
+            within_s=10,
+            what="another leader",
         )

@@ -170,8 +170,8 @@ def test_a_file_may_have_a_store_and_no_links():
         ({"tasks_max": "many"}, "tasks.max: many is not valid"),
         ({"source_cluster_alias": ""}, "source.cluster.alias: missing"),
         ({"target_cluster_alias": "A"}, "the same alias"),
-        ({"key_converter": "org.apache.kafka.connect.json.JsonConverter"}, "only ByteArrayConverter"),
-        ({"transforms": "route"}, "transforms"),
+        ({"header_converter": "org.apache.kafka.connect.json.JsonConverter"}, "only ByteArrayConverter"),
+        ({"transforms": "route"}, "transforms.route.type: "),
         ({"source_cluster_bootstrap_servers": "nonsense"}, "source.cluster.bootstrap.servers"),
     ],
 )

@@ -89,6 +89,44 @@ def test_bodies_are_those_of_the_receivers() -> None:
     assert (pager["routing_key"], pager["event_action"], pager["payload"]["severity"]) == ("key", "trigger", "critical")
 
 
+def everything() -> Grouping:
+    return Grouping(frozenset({"fault", "switch", "operation", "objective"}), "warning", 0)
+
+
+def test_the_end_of_a_switch_is_posted_with_the_card_and_leaves_no_incident_open() -> None:
+    group = everything()
+    begun = Event(1, "a->b", "switch", "warning", "a->b", "failover-planned begun by ada")
+    group.add([begun], 1)
+    message = group.due(1)
+    assert message is not None
+    (pager,) = bodies("pagerduty", message, "k")
+    assert pager["event_action"] == "trigger"
+    card = "**b is active: failover planned of a->b done**\n\n- Connect to: b:1\n"
+    group.add([Event(2, "a->b", "switch", "good", "a->b", "failover-planned done", ended=True, card=card)], 2)
+    message = group.due(2)
+    assert message is not None, "the end of a switch is what the incident channel waits for"
+    assert message.title == "Twinlog: a->b: failover-planned done"
+    (slack,) = bodies("slack", message, "")
+    assert "*b is active: failover planned of a->b done*\n" in slack["text"]
+    assert "- Connect to: b:1" in slack["text"]
+    (web,) = bodies("webhook", message, "")
+    assert web["card"] == card
+    (pager,) = bodies("pagerduty", message, "k")
+    assert (pager["event_action"], pager["payload"]["custom_details"]["card"]) == ("resolve", card)
+
+
+def test_a_drill_that_failed_is_sent_and_one_that_passed_is_not() -> None:
+    group = everything()
+    group.add([event("drill", kind="operation", level="good", ended=True)], 1)
+    assert group.due(1) is None
+    group.add([event("drill", kind="operation", level="bad", ended=True)], 2)
+    message = group.due(2)
+    assert message is not None
+    assert message.title == "Twinlog: a->b: drill happened"
+    (pager,) = bodies("pagerduty", message, "k")
+    assert pager["event_action"] == "trigger"
+
+
 @contextmanager
 def receiver(answers: list[int]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A real HTTP server: answers with the next code of the list, 200 when it is empty."""

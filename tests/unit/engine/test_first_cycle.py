@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,8 +13,8 @@ import pytest
 from twinlog.config.resolve import resolve
 from twinlog.engine.roster_cycle import RosterCycle
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger.records import Entry, RosterTopic, key_of
-from twinlog.model.ledger.roster import Origins
+from twinlog.model.ledger.records import Entry, PartitionState, RosterTopic, key_of
+from twinlog.model.ledger.roster import Origins, may_create
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics.target_topics import MirroredTopic, Roster
 
@@ -49,7 +50,11 @@ class Topics:
         self.there: dict[str, MirroredTopic] = {}
         self.asked: list[bool] = []
 
-    def observe(self, _known: Mapping[str, RosterTopic]) -> Roster:
+    def observe(self, known: Mapping[str, RosterTopic]) -> Roster:
+        """What is there; a copy that may be created is."""
+        for topic in [t for t in self.there.values() if t.remote_topic_id is None]:
+            if may_create(known, topic.name, topic.topic_id):
+                self.there[topic.name] = replace(topic, remote_topic_id="target-2", remote_partitions=1)
         return Roster(self.there)
 
     def origins(self, partitions: list[TopicPartition], *, first_time: bool) -> Origins:
@@ -83,4 +88,58 @@ def test_topics_of_a_new_link_begin_where_the_setting_says(
     ledger, topics = Ledger(), Topics()
     topics.there = {ORDERS.name: ORDERS}
     cycle(ledger, topics)
+    assert topics.asked == [True]
+
+
+def noted(records: int) -> PartitionState:
+    """What the ledger says of the only partition: a copy that was taken away when so many records were in it."""
+    return PartitionState(
+        topic=ORDERS.name,
+        partition=0,
+        incarnation="source-1/target-1",
+        phase="copying" if records else "faulted",
+        source_first=0,
+        target_first=0,
+        source_next=records,
+        target_next=records,
+        producer_id=7 if records else -1,
+        records=records,
+    )
+
+
+@pytest.mark.parametrize("states", [[], [noted(0)]], ids=["never opened", "opened too late"])
+@pytest.mark.proves("R7", "R9")
+def test_a_copy_that_went_away_before_it_got_a_record_begins_anew(states: list[Entry]) -> None:
+    """One that is being deleted can still be seen for a moment, and looks empty."""
+    ledger, topics = Ledger(), Topics()
+    topics.there = {ORDERS.name: ORDERS}
+    cycle(ledger, topics)
+    asyncio.run(ledger.write(states))
+    topics.there = {ORDERS.name: replace(ORDERS, remote_topic_id=None, remote_partitions=0)}
+    cycle(ledger, topics)
+    entry = ledger.view().roster[ORDERS.name]
+    assert (entry.target_id, entry.origins, entry.problem) == ("target-2", [0], None)
+    assert topics.asked == [True, False]
+
+
+@pytest.mark.proves("R7")
+def test_a_copy_that_went_away_with_records_is_not_made_again() -> None:
+    ledger, topics = Ledger(), Topics()
+    topics.there = {ORDERS.name: ORDERS}
+    cycle(ledger, topics)
+    asyncio.run(ledger.write([noted(5)]))
+    topics.there = {ORDERS.name: replace(ORDERS, remote_topic_id=None, remote_partitions=0)}
+    cycle(ledger, topics)
+    entry = ledger.view().roster[ORDERS.name]
+    assert entry.problem is not None
+    assert (entry.target_id, entry.problem.code) == ("target-1", "TARGET_TOPIC_MISSING")
+
+
+def test_an_empty_copy_that_is_still_there_is_not_begun_again() -> None:
+    ledger, topics = Ledger(), Topics()
+    topics.there = {ORDERS.name: ORDERS}
+    cycle(ledger, topics)
+    before = dict(ledger.kept)
+    cycle(ledger, topics)
+    assert ledger.kept == before
     assert topics.asked == [True]

@@ -11,12 +11,13 @@ import pytest
 from tests.kit.paper_backend import PaperBackend
 
 from twinlog.flow import hindrances
-from twinlog.flow.hindrances import HindranceTeller, late_writes, throttled
+from twinlog.flow.hindrances import HindranceTeller, breaking, late_writes, slow_line, throttled
 from twinlog.ledger.view import LedgerView
 from twinlog.model.ledger.records import HINDRANCES, Entry, Memo
 from twinlog.model.names import TopicPartition
 from twinlog.sync.hindrances import Hindrances
 from twinlog.wire.connection import Cluster
+from twinlog.wire.line import Backlog, Breaks
 
 LINK = PaperBackend().links()[0]
 QUOTA = "west: broker 1 throttles this link by a quota: it answers nothing for 8.2 s"
@@ -79,7 +80,8 @@ def test_a_task_tells_at_once_renews_and_takes_back(monkeypatch: pytest.MonkeyPa
 
 def cluster(**facts: Any) -> Cluster:
     leads = SimpleNamespace(node=2)
-    return cast("Cluster", SimpleNamespace(alias="west", throttles=lambda _: {}, leader=lambda *_: leads, **facts))
+    known = {"alias": "west", "throttles": lambda _: {}, "backlogs": lambda _: {}, "leader": lambda *_: leads}
+    return cast("Cluster", SimpleNamespace(**(known | facts)))
 
 
 def box(number: int, **facts: Any) -> Any:
@@ -103,6 +105,32 @@ def test_partitions_that_wait_are_named_by_their_cause() -> None:
         "west: NOT_ENOUGH_REPLICAS (19): east.orders-2",
     ]
     assert late_writes(boxes, notes, cluster(), 12.0) == []
+
+
+@pytest.mark.proves("R14")
+def test_a_line_that_is_too_slow_is_named_instead_of_its_broker() -> None:
+    notes = cast("Any", SimpleNamespace(under_way={}, owners={}))
+    narrow = cluster(backlogs=lambda _: {2: Backlog(41_234.5, 2_300_000)})
+    assert late_writes([box(0, awaited_since=10.0)], notes, narrow, 14.0) == [
+        "west: the line to broker 2 is too slow: it carries 41.2 kB/s, and 2,300 kB wait to be sent: east.orders-0",
+    ]
+    assert slow_line(narrow, TopicPartition("east.orders", 0)) is not None
+    assert slow_line(cluster(), TopicPartition("east.orders", 0)) is None
+    dead = cluster(backlogs=lambda _: {2: Backlog(0.0, 2_300_000)})
+    assert late_writes([box(0, awaited_since=10.0)], notes, dead, 14.0) == [
+        "west: broker 2 does not answer as leader; it receives nothing, 2,300 kB wait to be sent: east.orders-0",
+    ]
+
+
+@pytest.mark.proves("R14")
+def test_connections_that_break_again_and_again_are_named() -> None:
+    breaks = Breaks()
+    for at in (1.0, 2.0, 3.0):
+        breaks.note(at, "b1:9092", "connection reset by peer", opened_at=at - 0.5)
+    assert breaking(cluster(breaks=breaks), 4.0) == [
+        "west: connections broke 3 times in the last 10 s (connection reset by peer): b1:9092"
+    ]
+    assert breaking(cluster(breaks=breaks), 14.0) == []
 
 
 def test_a_quota_is_told_by_its_broker() -> None:

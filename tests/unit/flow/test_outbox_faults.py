@@ -10,7 +10,7 @@ from tests.kit.targetlog import ProducerState, Remembered, TargetLog
 from twinlog.errors import CorruptBatch, LedgerDisagrees, OffsetGap
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.outgoing import Outgoing
-from twinlog.flow.parcel import Parcel
+from twinlog.flow.parcel import Kind, Parcel
 from twinlog.flow.reader_fault import fault_note
 from twinlog.flow.window import FEW
 from twinlog.model.ledger.records import Gap
@@ -123,6 +123,36 @@ def taken_over(*written: Made) -> Outbox:
 def on_target(offset: int, *values: bytes) -> Made:
     records = [at(offset + i, value) for i, value in enumerate(values)]
     return make_batch(records, signature=Signature(PRODUCER.producer_id, 0, offset))
+
+
+@pytest.mark.proves("R7")
+@pytest.mark.parametrize("kind", ["fault", "gap"])
+def test_a_gap_begins_behind_what_an_older_owner_copied_and_did_not_note(kind: Kind) -> None:
+    box = taken_over(on_target(0, b"a", b"b", b"c"))
+    note = fault_note(OffsetGap(*WHERE, 0, 9)) if kind == "fault" else b"retention"
+    box.intake.parcels += [Parcel(WHERE, 0, 9, kind, note), parcel(made_at(9))]
+    acknowledge(box, *sent(box))
+    state = box.opened.state
+    if kind == "fault":
+        assert state.fault is not None
+        assert (state.fault.facts["wanted"], state.fault.facts["earliest"], state.records) == (3, 9, 0)
+    else:
+        (gap,) = [entry for entry in box.entries() if isinstance(entry, Gap)]
+        assert (gap.first, gap.next, state.skipped, state.source_next, state.records) == (3, 9, 6, 10, 1)
+
+
+@pytest.mark.proves("R1", "R2", "R7")
+@pytest.mark.parametrize("kind", ["fault", "gap"])
+def test_what_was_copied_before_the_source_deleted_it_is_no_gap(kind: Kind) -> None:
+    box = taken_over(on_target(0, b"a", b"b", b"c"))
+    note = fault_note(OffsetGap(*WHERE, 0, 2)) if kind == "fault" else b"retention"
+    box.intake.parcels += [Parcel(WHERE, 0, 2, kind, note), parcel(made_at(2, b"c")), parcel(made_at(3, b"d"))]
+    outs = sent(box)
+    assert [out.first for out in outs] == [3]
+    acknowledge(box, *outs)
+    state = box.opened.state
+    assert (state.fault, state.skipped, state.source_next) == (None, 0, 4)
+    assert not [entry for entry in box.entries() if isinstance(entry, Gap)]
 
 
 @pytest.mark.proves("R1", "R7")

@@ -10,8 +10,11 @@ from typing import Any, cast
 import pytest
 
 from twinlog.config.link_values import FetchSettings
+from twinlog.flow.first_lane import SMALL_BYTES, FirstLane
 from twinlog.flow.streams import MOST_STREAMS, Streams
+from twinlog.model.ledger.records import FIRST_LANE, Memo
 from twinlog.model.names import TopicPartition
+from twinlog.model.selection import Patterns
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchSession
 
 MEGABYTE = 1 << 20
@@ -147,3 +150,77 @@ def test_a_line_that_proves_to_be_short_is_narrowed_to_one_connection(monkeypatc
         await streams.stop()
 
     asyncio.run(story())
+
+
+def test_topics_that_come_first_have_a_connection_of_their_own_and_the_others_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: Counter[str] = Counter()
+    source, left = Source(0.0005), 30
+    first = FirstLane(Patterns(("pay.*",)))
+    ahead, done = asyncio.Event(), asyncio.Event()
+
+    async def poll(self: FetchSession, connection: object, timeout_s: float) -> list[FetchedPartition]:
+        nonlocal left
+        del connection, timeout_s
+        await asyncio.sleep(0.002)
+        parts = []
+        for where, position in self.positions.items():
+            asked[where.topic] += min(self.max_bytes, MEGABYTE)
+            left -= where.topic == "payments"
+            if left <= 0:
+                ahead.set()
+            position.offset += 10
+            end = position.offset + (left > 0) if where.topic == "payments" else position.offset + 1000
+            parts.append(FetchedPartition(where, 0, end, end, 0, [], None, memoryview(b"x" * 100)))
+        return parts
+
+    async def deliver(fetched: list[FetchedPartition], session: FetchSession) -> None:
+        del session
+        if left <= 0 and fetched[0].partition.topic == "logs":
+            done.set()
+
+    async def story() -> None:
+        monkeypatch.setattr(FetchSession, "poll", poll)
+        streams = Streams(
+            cast("Any", source), "A->B", FetchSettings(), LIMIT, room=_nothing, deliver=deliver, replace=_nothing,
+            on_failure=lambda error: pytest.fail(repr(error)), first=first,
+        )  # fmt: skip
+        for topic in ("logs", "payments"):
+            streams.place(TopicPartition(topic, 0), FetchPosition("id", 0), 1)
+        (leader,) = streams.leaders.values()
+        assert [[*stream.session.positions] for stream in leader.lane(True)] == [[TopicPartition("payments", 0)]]
+        streams.wake()
+        async with asyncio.timeout(20):
+            await ahead.wait()
+            assert asked["logs"] <= SMALL_BYTES, "the others took the line while payments was behind"
+            await done.wait()
+        assert not first.busy
+        assert asked["logs"] > SMALL_BYTES
+        await streams.stop()
+
+    asyncio.run(story())
+
+
+async def _nothing() -> None:
+    return
+
+
+def test_a_task_waits_for_topics_of_another_task_that_come_first_but_not_for_an_older_epoch() -> None:
+    lane = FirstLane(Patterns(("pay.*",)), task=1, epoch=(7, 3))
+    behind = {"behind": True, "epoch": [7, 3]}
+    lane.hear(Memo(chore=FIRST_LANE, name="task-0", body=behind | {"epoch": [7, 2]}))
+    lane.hear(Memo(chore=FIRST_LANE, name="task-1", body=behind))
+    assert not lane.busy, "an older epoch, and its own word"
+    lane.hear(Memo(chore=FIRST_LANE, name="task-0", body=behind))
+    assert lane.busy
+    lane.hear(Memo(chore=FIRST_LANE, name="task-0", body=behind | {"behind": False}))
+    assert not lane.busy
+
+
+def test_a_partition_that_lost_its_leader_holds_nobody_up() -> None:
+    lane = FirstLane(Patterns(("pay.*",)))
+    lane.took(TopicPartition("pay", 0), 5, 9)
+    assert lane.busy
+    lane.forget(TopicPartition("pay", 0))
+    assert not lane.busy

@@ -146,7 +146,9 @@ def test_a_partition_is_given_up_sooner_while_others_wait_and_never_while_nobody
     box.hinder("it has no leader")
 
     def after(seconds: float, *, pressed: bool, heard: float = 0.0) -> str | None:
-        return why_given_up(box, Pressure(now + seconds, now + seconds - heard, pressed))
+        return why_given_up(box, Pressure(now + seconds, now + seconds - heard, pressed, lambda _: line))
+
+    line: str | None = None
 
     assert after(PRESSED_S, pressed=False) is None
     assert after(PRESSED_S, pressed=True) == "it has no leader"
@@ -156,5 +158,7 @@ def test_a_partition_is_given_up_sooner_while_others_wait_and_never_while_nobody
     box.next_to_send()
     assert after(UNANSWERED_S, pressed=False) is None  # slow, and nobody waits for it
     assert "did not answer" in (after(UNANSWERED_S, pressed=True) or "")
+    line = "the line to broker 1 is too slow"
+    assert after(UNANSWERED_S, pressed=True) == line
     box.drop()
     assert after(UNANSWERED_S, pressed=True) is None

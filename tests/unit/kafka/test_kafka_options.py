@@ -76,7 +76,8 @@ def test_no_shell_is_asked_for_a_kerberos_ticket(keytab: str | None, monkeypatch
     monkeypatch.setattr("twinlog.config.security.kerberos_identity._claimed", {})
     kerberos = Kerberos(service="kafka", principal="a@EXAMPLE", keytab=keytab)
     found = options(Security(protocol="SASL_SSL", sasl_mechanism="GSSAPI", kerberos=kerberos))
-    assert found["sasl.kerberos.kinit.cmd"] == ""
+    assert found["sasl.kerberos.min.time.before.relogin"] == 0, "no command is run, not even at the start"
+    assert found["sasl.kerberos.kinit.cmd"] == "true", "an empty one is the default one, with the principal in it"
 
 
 @pytest.mark.parametrize(("asked", "given"), [(1, 10), (2_000, 2_000), (900_000, 300_000)])

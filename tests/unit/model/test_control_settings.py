@@ -62,13 +62,6 @@ def test_what_a_deletion_prints_is_what_it_reads(deletion):
     assert parse_deletion(str(deletion)) == deletion
 
 
-def test_transforms_are_refused_for_a_link_that_runs():
-    (error,) = errors("transforms = route\nA->B.transforms.route.type = x")
-    assert "the copy would differ" in error
-    assert errors("B->A.transforms = route") == []
-    assert errors("A->B.transforms =") == []
-
-
 def test_offset_syncs_that_are_not_written_have_no_topic():
     told = [one.sentence for one in findings("emit.offset-syncs.enabled=false\noffset-syncs.topic.location=target")]
     assert any("so there are no offset-syncs" in sentence for sentence in told)

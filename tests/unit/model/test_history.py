@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.link_statuses import status
 
+from twinlog.model.health.exposed import LinkExposure, TopicExposure
 from twinlog.model.health.history import (
     Event,
     Latencies,
@@ -51,6 +52,36 @@ def test_a_chore_in_trouble_and_a_new_engine_are_told():
 
 def test_a_first_look_tells_what_is_wrong_and_nothing_about_take_overs():
     assert told(None, status(fault=GAP)) == [("state", "A->B", False), ("fault", "orders-1", False)]
+
+
+def test_a_link_that_never_ran_is_no_bad_news_and_a_stop_is_no_good_news():
+    new = replace(status(), engine=None)
+    (first,) = events_between(None, new)
+    assert (first.level, first.says, first.ended) == ("info", "no engine has run it yet", True)
+    well = status(2000)
+    assert well.engine is not None
+    stopped = replace(well, engine=well.engine.model_copy(update={"phase": "stopped"}))
+    assert [(e.level, e.says) for e in events_between(well, stopped)] == [("warning", "STOPPED, was CATCHING_UP")]
+
+
+def test_an_objective_that_is_not_kept_begins_and_ends():
+    def judged(at_ms: int, *kept: str) -> LinkStatus:
+        topics = tuple(
+            TopicExposure(f"orders-{n}", "gold", 10, 1, 0, 5, 50, 30.0, at_ms, 0, at_ms, None, one)  # type: ignore[arg-type]
+            for n, one in enumerate(kept)
+        )
+        total = replace(topics[0], topic="A->B")
+        return replace(status(at_ms), exposure=LinkExposure("A->B", True, at_ms, topics, total, None, False))
+
+    good, bad = judged(1000, "kept", "kept"), judged(2000, "broken", "broken")
+    (begun,) = events_between(good, bad)
+    assert (begun.kind, begun.level) == ("objective", "bad")
+    assert (
+        begun.says
+        == "2 topics do not keep their objective: orders-0 (30 s, objective 10 s), orders-1 (30 s, objective 10 s)"
+    )
+    assert told(bad, judged(3000, "broken", "kept")) == [], "one outage is one event"
+    assert told(bad, judged(3000, "kept", "kept")) == [("objective", "A->B", True)]
 
 
 def test_a_silent_source_begins_and_ends():

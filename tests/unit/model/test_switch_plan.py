@@ -94,6 +94,7 @@ def test_the_first_thing_that_speaks_against_it_is_a_sentence_with_a_way_out(see
         ("failback-delta", {"state": state("A")}, "nothing to fail back"),
         ("failback-delta", {"same_names": False}, "B->A"),
         ("failback-full", {"same_names": False}, "IdentityReplicationPolicy"),
+        ("failback-full", {"transforms": ("mask",)}, "Use --delta"),
     ],
 )
 def test_what_cannot_work_is_refused(command: str, wishes: dict[str, Any], words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,7 +14,18 @@ from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.model.health.history import Event
 from twinlog.model.switch.events import as_lines
-from twinlog.model.switch.log import Claim, StateEntry, StepRecord, Switch, held_because
+from twinlog.model.switch.log import (
+    Beat,
+    Claim,
+    StateEntry,
+    StepEntry,
+    StepRecord,
+    Switch,
+    SwitchEntry,
+    SwitchLog,
+    Written,
+    held_because,
+)
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.report import reports_of
 from twinlog.recovery.switching import Standing
@@ -59,6 +71,38 @@ def test_resume_and_abort_are_offered_once_the_process_is_silent(
     assert ("It runs." in page) != offered
 
 
+def test_a_switch_that_another_process_runs_says_what_it_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its progress is in the journal, with each sign of life, until the next step begins."""
+    pair, now = "east<->west", int(time.time() * 1000)
+    claim = switch(now).claim
+    beat = Beat(pair=pair, switch="s1", runner="r", says="waiting for the engine of west->east: 327 offsets left")
+    entries: list[SwitchEntry] = [
+        claim,
+        StepEntry(pair=pair, switch="s1", runner="r", step="freeze", event="begun"),
+        beat,
+    ]
+    log = SwitchLog(pair).take_all(Written(at, now - 5_000 + at, entry) for at, entry in enumerate(entries))
+    assert log.open is not None
+    standing = Standing(None, log.open, ())
+    print_standing("east->west", standing, Output.TABLE)
+    assert (
+        "step 1 of 3: Stop syncing: waiting for the engine of west->east: 327 offsets left" in capsys.readouterr().out
+    )
+
+    class Backend(PaperBackend):
+        async def standing(self, link: object) -> Standing:  # noqa: ARG002
+            return standing
+
+    page = TestClient(everything(Backend())).get("/ui/links/east-%3Ewest/parts/standing").text
+    assert "327 offsets left" in page
+    assert 'hx-trigger="every 3s"' in page, "it is looked at again soon"
+    assert "since <time" in page, "a running step did not take 0 s"
+    done = StepEntry(pair=pair, switch="s1", runner="r", step="freeze", event="done")
+    after = log.take(Written(3, now, done)).open
+    assert after is not None
+    assert after.saying == ""
+
+
 def test_after_a_failover_nothing_is_green_that_has_no_copy_and_a_closed_side_is_said_to_be_closed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -78,7 +122,7 @@ def test_after_a_failover_nothing_is_green_that_has_no_copy_and_a_closed_side_is
             return Standing(state, None, (), frozenset({"east"}))
 
     page = TestClient(everything(Backend())).get("/ui/links/east-%3Ewest/parts/standing").text
-    assert '<p class="card warn"><strong>west</strong> is active' in page
+    assert '<p class="card warn" data-active-side="target"><strong>west</strong> is active' in page
     assert "New data on west has no copy." in page
 
 
@@ -115,7 +159,8 @@ def test_events_are_listed_by_their_time() -> None:
 def test_a_wait_says_what_it_waits_for_once_and_again_only_when_something_changed() -> None:
     nobody = cast("Any", None)
     said: list[str] = []
-    ctx = SwitchContext(nobody, nobody, nobody, nobody, nobody, Path(), as_lines(said.append))
+    journal = cast("Any", SimpleNamespace(saying=""))
+    ctx = SwitchContext(nobody, journal, nobody, nobody, nobody, Path(), as_lines(said.append))
     for left in (7, 7, 7, 3, 3):
         ctx.say_progress(f"waiting for the engine of west->east to copy: {left} offsets left")
     assert [sentence.split()[-3] for sentence in said] == ["7", "3"]

@@ -305,3 +305,28 @@ def test_records_of_others_in_a_shared_topic_are_set_aside_but_not_those_of_this
     result = compared(chunk, [batch(records)], target)
     assert (result.equal, result.foreign) == (10, 1)
     assert [(d.kind, d.target) for d in result.differences] == [(Kind.EXTRA, 105)]
+
+
+# --- transforms -------------------------------------------------------------------------------------------------------
+
+
+def _plain(offset: int, value: bytes) -> PlainRecord:
+    return PlainRecord(offset, 5, b"k%d" % offset, value, [("h", b"1")])
+
+
+def test_what_transforms_change_and_drop_is_counted_and_the_rest_is_compared() -> None:
+    """Source offsets 10..13, of which 11 was dropped; on the target only the values are other ones."""
+    source = make_batch([_plain(offset, b"secret") for offset in range(10, 14)], base=10)
+    copies = [_plain(offset, b"***") for offset in (10, 12, 13)]
+    placed = [copy._replace(offset=place) for place, copy in enumerate(copies)]
+    chunk = chunk_for([Run(10, 0, 1), Run(12, 1, 2)], 10, 14, 0, 3)
+    changes = replace(chunk.lineage, drops=True, changes=frozenset({"value"}))
+    found = compared(replace(chunk, lineage=changes), [source.data], [make_batch(placed, base=0).data])
+    assert (found.transformed, found.dropped, found.differing, found.equal) == (3, 1, 0, 0)
+    wrong = [placed[0], placed[1]._replace(key=b"other"), placed[2]]
+    found = compared(replace(chunk, lineage=changes), [source.data], [make_batch(wrong, base=0).data])
+    assert (found.transformed, found.differing) == (2, 1)
+    found = compared(replace(chunk, lineage=changes), [source.data], [make_batch(placed[:2], base=0).data])
+    assert (found.transformed, found.differing) == (2, 1)  # one was lost
+    without = compared(chunk, [source.data], [make_batch(placed, base=0).data])
+    assert without.differing == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Mapping
 
@@ -13,15 +14,18 @@ from twinlog.engine.rivals import HEARTBEAT_SECONDS
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.model.health.exposure import link_exposure
-from twinlog.model.health.history import events_between
+from twinlog.model.health.history import events_between, sample_of
 from twinlog.model.health.objectives import Objectives
 from twinlog.model.health.states import LinkStatus, PartitionStatus
 from twinlog.model.ledger.records import ENGINE_SILENT_MS, Engine
 from twinlog.model.ledger.source_ends import KnownEnd
 from twinlog.model.names import TopicPartition
+from twinlog.surface.answers.links import at_risk
 from twinlog.surface.cli.commands.status import _UNBOUNDED, _print_details, summary
 from twinlog.surface.metrics.prometheus import STATES
 from twinlog.watch.observe import Observer
+from twinlog.wire import protocol_errors as codes
+from twinlog.wire.connection import TopicMetadata
 
 NOW = 1_700_000_000_000
 LINK = PaperBackend().links()[0]
@@ -130,3 +134,42 @@ def test_an_engine_that_misses_three_records_is_reported(silent_s: float, state:
     """It writes one every two seconds: a dead engine is reported while the outage is young."""
     assert HEARTBEAT_SECONDS * 3 < ENGINE_SILENT_MS / 1000 < 8
     assert status(engine_age_s=silent_s).state == state
+
+
+@pytest.mark.proves("R14")
+def test_whoever_may_not_see_the_ledger_is_not_told_that_no_engine_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hiding:
+        def __init__(self, *_: object) -> None: ...
+
+        async def refresh(self, names: list[str]) -> dict[str, TopicMetadata]:
+            return {name: TopicMetadata(name, "", codes.TOPIC_AUTHORIZATION_FAILED, {}) for name in names}
+
+        async def close(self) -> None: ...
+
+    monkeypatch.setattr("twinlog.watch.observe.Cluster", Hiding)
+    with pytest.raises(AccessDenied, match=r"Read and Describe on .* are needed"):
+        asyncio.run(Observer(LINK, lambda _: {}).look())
+
+
+def test_the_age_of_what_is_at_risk_stands_still_when_the_source_is_away() -> None:
+    """Page and API say what `status` says. The objective goes on: producers may still write to a source cut off."""
+    where = TopicPartition("orders", 0)
+    part = PartitionStatus(where, "orders", 100, None, 100, newest_ms=NOW - 31_000, at_ms=NOW - 31_000)
+    known = {where: KnownEnd(100, NOW - 32_000, NOW - 32_000, 10.0, -1, -1)}
+    seen = status(source_trouble=AWAY, source_unreachable=True, partitions=(part,), source_seen_ms=NOW - 30_000)
+    exposure = link_exposure(seen, known, Objectives(), live=False)
+    shown_there = at_risk(exposure, exposure.total)
+    assert shown_there.age_seconds == exposure.age_of(exposure.total)
+    assert shown_there.age_seconds is not None
+    assert shown_there.seconds is not None
+    assert shown_there.age_seconds < 5 < shown_there.seconds
+    assert sample_of(dataclasses.replace(seen, exposure=exposure)).rpo_seconds == shown_there.age_seconds
+
+
+def test_a_link_that_was_switched_has_nothing_at_risk_in_the_table() -> None:
+    engine = Engine(engine_id="e", host="vm", pid=7, phase="switched", at_ms=NOW - 1000)
+    console = Console(width=500, no_color=True, force_terminal=False)
+    with console.capture() as said:
+        console.print(summary([(LINK, status(engine=engine))], _UNBOUNDED))
+    (row,) = [line for line in said.get().splitlines() if "SWITCHED" in line]
+    assert row.split()[:5] == [LINK.name, "SWITCHED", "-", "-", "-"]

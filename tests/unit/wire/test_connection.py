@@ -35,6 +35,7 @@ class Wire:
         self._writer = io.BytesIO()
         self.closed = False
         self.cluster = "east"
+        self.sent = self.line = 0
 
     def _next_correlation_id(self) -> int:
         return 7
@@ -42,6 +43,9 @@ class Wire:
     def away(self, reason: str) -> BrokerAway:
         it: Any = self
         return BrokerConnection.away(it, reason)
+
+    def moved(self, end: int) -> int:
+        return self.line + end
 
     def ask(self, read: Any = bytes.hex, timeout_s: float = 60) -> asyncio.Future[Any]:
         it: Any = self
@@ -102,6 +106,25 @@ def test_an_answer_for_somebody_who_is_gone_does_not_disturb_the_next() -> None:
         return await answer
 
     assert asyncio.run(ask()) == "02"
+
+
+@pytest.mark.proves("R9")
+def test_a_request_is_not_given_up_while_its_line_still_moves() -> None:
+    """Sent again on a new connection it would take the slow line once more, from its first byte on."""
+
+    async def ask() -> None:
+        wire = Wire()
+        answer = wire.ask(timeout_s=0.1)
+        for _ in range(10):
+            await asyncio.sleep(0.03)
+            wire.line += 1
+        assert not answer.done()
+        with pytest.raises(BrokerAway, match="no answer in time"):  # nothing moves any more
+            async with asyncio.timeout(1):
+                await answer
+        assert wire.closed
+
+    asyncio.run(ask())
 
 
 @pytest.mark.proves("R9")

@@ -33,7 +33,7 @@ class GroupSummary(NamedTuple):
 def summaries(standings: Iterable[Standing]) -> list[GroupSummary]:
     """Return one row per group, by name. Positions in topics that the link does not mirror do not count."""
     rows: list[GroupSummary] = []
-    mirrored = sorted((one for one in standings if one.remote is not None), key=lambda one: one.group)
+    mirrored = sorted((standing for standing in standings if standing.remote is not None), key=lambda one: one.group)
     for group, found in groupby(mirrored, key=lambda one: one.group):
         own = list(found)
         again = [one.re_read for one in own]

@@ -15,7 +15,7 @@ from typing import Final, get_args
 
 from twinlog.model.health.history import Event, Kind, Level
 
-_LASTING: Final = frozenset({"fault", "source", "chore"})
+_LASTING: Final = frozenset({"fault", "source", "chore", "objective"})
 """Kinds of which a look shows everything that is so at that moment: what it does not show is over."""
 _OVER: Final = "it was over when this service looked again"
 INTERRUPTED: Final = "interrupted: the service that ran it ended first"
@@ -41,7 +41,7 @@ def read_event(value: bytes | None) -> Event | None:
         return None
     if event is None or event.kind not in get_args(Kind) or event.level not in get_args(Level):
         return None
-    texts = all(isinstance(text, str) for text in (event.link, event.thing, event.says, event.remedy))
+    texts = all(isinstance(text, str) for text in (event.link, event.thing, event.says, event.remedy, event.card))
     return event if texts and isinstance(event.at_ms, int) and isinstance(event.ended, bool) else None
 
 

@@ -63,6 +63,8 @@ class LinkExposure:
     falling_behind: bool  # more arrives than is copied
     heard_ms: int | None = None  # when the engine last heard the source
     copied_ms: int | None = None  # the time of the last record that was copied
+    arriving: float = 0.0  # records a second that the source takes
+    record_bytes: float | None = None  # mean size of what was copied
 
     @property
     def loss(self) -> LossRange:

@@ -66,6 +66,8 @@ def link_exposure(
         falling,
         status.now_ms if live else status.source_seen_ms,
         copied_ms,
+        arriving,
+        sizes.get(None),
     )
 
 

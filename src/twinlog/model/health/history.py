@@ -10,18 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from twinlog.model.health.exposed import TopicExposure
 from twinlog.model.health.states import LinkState, LinkStatus
 from twinlog.model.ledger.records import ChoreNote, FaultEntry
 from twinlog.model.ledger.stage_times import Durations
 from twinlog.model.moments import clock
 
 Level: TypeAlias = Literal["good", "info", "warning", "bad"]
-Kind: TypeAlias = Literal["state", "fault", "engine", "chore", "source", "switch", "operation"]
+Kind: TypeAlias = Literal["state", "fault", "engine", "chore", "source", "switch", "operation", "objective"]
 SAMPLES: Final = 1800
 """How many samples are kept: an hour, when a look is taken every two seconds."""
 EVENTS: Final = 5000
 _BAD_STATES: Final = frozenset({"DEGRADED", "FAULTED", "STALLED", "SOURCE_DOWN", "UNKNOWN"})
 _CANARY: Final = "canary_ms"
+_LISTED: Final = 3
 
 
 class Sample(NamedTuple):
@@ -53,6 +55,7 @@ class Event:
     says: str
     remedy: str = ""
     ended: bool = False
+    card: str = ""  # of a switch that ended: what application teams must know, as Markdown
 
 
 class Band(NamedTuple):
@@ -89,7 +92,7 @@ def sample_of(status: LinkStatus) -> Sample:
         state=status.state,
         lag_records=status.lag,
         lag_seconds=status.lag_seconds,
-        rpo_seconds=total.seconds if total else None,
+        rpo_seconds=status.exposure.age_of(total) if status.exposure and total else None,
         rpo_records=total.records if total else None,
         records_per_second=status.records_per_second,
         bytes_per_second=status.bytes_per_second,
@@ -112,10 +115,13 @@ def events_between(before: LinkStatus | None, after: LinkStatus) -> Iterator[Eve
         return Event(after.now_ms, after.link, kind, level, thing, says, remedy, ended)
 
     state = before.state if before is not None else None
-    if state != after.state:
+    if state is None and after.engine is None:
+        yield event("state", "info", after.link, "no engine has run it yet", ended=True)
+    elif state != after.state:
         bad = after.state in _BAD_STATES
         was = f", was {state}" if state is not None else ""
-        yield event("state", "bad" if bad else "good", after.link, f"{after.state}{was}", ended=not bad)
+        level: Level = "bad" if bad else "warning" if after.state == "STOPPED" else "good"
+        yield event("state", level, after.link, f"{after.state}{was}", ended=not bad)
     generation = before.engine.generation if before is not None and before.engine else None
     engine = after.engine
     if engine is not None and before is not None and engine.generation != generation:
@@ -134,6 +140,28 @@ def events_between(before: LinkStatus | None, after: LinkStatus) -> Iterator[Eve
     for thing in sorted(then.keys() - now.keys()):
         yield event("fault", "good", thing[0], f"{thing[1]} is over", ended=True)
     yield from _chore_events(before, after)
+    now_broken, was_broken = _broken(after), _broken(before)
+    if now_broken and not was_broken:
+        remedy = "`twinlog rpo` shows each topic; `twinlog advise` names what slows the link."
+        yield event("objective", "bad", after.link, _not_kept(now_broken), remedy)
+    elif was_broken and not now_broken and after.exposure is not None:
+        yield event("objective", "good", after.link, "all objectives are kept again", ended=True)
+
+
+def _broken(status: LinkStatus | None) -> list[TopicExposure]:
+    exposure = status.exposure if status is not None else None
+    return [] if exposure is None else [topic for topic in exposure.topics if topic.kept == "broken"]
+
+
+def _not_kept(topics: list[TopicExposure]) -> str:
+    shown = [f"{one.topic} ({one.seconds or 0:,.0f} s, objective {one.rpo_seconds} s)" for one in topics[:_LISTED]]
+    more = f" and {len(topics) - _LISTED} more" if len(topics) > _LISTED else ""
+    many = (
+        f"{len(topics)} topics do not keep their objective"
+        if len(topics) > 1
+        else "1 topic does not keep its objective"
+    )
+    return f"{many}: {', '.join(shown)}{more}"
 
 
 def _chore_events(before: LinkStatus | None, after: LinkStatus) -> Iterator[Event]:

@@ -13,6 +13,21 @@ FETCH: Final = 1
 FIND_COORDINATOR: Final = 10
 
 
+# The newest Fetch version tells the release well enough.
+RELEASES: Final = (
+    (18, "4.1 or newer"),
+    (17, "3.9 or 4.0"),
+    (16, "3.7 or 3.8"),
+    (15, "3.5 or 3.6"),
+    (13, "3.1 to 3.4"),
+)
+
+
+def release_of(fetch_version: int, oldest: str = "before 3.1") -> str:
+    """Name the release of a broker by the newest Fetch version that it speaks."""
+    return next((name for version, name in RELEASES if fetch_version >= version), oldest)
+
+
 @dataclass(frozen=True)
 class Unknown:
     """It could not be asked, or was not answered."""

@@ -14,6 +14,8 @@ from twinlog.model.health.history import Event
 HookType: TypeAlias = Literal["webhook", "slack", "pagerduty"]
 _LEVELS: Final = {"info": 0, "good": 0, "warn": 1, "warning": 1, "bad": 2, "error": 2}
 _LISTED: Final = 12
+_MOMENTS: Final = frozenset({"switch", "operation"})
+"""Kinds that happen; all others last until they end."""
 
 
 @dataclass(frozen=True)
@@ -27,20 +29,25 @@ class Message:
     def title(self) -> str:
         """One line."""
         links = sorted({event.link for event in self.events})
-        if not any(self.open.values()):
+        if not any(self.open.values()) and not any(event.kind in _MOMENTS for event in self.events):
             return f"Twinlog: {', '.join(links)}: ended"
-        first = max(self.events, key=lambda event: (not event.ended, _rank(event), -event.at_ms))
+        first = max(self.events, key=lambda event: (not _is_end(event), _rank(event), -event.at_ms))
         more = f" (and {len(self.events) - 1} more)" if len(self.events) > 1 else ""
         return f"Twinlog: {first.link}: {first.says}{more}"
 
     @property
     def lines(self) -> list[str]:
         """One line per event; the first ones, and how many more there are."""
-        shown = [f"{event.link}: {'ended: ' if event.ended else ''}{event.says}" for event in self.events[:_LISTED]]
+        shown = [f"{event.link}: {'ended: ' if _is_end(event) else ''}{event.says}" for event in self.events[:_LISTED]]
         shown += [f"  what to do: {event.remedy}" for event in self.events[:1] if event.remedy]
         if len(self.events) > _LISTED:
             shown.append(f"and {len(self.events) - _LISTED} more")
         return shown
+
+    @property
+    def card(self) -> str:
+        """The newest card for application teams, as Markdown; empty where no switch ended."""
+        return next((event.card for event in reversed(self.events) if event.card), "")
 
 
 @dataclass
@@ -55,17 +62,24 @@ class Grouping:
     _open: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
 
     def add(self, events: Iterable[Event], now_s: float) -> None:
-        """Take events. The end of something is sent only if its beginning was."""
+        """Take events. The end of something that lasts is sent only if its beginning was.
+
+        A switch that ended is news by itself, with its card; so is a check that failed.
+        """
         for event in events:
             thing = (event.kind, event.thing)
             begun = self._open.setdefault(event.link, set())
-            if event.ended:
+            low = event.kind not in self.kinds or _rank(event) < _LEVELS.get(self.least, 1)
+            if event.kind in _MOMENTS:
+                if low and not (event.card and event.kind in self.kinds):
+                    continue
+            elif event.ended:
                 if thing not in begun:
                     continue
                 begun.discard(thing)
-            elif event.kind not in self.kinds or _rank(event) < _LEVELS.get(self.least, 1):
+            elif low:
                 continue
-            elif event.kind not in {"switch", "operation"}:
+            else:
                 begun.add(thing)
             self._waiting.append(event)
             if self._due_s is None:
@@ -81,6 +95,10 @@ class Grouping:
         return message
 
 
+def _is_end(event: Event) -> bool:
+    return event.ended and event.kind not in _MOMENTS
+
+
 def _rank(event: Event) -> int:
     return _LEVELS.get(event.level, 1)
 
@@ -88,11 +106,17 @@ def _rank(event: Event) -> int:
 def bodies(hook: HookType, message: Message, routing_key: str) -> list[dict[str, Any]]:
     """Return the JSON bodies to send, in order. PagerDuty has one incident per link."""
     if hook == "slack":
-        return [{"text": "\n".join([f"*{message.title}*", *message.lines])}]
+        card = [message.card.replace("**", "*")] if message.card else []  # Slack's own marks
+        return [{"text": "\n".join([f"*{message.title}*", *message.lines, *card])}]
     if hook == "pagerduty":
         return [_pagerduty(message, link, lasts, routing_key) for link, lasts in sorted(message.open.items())]
     events = [vars(event) for event in message.events]
-    return [{"title": message.title, "open": dict(message.open), "events": events}]
+    return [{"title": message.title, "open": dict(message.open), "card": message.card, "events": events}]
+
+
+def _resolves(event: Event) -> bool:
+    """Whether an event may end an incident: the end of what lasted, and of a switch; a failed check begins one."""
+    return event.ended and not (event.kind in _MOMENTS and _rank(event))
 
 
 def _pagerduty(message: Message, link: str, lasts: bool, routing_key: str) -> dict[str, Any]:
@@ -101,12 +125,12 @@ def _pagerduty(message: Message, link: str, lasts: bool, routing_key: str) -> di
     worst = max((_rank(event) for event in own), default=1)
     return {
         "routing_key": routing_key,
-        "event_action": "trigger" if lasts or not any(event.ended for event in own) else "resolve",
+        "event_action": "trigger" if lasts or not any(map(_resolves, own)) else "resolve",
         "dedup_key": f"twinlog/{link}",
         "payload": {
             "summary": told.title[:1024],
             "source": link,
             "severity": {0: "info", 1: "warning", 2: "critical"}[worst],
-            "custom_details": {"lines": told.lines},
+            "custom_details": {"lines": told.lines, "card": told.card},
         },
     }

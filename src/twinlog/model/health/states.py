@@ -33,6 +33,8 @@ class PartitionStatus:
     bytes: int = 0
     skipped: int = 0
     returned: int = 0
+    dropped: int = 0  # by transforms
+    refused: int = 0  # transforms could not handle them
     newest_ms: int = -1
     at_ms: int = 0
     fault: FaultEntry | None = None

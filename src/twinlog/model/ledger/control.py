@@ -1,4 +1,4 @@
-"""What an operator ordered for a running link: a limit of bytes, a timetable of limits, paused topics. Pure.
+"""What an operator ordered for a running link: limits, a timetable of limits, topics first, paused topics. Pure.
 
 The order is one note in the ledger, so it survives restarts of the engine, and every task hears it within a second.
 Times of the timetable are UTC; a window that ends before it begins goes over midnight.
@@ -12,20 +12,27 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from twinlog.model.names import TopicPartition
+from twinlog.model.pace import Limits
+from twinlog.model.selection import Patterns
 
 CONTROL: Final = "control"
 WISH: Final = "wish"
 _DAY_MIN: Final = 24 * 60
-_WINDOW: Final = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)\s*=\s*(\d+)")
-SCHEDULE_ALLOWED: Final = "HH:MM-HH:MM=BYTES in UTC, several separated by `;`; 0 is no limit"
+_WINDOW: Final = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)\s*=\s*(.+)")
+_AMOUNT: Final = re.compile(r"(\d+)(?:\s*(bytes|records))?")
+SCHEDULE_ALLOWED: Final = (
+    "HH:MM-HH:MM=LIMIT in UTC, several separated by `;`; LIMIT is `5000000` (bytes a second), `2000 records`, "
+    "`5000000 bytes, 2000 records`, or `none`"
+)
 
 
 class Window(NamedTuple):
-    """From one minute of the day until another, such a limit; 0 is no limit."""
+    """From one minute of the day until another, such limits; 0 is none. A rate that is None is as outside of it."""
 
     first_min: int
     end_min: int
-    bytes_per_second: int
+    bytes_per_second: int | None = None
+    records_per_second: int | None = None
 
     def holds(self, minute: int) -> bool:
         """Whether a minute of the day lies in it."""
@@ -33,9 +40,20 @@ class Window(NamedTuple):
             return self.first_min <= minute < self.end_min
         return minute >= self.first_min or minute < self.end_min
 
+    def over(self, outside: Limits) -> Limits:
+        """Return the limits within it."""
+        return Limits(
+            outside.bytes_per_second if self.bytes_per_second is None else self.bytes_per_second,
+            outside.records_per_second if self.records_per_second is None else self.records_per_second,
+        )
+
     def __str__(self) -> str:
         ends = (f"{minute // 60:02}:{minute % 60:02}" for minute in (self.first_min, self.end_min))
-        return f"{'-'.join(ends)}={self.bytes_per_second}"
+        rates = [] if self.bytes_per_second is None else [f"{self.bytes_per_second} bytes"]
+        if self.records_per_second is not None:
+            rates.append(f"{self.records_per_second} records")
+        lifted = (self.bytes_per_second, self.records_per_second) == (0, 0)
+        return f"{'-'.join(ends)}={'none' if lifted else ', '.join(rates)}"
 
 
 def parse_schedule(text: str) -> tuple[Window, ...]:
@@ -45,17 +63,40 @@ def parse_schedule(text: str) -> tuple[Window, ...]:
         match = _WINDOW.fullmatch(part)
         if match is None:
             raise ValueError(f"`{part}` is none of {SCHEDULE_ALLOWED}")
-        from_h, from_m, to_h, to_m, limit = map(int, match.groups())
+        from_h, from_m, to_h, to_m = map(int, match.groups()[:4])
         first, end = from_h * 60 + from_m, to_h * 60 + to_m
         if max(from_m, to_m) > 59 or first >= _DAY_MIN or end > _DAY_MIN or first == end:
             raise ValueError(f"`{part}`: no such time of day, or an empty window")
-        windows.append(Window(first, end, limit))
+        windows.append(Window(first, end, *_rates(part, match.group(5))))
     return tuple(windows)
+
+
+def _rates(part: str, text: str) -> tuple[int | None, int | None]:
+    """Read the limits of one window. A bare 0 lifts both: that is what `full speed at night` means."""
+    if text.strip() in {"none", "0"}:
+        return 0, 0
+    rates: dict[str, int] = {}
+    for amount in text.split(","):
+        match = _AMOUNT.fullmatch(amount.strip())
+        unit = None if match is None else match.group(2) or "bytes"
+        if match is None or unit is None or unit in rates:
+            raise ValueError(f"`{part}` is none of {SCHEDULE_ALLOWED}")
+        rates[unit] = int(match.group(1))
+    return rates.get("bytes"), rates.get("records")
+
+
+@dataclass(frozen=True)
+class FileLimits:
+    """What the settings file says, for as long as nothing else is ordered."""
+
+    limits: Limits = field(default_factory=Limits)
+    schedule: tuple[Window, ...] = ()
+    first: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Control:
-    """The order. `bytes_per_second` None: the settings file decides; 0: no limit."""
+    """The order. A limit or list that is None: the settings file decides; a limit of 0 is none."""
 
     bytes_per_second: int | None = None
     schedule: tuple[Window, ...] = ()
@@ -63,18 +104,30 @@ class Control:
     partitions: frozenset[TopicPartition] = frozenset()
     by: str = field(default="", compare=False)
     at_ms: int = field(default=0, compare=False)
+    records_per_second: int | None = None
+    first: tuple[str, ...] | None = None  # expressions over topics that are copied before all others
 
     def paused(self, partition: TopicPartition) -> bool:
         """Whether an operator paused it, or its topic."""
         return partition.topic in self.topics or partition in self.partitions
 
-    def limit_at(self, now_ms: int, otherwise: int) -> int:
-        """Return the limit at this time in bytes a second, 0 for none; `otherwise` is that of the settings."""
+    def limits_at(self, now_ms: int, of_file: FileLimits) -> Limits:
+        """Return the limits at this time."""
+        ordered = self.schedule or (self.bytes_per_second, self.records_per_second) != (None, None)
+        outside = Window(0, 0, self.bytes_per_second, self.records_per_second).over(of_file.limits)
         minute = now_ms // 60_000 % _DAY_MIN
-        for window in self.schedule:
+        for window in self.schedule if ordered else of_file.schedule:
             if window.holds(minute):
-                return window.bytes_per_second
-        return otherwise if self.bytes_per_second is None else self.bytes_per_second
+                return window.over(outside)
+        return outside
+
+    def first_of(self, of_file: FileLimits) -> Patterns:
+        """Return the expressions over topics that are copied first."""
+        return Patterns(of_file.first if self.first is None else self.first)
+
+    def same_reading(self, other: Control) -> bool:
+        """Whether the same partitions are read, in the same lanes: then no new plan is needed."""
+        return (self.topics, self.partitions, self.first) == (other.topics, other.partitions, other.first)
 
     def with_paused(self, topics: Iterable[str], partitions: Iterable[TopicPartition]) -> Control:
         """Return the order with more paused."""
@@ -95,9 +148,11 @@ class Control:
         """As the ledger keeps it."""
         return {
             "bytes_per_second": self.bytes_per_second,
+            "records_per_second": self.records_per_second,
+            "first": None if self.first is None else list(self.first),
             "schedule": "; ".join(map(str, self.schedule)),
             "topics": sorted(self.topics),
-            "partitions": [list(one) for one in sorted(self.partitions)],
+            "partitions": [list(partition) for partition in sorted(self.partitions)],
             "by": self.by,
             "at_ms": self.at_ms,
         }
@@ -107,60 +162,18 @@ def control_of(body: Mapping[str, Any] | None) -> Control:
     """As the ledger kept it; nothing was ordered where there is no note."""
     if body is None:
         return Control()
-    limit = body.get("bytes_per_second")
+    first = body.get("first")
     return Control(
-        None if limit is None else int(limit),
+        _whole(body.get("bytes_per_second")),
         parse_schedule(str(body.get("schedule", ""))),
         frozenset(map(str, body.get("topics", ()))),
         frozenset(TopicPartition(str(topic), int(number)) for topic, number in body.get("partitions", ())),
         str(body.get("by", "")),
         int(body.get("at_ms", 0)),
+        _whole(body.get("records_per_second")),
+        None if first is None else tuple(map(str, first)),
     )
 
 
-@dataclass
-class Pace:
-    """Lets bytes through at a limited rate: what goes over it is waited for before more is asked for.
-
-    Debt is allowed, because the size of an answer is known only when it is there; the average keeps the limit.
-    """
-
-    bytes_per_second: float = 0.0  # 0: no limit
-    _credit: float = 0.0
-    _at_s: float | None = None
-
-    def limit(self, bytes_per_second: float, now_s: float) -> None:
-        """Change the limit; debts stay, in bytes."""
-        self._earn(now_s)
-        self.bytes_per_second = bytes_per_second
-        self._credit = min(self._credit, bytes_per_second)
-
-    def spend(self, size: int, now_s: float) -> None:
-        """Count bytes that came."""
-        if self.bytes_per_second > 0:
-            self._earn(now_s)
-            self._credit -= size
-
-    def wait_s(self, now_s: float) -> float:
-        """How long nothing may be asked for."""
-        if self.bytes_per_second <= 0:
-            return 0.0
-        self._earn(now_s)
-        return max(0.0, -self._credit / self.bytes_per_second)
-
-    def fetch_bytes(self, streams: int) -> int | None:
-        """How much one of so many streams should ask for at once; None without a limit."""
-        if self.bytes_per_second <= 0:
-            return None
-        return max(_LEAST_FETCH, int(self.bytes_per_second * _FETCH_S / max(1, streams)))
-
-    def _earn(self, now_s: float) -> None:
-        if self._at_s is not None:
-            # At most one second's worth is saved up: after a pause there is no burst.
-            earned = (now_s - self._at_s) * self.bytes_per_second
-            self._credit = min(self.bytes_per_second, self._credit + earned)
-        self._at_s = now_s
-
-
-_LEAST_FETCH: Final = 16_384
-_FETCH_S: Final = 0.25
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)

@@ -73,6 +73,7 @@ class _Entry(BaseModel):
 
 
 HINDRANCES: Final = "hindrances"
+FIRST_LANE: Final = "first-lane"
 """The memos by which tasks tell what holds records up just now."""
 ENGINE_SILENT_MS: Final = 7_000
 """An engine writes its record every 2 s; status reports one that missed three of them as silent."""
@@ -177,6 +178,9 @@ class PartitionState(_Entry):
     bytes: int = 0
     skipped: int = 0  # offsets in gaps
     returned: int = 0  # offsets left out because they came from the target
+    dropped: int = 0  # offsets left out by transforms
+    refused: int = 0  # offsets left out because a transform could not handle them (errors.tolerance)
+    transforms: str = ""  # digest of those that what lies behind `target_next` went through; "": none
     fault: FaultEntry | None = None
     newest_ms: int = -1  # timestamp of the newest record copied
     since_ms: int = 0  # when the link began with this partition: what is older is history

@@ -4,6 +4,7 @@
 
 A topic is identified by its ids on both sides. If one of the two changes behind our back the topic stops with a named
 problem, because going on would mix two histories (R7); if both are new there is nothing to protect and it begins anew.
+So it does where the copy went away before it got a record: one that is being deleted can still be seen for a moment.
 """
 
 from __future__ import annotations
@@ -40,6 +41,22 @@ def may_create(known: Mapping[str, RosterTopic], topic: str, source_id: str) -> 
     """Whether a missing target topic may be created: not when it was there and somebody deleted it (R7)."""
     entry = known.get(topic)
     return entry is None or not entry.target_id or entry.source_id != source_id
+
+
+def empty_copies(
+    known: Mapping[str, RosterTopic], states: Mapping[TopicPartition, PartitionState]
+) -> dict[str, RosterTopic]:
+    """Topics whose copy never got a record from us, as if they had none: deleted, nothing is lost with it."""
+    return {
+        name: entry.model_copy(update={"target_id": "", "origins": [], "problem": None})
+        for name, entry in known.items()
+        if entry.target_id and not any(_was_copied(entry, number, states) for number in range(entry.partitions))
+    }
+
+
+def _was_copied(entry: RosterTopic, number: int, states: Mapping[TopicPartition, PartitionState]) -> bool:
+    state = states.get(TopicPartition(entry.topic, number))
+    return state is not None and state.incarnation == entry.incarnation and bool(state.records or state.target_next)
 
 
 def wanted_origins(observed: Iterable[MirroredTopic], known: Mapping[str, RosterTopic]) -> list[TopicPartition]:

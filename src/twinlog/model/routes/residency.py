@@ -1,7 +1,8 @@
 """Residency rules: topics that may exist on some clusters only, so that data does not leave a region. Pure.
 
 A link into any other cluster leaves these topics out, under their own name and under the names that copies have
-(`east.eu.orders` with the default policy). A link that asks for such a topic by its name is refused.
+(`east.eu.orders` with the default policy). A link that asks for such a topic by its name is refused. With fields to
+mask the topics may leave, and the fields do not: the link masks them.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ class Residency:
     name: str
     topics: tuple[str, ...]
     clusters: tuple[str, ...]
+    masked: tuple[str, ...] = ()  # the topics may leave, with these fields of their values masked
 
-    def forbids(self, link: LinkName) -> bool:
+    def leads_out(self, link: LinkName) -> bool:
         """Whether the link leads out of the clusters of the rule."""
         return link.target not in self.clusters
+
+    def forbids(self, link: LinkName) -> bool:
+        """Whether the link must leave the topics out."""
+        return self.leads_out(link) and not self.masked
 
     def excluded(self, aliases: Iterable[str], separator: str) -> tuple[str, ...]:
         """Return the patterns that a link out of the clusters leaves out: the topics and all names of copies."""
@@ -51,9 +57,9 @@ def unrecognised(rules: Sequence[Residency], routes: Sequence[Route]) -> tuple[R
     """Return a rule, a link that renames its topics, and a link that would carry the renamed copies out."""
     for rule in rules:
         for route in routes:
-            if rule.forbids(route.link) or route.naming.rename_format == TOPIC:
+            if rule.leads_out(route.link) or route.naming.rename_format == TOPIC:
                 continue
             for further in routes:
-                if further.link.source == route.link.target and rule.forbids(further.link):
+                if further.link.source == route.link.target and rule.leads_out(further.link):
                     return rule, route, further
     return None

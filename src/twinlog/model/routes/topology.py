@@ -23,6 +23,7 @@ from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.routes.provenance import ClusterIds, Hop, Mode, Provenance, Relay, WriterNote
 from twinlog.model.selection import Selection
+from twinlog.model.transforms import FieldMask
 
 ANY_TOPIC: Final = "topic"
 """Stands for whatever a link's patterns select beyond plain names."""
@@ -40,6 +41,7 @@ class Route:
     selection: Selection
     provenance: Provenance
     auto: bool = True  # the relay rule is ours to choose
+    masks: tuple[FieldMask, ...] = ()  # by residency rules
 
     def takes(self, copy: Copy, *, plain: bool) -> Copy | None:
         """The copy that this link makes of a copy, if any. `plain`: the topic is a name of the file."""

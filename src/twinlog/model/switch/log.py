@@ -87,11 +87,12 @@ class StepEntry(_Entry):
 
 
 class Beat(_Entry):
-    """The runner lives."""
+    """The runner lives; what it says is what the running step waits for, and how far it is."""
 
     kind: Literal["beat"] = "beat"
     switch: str
     runner: str
+    says: str = ""
 
 
 class End(_Entry):
@@ -195,6 +196,7 @@ class Switch:
     end: End | None = None
     ended_ms: int = 0
     state: StateEntry | None = None  # the decision that held at its end, or holds while it runs
+    saying: str = ""  # what the running step waits for
 
     @property
     def titles(self) -> Mapping[str, str]:
@@ -264,8 +266,10 @@ class SwitchLog:
         if isinstance(entry, End):
             ended = replace(switch, end=entry, ended_ms=written.at_ms)
             return replace(log, open=None, ended=(*log.ended, ended))
+        if isinstance(entry, Beat):
+            switch = replace(switch, saying=entry.says)
         if isinstance(entry, StepEntry):
-            switch = replace(switch, steps={**switch.steps, entry.step: _step(switch, entry, written.at_ms)})
+            switch = replace(switch, saying="", steps={**switch.steps, entry.step: _step(switch, entry, written.at_ms)})
         return replace(log, open=switch)
 
     def take_all(self, entries: Iterable[Written]) -> SwitchLog:

@@ -62,6 +62,7 @@ class Facts:
     back_enabled: bool = False
     objective_rto_seconds: int | None = None
     registry: bool = False  # whether the link mirrors a schema registry
+    transforms: tuple[str, ...] = ()  # steps of the link: what the target holds is not what the source has
 
     @property
     def wiped(self) -> tuple[str, ...]:
@@ -170,6 +171,12 @@ def refusal_of(facts: Facts) -> Refusal | None:
     if facts.command == "failback-delta" and not facts.same_names and not facts.back_enabled:
         way = f"Enable {link.target}->{link.source} in the file: with prefixed names it carries what was written there."
         return Refusal("the copies have other names, and the way back is not enabled", way)
+    if facts.command == "failback-full" and facts.transforms:
+        return Refusal(
+            f"{link} transforms records ({', '.join(facts.transforms)}): what {link.target} holds would replace the "
+            f"originals on {link.source}, and dropped records would be lost",
+            "Use --delta: it brings back only what was written on the target since the failover.",
+        )
     if facts.command == "failback-full" and not facts.same_names:
         return Refusal(
             "the copies have other names than the originals",
@@ -345,7 +352,7 @@ def _swap_back(facts: Facts) -> Iterator[PlannedStep]:
         closes="target",
     )
     yield PlannedStep("drain-back", "Copy everything that is left")
-    yield PlannedStep("stop-back", "Stop copying and note the cut")
+    yield PlannedStep("stop-back", "Stop copying and record the last copied offsets")
     yield PlannedStep("positions-back", "Set positions of all groups", f"offsets of groups on {source}")
     yield PlannedStep("promote", f"Make {source} the active side", "who is active, on both clusters")
     yield PlannedStep("open-source", f"Let producers write to {source}", f"the fence on {source}", opens="source")
@@ -418,6 +425,12 @@ def _redirect(facts: Facts, active: str) -> PlannedStep:
 def _warnings(facts: Facts) -> Iterator[str]:
     if facts.fence == "none":
         yield "switch.fence = none: make sure that nobody writes to the side that is left"
+    if facts.transforms:
+        steps = ", ".join(facts.transforms)
+        if facts.command.startswith("failover"):
+            yield f"{facts.link} transforms records ({steps}): applications on {facts.link.target} read these copies"
+        else:
+            yield f"{facts.link} transforms records ({steps}): its copies are not brought back to {facts.link.source}"
     if not facts.redirects:
         yield "no redirect hook is set: clients must be moved by other means"
     if facts.command.startswith("failover") and facts.missing_for_writers:

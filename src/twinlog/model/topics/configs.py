@@ -113,7 +113,7 @@ def _wish(config: TopicConfig, rules: ConfigRules) -> str | None:
 class Fate(Enum):
     """What becomes of one config of one topic."""
 
-    IN_STEP = "in step"
+    IN_STEP = "in sync"
     CHANGE = "to be changed"
     REVERT = "changed by hand on the target; to be reverted"
     BY_HAND = "changed by hand on the target; kept"

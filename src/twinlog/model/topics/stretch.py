@@ -77,10 +77,14 @@ def _spread(seen: Stretched) -> Iterator[Judged]:
     if not seen.partitions:
         yield Judged("replicas", "unknown", "there are no partitions to judge")
         return
-    narrow = [one for one in seen.partitions if len({seen.racks.get(node) for node in one.replicas}) < _TWO]
+    narrow = [
+        partition for partition in seen.partitions if len({seen.racks.get(node) for node in partition.replicas}) < _TWO
+    ]
     way = "kafka-reassign-partitions.sh moves replicas to another rack; topics that are made later follow broker.rack"
     yield _about("replicas", narrow, seen.partitions, ("have all replicas in one rack", "span two racks or more", way))
-    close = [one for one in seen.partitions if len({seen.racks.get(node) for node in one.in_sync}) < _TWO]
+    close = [
+        partition for partition in seen.partitions if len({seen.racks.get(node) for node in partition.in_sync}) < _TWO
+    ]
     close = [one for one in close if one not in narrow]
     way = "look for the replicas that lag: under-replicated partitions"
     yield _about("in-sync", close, seen.partitions, ("are in sync in one rack only", "are in sync in two racks", way))
@@ -98,12 +102,12 @@ def _losses(seen: Stretched) -> Iterator[Judged]:
     """What dies with each rack."""
     for rack in _names(seen):
         gone, stopped = [], []
-        for one in seen.partitions:
-            left = [node for node in one.in_sync if seen.racks.get(node) != rack]
+        for partition in seen.partitions:
+            left = [node for node in partition.in_sync if seen.racks.get(node) != rack]
             if not left:
-                gone.append(one)
-            elif len(left) < seen.min_in_sync.get(one.topic, 1):
-                stopped.append(one)
+                gone.append(partition)
+            elif len(left) < seen.min_in_sync.get(partition.topic, 1):
+                stopped.append(partition)
         name = f"loss-of-{rack}"
         if gone:
             yield Judged(

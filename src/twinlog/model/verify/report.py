@@ -10,6 +10,7 @@ from typing import Any, Final
 from twinlog.model.names import TopicPartition
 from twinlog.model.verify.differences import Difference, Kind
 from twinlog.model.verify.plan import Excluded
+from twinlog.model.verify.schemas import SchemaProof
 from twinlog.model.verify.verification import ChunkResult
 
 LISTED: Final = 200
@@ -23,6 +24,8 @@ _ASIDE: Final = (
     ("unsettled", "gone from a compacted target topic; whether rightly was not looked at"),
     ("skipped", "skipped on purpose: the ledger names the gap"),
     ("returned", "not copied, because they came from the target"),
+    ("dropped", "not copied, because transforms of the link drop them; whether rightly was not looked at"),
+    ("transformed", "at their place; what transforms of the link change differs by design and was not compared"),
     ("foreign", "written by others into a target topic that shares its name with the source's"),
 )
 
@@ -45,6 +48,7 @@ class VerifyReport:
     troubles: list[str] = field(default_factory=list)
     source_digest: int = 0
     target_digest: int = 0
+    schemas: SchemaProof | None = None  # None: the link mirrors no registry
 
     def take(self, results: Iterable[ChunkResult]) -> None:
         """Add up what the chunks found, in the order of the partitions."""
@@ -77,7 +81,8 @@ class VerifyReport:
     @property
     def equal(self) -> bool:
         """Whether everything that was to be compared was compared and is the same. Nothing at all proves nothing."""
-        return bool(self.chunks) and not self.count("differing") and not self.troubles
+        readable = self.schemas is None or not self.schemas.problems
+        return bool(self.chunks) and not self.count("differing") and not self.troubles and readable
 
     @property
     def gigabytes_per_second(self) -> float:
@@ -93,6 +98,10 @@ class VerifyReport:
             return f"{self.link}: not everything could be compared; {records} are equal, no difference was found"
         if not self.chunks:
             return f"{self.link}: nothing was compared: no copied record matches"
+        if self.schemas is not None and self.schemas.problems:
+            return f"{self.link}: {records} are equal, but not all are readable: {self.schemas.problems[0]}"
+        if self.count("transformed"):
+            records += f"; {self.count('transformed'):,} more are at their place and differ by design (transforms)"
         part = f" (a sample of {self.sample:.2%})" if self.sample is not None else ""
         return f"{self.link}: equal: {records}{part}"
 
@@ -131,6 +140,7 @@ class VerifyReport:
                 {"what": one.thing, "reason": one.reason, "offsets": one.offsets} for one in self.excluded
             ],
             "troubles": self.troubles,
+            "schemas": None if self.schemas is None else self.schemas.as_json(),
         }
 
     def as_markdown(self) -> str:
@@ -151,6 +161,8 @@ class VerifyReport:
         if self.count("differing") > len(self.differences):
             lines.append("- more of them than are listed here")
         lines += _section("Not compared to the end", self.troubles)
+        if self.schemas is not None:
+            lines += _section("Schemas", [self.schemas.sentence(), *self.schemas.problems])
         lines += _section("Set aside", [f"{count:,} records: {meaning}" for count, meaning in self.aside()])
         lines += _section("Not comparable", [_excluded(one) for one in self.excluded])
         return "\n".join(lines) + "\n"

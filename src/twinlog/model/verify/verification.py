@@ -17,7 +17,8 @@ from typing import Final
 from twinlog.model.ledger.runs import Run, RunMap, Stretch
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import HEADER, ClusterIds, Provenance, read_hops
-from twinlog.model.verify.differences import Difference, Headers, Kind
+from twinlog.model.transforms import Part
+from twinlog.model.verify.differences import Content, Difference, Headers, Kind
 
 LISTED: Final = 20
 """Differences that one chunk lists; more are counted."""
@@ -32,6 +33,8 @@ class Lineage:
     left_out: frozenset[int] = frozenset()  # producers of the source whose batches are not copied
     own: frozenset[int] = frozenset()  # this link's producers on the target
     shared: bool = False  # both sides use one name: applications write into the target topic, too
+    drops: bool = False  # transforms of the link may leave records out …
+    changes: frozenset[Part] = frozenset()  # … and change these parts of the others
 
     def comes_home(self, producer_id: int, headers: Headers, remote: str) -> bool:
         """Whether a record of the source is rightly not copied, because it came from the target."""
@@ -39,6 +42,16 @@ class Lineage:
             return True
         rules = self.provenance
         return rules.mode == "header" and rules.comes_home(read_hops(headers), self.clusters, remote)
+
+    def unchanged(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> Content:
+        """What of a record must be the same on both sides: all but the parts that transforms change."""
+        changes = self.changes
+        return (
+            timestamp,
+            None if "key" in changes else key,
+            None if "value" in changes else value,
+            [] if "headers" in changes else headers,
+        )
 
     def unmarked(self, headers: Headers, topic: str) -> Headers:
         """The headers of a copy without the hop that this link added."""
@@ -92,6 +105,8 @@ class ChunkResult:
     unsettled: int = 0  # gone from a compacted target: right only if the key has a later record
     skipped: int = 0  # records in gaps that the ledger names
     returned: int = 0  # not copied because they came from the target
+    dropped: int = 0  # not copied because transforms of the link drop them
+    transformed: int = 0  # compared without the parts that transforms of the link change
     foreign: int = 0  # of others, in a target topic that shares its name with the source's
     source_digest: int = 0
     target_digest: int = 0

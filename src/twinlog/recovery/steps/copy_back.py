@@ -8,6 +8,7 @@ from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
+from twinlog.model.counted import counted
 from twinlog.model.ledger.records import Engine, PartitionState
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import (
@@ -85,7 +86,7 @@ def begun(ctx: SwitchContext, seeded: Sequence[str]) -> str:
     """Where the way back begins, for the report."""
     if not ctx.link.naming.keeps_names:
         return f"copies topics created on {ctx.link.target}"
-    return f"begins at the cut ({len(seeded)} topics)" if seeded else "continues where it stopped"
+    return f"begins at the cut ({counted(len(seeded), 'topic')})" if seeded else "continues where it stopped"
 
 
 async def _left(ctx: SwitchContext, tails: Mapping[TopicPartition, int]) -> list[str]:
@@ -165,14 +166,14 @@ async def stop_back(ctx: SwitchContext) -> StepResult:
     copies, here = await strays_in_copies(ctx), await strays_on_source(ctx)
     findings = sentences_about(stopped.dead, view, ctx.link.source)
     findings += [
-        f"{partition}: {found.records} records were written there by others than {ctx.link.name}; the way back carries "
-        f"no copies, so {ctx.link.source} does not get them"
+        f"{partition}: others than {ctx.link.name} wrote {counted(found.records, 'record')} there; the way back "
+        f"carries no copies, so {ctx.link.source} does not get them"
         for partition, found in copies.items()
     ] + [
-        f"{partition}: {found.records} records, the first at offset {found.first}, were written to {ctx.link.source} "
-        f"by others while the failback copied; {ctx.link.name} carries them when it goes on"
+        f"{partition}: others wrote {counted(found.records, 'record')} to {ctx.link.source}, from offset {found.first} "
+        f"on, while the failback copied; {ctx.link.name} carries them when it goes on"
         for partition, found in here.items()
     ]
     strays = {partition: found.first for partition, found in here.items()}
     facts = BackStopped(cut_back=cut, strays=strays, **findings_of(findings))
-    return StepResult(f"{ctx.back.name} stands still ({len(cut)} topics)", facts)
+    return StepResult(f"{ctx.back.name} stands still ({counted(len(cut), 'topic')})", facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.counted import counted
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import BackStopped, Resumed, Reversed
 from twinlog.model.switch.log import Copying
@@ -63,7 +64,7 @@ async def resume(ctx: SwitchContext) -> StepResult:
         ctx.back.name: "copying" if ctx.pair.back_enabled else "held",
     }
     await ctx.journal.decide(f"{ctx.link.source} is active again", links=modes)
-    anew = f", beginning at the new cut ({len(seeded)} topics)" if seeded else ""
+    anew = f", beginning at the new cut ({counted(len(seeded), 'topic')})" if seeded else ""
     return StepResult(
         f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}", Resumed(findings=tuple(findings))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import SwitchStopped
 from twinlog.ledger.view import LedgerView
+from twinlog.model.counted import counted
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import (
@@ -65,11 +66,13 @@ async def drain_link(ctx: SwitchContext, facts: StepFacts, link: LinkSettings, f
                 left[str(partition)] = end - reached
         if left:
             waits = f"waiting for the engine of {link.name} to copy"
-            ctx.say_progress(f"{waits}: {sum(left.values()):,} offsets left in {len(left)} partitions")
+            ctx.say_progress(
+                f"{waits}: {counted(sum(left.values()), 'offset')} left in {counted(len(left), 'partition')}"
+            )
         return left
 
     await ctx.wait(step, "records that are not copied", behind, lambda left: not left)
-    return StepResult(f"everything up to the fence is copied ({len(ends)} partitions)", facts)
+    return StepResult(f"everything up to the fence is copied ({counted(len(ends), 'partition')})", facts)
 
 
 def _origin(entry: RosterTopic, number: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Final
 
 from twinlog.errors import ClusterError, SwitchStopped
+from twinlog.model.counted import counted
 from twinlog.model.selection import replicates
 from twinlog.model.switch.facts import (
     Admitted,
@@ -68,7 +69,7 @@ async def _let_engine_see(ctx: SwitchContext, topics: Collection[str]) -> None:
     """Let the engine look at the topics of the source: it does so for each decision that it obeys while it drains."""
     if not topics:
         return
-    ctx.say(f"{len(topics)} topics are newer than the engine's last look")
+    ctx.say(f"newer than the engine's last look: {counted(len(topics), 'topic')}")
     state = await ctx.journal.decide("topics are new on the source", links={ctx.link.name: "draining"})
     await await_heeded(ctx, "fence-source", ctx.link, state.generation)
     known = (await ctx.ledger(ctx.link)).roster
@@ -128,7 +129,7 @@ async def _shut(
     ends = await fence.shut(topics, Patience(ctx.link.name, kind.step, within_s), noted, ctx.journal.prove_owner)
     await ctx.journal.decide(f"{cluster} is shut", fence_on_return=_without(ctx, cluster))
     kept = "; they keep everything until a failback" if noted.kept is not None else ""
-    says = f"{len(topics)} topics of {cluster} are shut ({fence.means}) and stand still{kept}"
+    says = f"{counted(len(topics), 'topic')} of {cluster} shut ({fence.means}), standing still{kept}"
     return StepResult(says, kind(ends=ends, means=fence.means))
 
 
@@ -167,7 +168,7 @@ async def open_source(ctx: SwitchContext) -> StepResult:
     if noted is not None:
         await (await source_fence(ctx)).lift(topics, noted)
         await ctx.journal.note_lifted(ctx.link.source)
-    return StepResult(f"{len(topics)} topics of {ctx.link.source} take records again", SourceOpened())
+    return StepResult(f"{counted(len(topics), 'topic')} of {ctx.link.source} open to records again", SourceOpened())
 
 
 async def open_target_for_link(ctx: SwitchContext) -> str:

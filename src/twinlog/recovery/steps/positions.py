@@ -10,6 +10,7 @@ from typing import Final
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.view import LedgerView
+from twinlog.model.counted import counted
 from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.groups.positions import Copied, GroupsNow, standings
 from twinlog.model.names import TopicPartition
@@ -45,9 +46,11 @@ async def positions(ctx: SwitchContext) -> StepResult:
     finally:
         await sync.close()
     counts = outcome.counts
-    says = f"{counts['groups']} groups, {counts['positions']} positions, {counts['written']} of them written now"
+    moved = f"{counted(counts['groups'], 'group')}, {counted(counts['positions'], 'position')}"
+    says = f"{moved}, {counts['written']} of them written now"
     still = [
-        f"{group}: it still reads on {ctx.link.source} and may read {n} records again" for group, n in left.items()
+        f"{group}: it still reads on {ctx.link.source} and may read {counted(n, 'record')} again"
+        for group, n in left.items()
     ]
     findings = [*still, *outcome.findings]
     return StepResult(says, Positions(counts=dict(counts), **findings_of(findings)))
@@ -107,7 +110,8 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
     finally:
         await teller.close()
     written = sum(len(found) for found in wanted.values())
-    says = f"{len(committed)} groups use their last synced positions ({len(decided)} partitions, {written} written now)"
+    known = f"{counted(len(committed), 'group')} with last synced positions"
+    says = f"{known} ({counted(len(decided), 'partition')}, {written} written now)"
     if not checkpoints.loaded:
         # Nobody knows how many groups there are. The switch goes on: they continue where the target has them.
         says = f"the last checkpoints are NOT known, groups keep the positions that {link.target} has: {trouble}"

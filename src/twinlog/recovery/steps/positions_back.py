@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twinlog.errors import ClusterError
+from twinlog.model.counted import counted
 from twinlog.model.groups.observed import GroupPosition
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import BackStopped, CopiedBack, LinkStopped, PositionsBack, TargetFence, findings_of
@@ -20,7 +21,8 @@ async def positions_back(ctx: SwitchContext) -> StepResult:
     groups = GroupCoordinators(ctx.at_target)
     left = await await_readers(ctx, groups, ctx.ends(TargetFence))
     findings = [
-        f"{group}: it still reads on {ctx.link.target}, {n} records may be read again" for group, n in left.items()
+        f"{group}: it still reads on {ctx.link.target}, {counted(n, 'record')} may be read again"
+        for group, n in left.items()
     ]
     delta = ctx.journal.switch.claim.command == "failback-delta"
     if delta and ctx.link.naming.keeps_names:
@@ -32,7 +34,7 @@ async def positions_back(ctx: SwitchContext) -> StepResult:
     finally:
         await sync.close()
     findings += outcome.findings
-    says = f"{outcome.counts['groups']} groups, {outcome.counts['written']} positions written"
+    says = f"{counted(outcome.counts['groups'], 'group')}, {counted(outcome.counts['written'], 'position')} written"
     return StepResult(says, PositionsBack(**findings_of(findings)))
 
 
@@ -70,11 +72,13 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
             )
             returned = before_stray(returned, strays.get(partition), None if read is None else read.offset)
             if returned.why:
-                findings.append(f"{group}: {partition}: {returned.why}; up to {returned.again} offsets are read again")
+                findings.append(
+                    f"{group}: {partition}: {returned.why}; up to {counted(returned.again, 'offset')} read again"
+                )
             if returned.offset is not None:
                 wanted.setdefault(group, {})[partition] = GroupPosition(returned.offset, position.metadata)
     findings += await commit(at_source, wanted)
-    says = f"{len(wanted)} groups, {sum(map(len, wanted.values()))} positions written"
+    says = f"{counted(len(wanted), 'group')}, {counted(sum(map(len, wanted.values())), 'position')} written"
     return StepResult(says, PositionsBack(**findings_of(findings)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from twinlog.errors import SwitchStopped, TopicUnknown
+from twinlog.model.counted import counted
 from twinlog.model.ledger.records import ledger_topic
 from twinlog.model.switch.facts import FenceNote, Wiped
 from twinlog.model.topics.target_topics import TopicFacts
@@ -32,4 +33,4 @@ async def wipe(ctx: SwitchContext) -> StepResult:
         await fence.admit_link(topics, ctx.noted(ctx.link.source) or FenceNote())
     else:
         await ctx.journal.note_lifted(ctx.link.source)
-    return StepResult(f"{len(topics)} topics of {ctx.link.source} are deleted", Wiped(deleted=tuple(topics)))
+    return StepResult(f"{counted(len(topics), 'topic')} of {ctx.link.source} deleted", Wiped(deleted=tuple(topics)))

@@ -94,7 +94,7 @@ def _mirrored(
     facts += [str(finding) for finding in judged.findings]
     facts += _history(view, source.name)
     if not link.configs.enabled:
-        facts.append("its configs are copied when it is made and not kept in step: sync.topic.configs.enabled = false")
+        facts.append("its configs are copied when it is made and not kept in sync: sync.topic.configs.enabled = false")
     healthy = entry is not None and entry.problem is None
     return TopicExplanation(link.name, source.name, True, healthy, why, copy.name, tuple(facts), judged.verdicts)
 
