@@ -6,6 +6,7 @@ from typing import cast
 
 from twinlog.config.clients import resolve_client
 from twinlog.config.cut_sets import resolve_cut_sets
+from twinlog.config.link_transforms import resolve_transforms
 from twinlog.config.link_values import (
     AclsMode,
     AclSyncSettings,
@@ -45,6 +46,8 @@ from twinlog.config.text.precedence import (
     TARGET_CONSUMER,
     TARGET_PRODUCER,
 )
+from twinlog.model.ledger.control import FileLimits
+from twinlog.model.pace import Limits
 from twinlog.model.routes.topology import Route
 from twinlog.model.selection import Patterns, Selection
 from twinlog.model.start import Earliest, Latest, StartFrom
@@ -77,6 +80,7 @@ def resolve_link(at: LinkLookup, route: Route) -> LinkSettings:
         cut_sets=resolve_cut_sets(at),
         switch=resolve_switch(at),
         registry=resolve_registry_mirror(at, mirrored=bool(route.selection.registry)),
+        transforms=resolve_transforms(at, route.masks, route.selection.registry),
     )
 
 
@@ -109,8 +113,11 @@ def _reading(at: LinkLookup) -> ReadSettings:
         on_gap=cast("OnGap", at.value(keys.ON_GAP)),
         epoch_seconds=at.value(keys.EPOCH_SECONDS),
         fault_retry_seconds=at.value(keys.FAULT_RETRY_SECONDS),
-        limit_bytes_per_second=at.value(keys.LIMIT_BYTES),
-        limit_schedule=at.value(keys.LIMIT_SCHEDULE),
+        limits=FileLimits(
+            Limits(at.value(keys.LIMIT_BYTES), at.value(keys.LIMIT_RECORDS)),
+            at.value(keys.LIMIT_SCHEDULE),
+            at.value(keys.TOPICS_FIRST),
+        ),
     )
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from twinlog.model.ledger.control import Window
+from twinlog.model.ledger.control import FileLimits
 from twinlog.model.selection import Patterns
 from twinlog.model.start import StartFrom
 from twinlog.model.topics.deletion import TopicDeletion
@@ -128,9 +128,8 @@ class ReadSettings(_Value):
     fetch: FetchSettings
     on_gap: OnGap
     fault_retry_seconds: int
-    # Of the whole link, 0: none. An operator's order in the ledger wins.
-    limit_bytes_per_second: int = 0
-    limit_schedule: tuple[Window, ...] = ()
+    # Of the whole link. An operator's order in the ledger wins.
+    limits: FileLimits = Field(default_factory=FileLimits)
 
 
 class WriteSettings(_Value):

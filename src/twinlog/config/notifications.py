@@ -15,7 +15,7 @@ from twinlog.config.text.values import Kind, OneOf, Text, Whole, Words
 from twinlog.model.health.notifications import HookType
 
 T = TypeVar("T")
-KINDS: Final = ("state", "fault", "engine", "source", "switch", "operation")
+KINDS: Final = ("state", "fault", "engine", "source", "switch", "operation", "objective")
 _TYPES: Final = get_args(HookType)
 _PARTS: Final = ("type", "url", "routing.key", "kinds", "level", "group.seconds")
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar, cast
 from twinlog.config.security.addresses import is_clear_text, is_listed
 from twinlog.config.security.secrets import Secret
 from twinlog.config.switch_settings import FenceMeans, Redirect, Reverse, SwitchSettings, TailPolicy
-from twinlog.config.text import catalogue as keys
+from twinlog.config.text import switch_keys as keys
 from twinlog.config.text.keys import Key, Scope
 from twinlog.config.text.lookup import LinkLookup
 from twinlog.config.text.values import Kind, OneOf, Text, Whole
@@ -45,18 +45,19 @@ def resolve_switch(at: LinkLookup) -> SwitchSettings:
     """Read it all; what is written but not understood is noted."""
     listed = at.value(keys.REDIRECTS)
     names = tuple(dict.fromkeys(listed))
-    allowed = at.value(keys.SWITCH_URLS)
+    allowed = at.value(keys.URLS)
     redirects = tuple(one for one in (_redirect(at, name, allowed) for name in names) if one is not None)
     _leftovers(at, names)
     return SwitchSettings(
-        fence=cast("FenceMeans", at.value(keys.SWITCH_FENCE)),
-        principals=at.value(keys.SWITCH_PRINCIPALS),
-        reverse=cast("Reverse", at.value(keys.SWITCH_REVERSE)),
-        tail=cast("TailPolicy", at.value(keys.SWITCH_TAIL)),
-        tail_topic=at.optional(keys.SWITCH_TAIL_TOPIC),
-        grace_seconds=at.value(keys.SWITCH_GRACE),
-        timeout_seconds=at.value(keys.SWITCH_TIMEOUT),
+        fence=cast("FenceMeans", at.value(keys.FENCE)),
+        principals=at.value(keys.PRINCIPALS),
+        reverse=cast("Reverse", at.value(keys.REVERSE)),
+        tail=cast("TailPolicy", at.value(keys.TAIL)),
+        tail_topic=at.optional(keys.TAIL_TOPIC),
+        grace_seconds=at.value(keys.GRACE),
+        timeout_seconds=at.value(keys.TIMEOUT),
         redirects=redirects,
+        secret=None if (secret := at.optional(keys.SECRET)) is None else Secret(secret),
     )
 
 
@@ -148,9 +149,9 @@ def _problems(hook: Redirect) -> Iterator[str]:
         if not url or "{" in url.partition("//")[2].partition("/")[0]:
             continue
         if hook.allowed_urls and not is_listed(url, hook.allowed_urls):
-            yield f"{_FAMILY}{hook.name}.{part} is not listed in {keys.SWITCH_URLS.name}"
+            yield f"{_FAMILY}{hook.name}.{part} is not listed in {keys.URLS.name}"
         elif shows and not hook.allowed_urls and is_clear_text(url):
-            told = f"use https, or list the address in {keys.SWITCH_URLS.name}"
+            told = f"use https, or list the address in {keys.URLS.name}"
             yield f"{_FAMILY}{hook.name}.{part} would send credentials in clear text; {told}"
 
 

@@ -3,6 +3,7 @@ r"""`residency`: topics that must not leave some clusters. Runs while the links 
     residency = eu-data
     residency.eu-data.topics = eu\\..*, customers
     residency.eu-data.clusters = east, north
+    residency.eu-data.masked = email, phone          with this line the topics leave, and these fields are masked
 
 The rules of a file hold for all links of the service, also for those that were created over HTTP.
 """
@@ -18,7 +19,7 @@ from twinlog.config.text.service_keys import RESIDENCY
 from twinlog.config.text.values import Kind, Regexes, Words
 from twinlog.model.routes.residency import Residency
 
-_PARTS: Final = ("topics", "clusters")
+_PARTS: Final = ("topics", "clusters", "masked")
 
 
 def resolve_residency(lookups: Iterable[Lookup]) -> tuple[Residency, ...]:
@@ -46,8 +47,12 @@ def _of(lookup: Lookup) -> Iterable[Residency]:
         strange = [cluster for cluster in clusters if known is not None and cluster not in Words().read(known.value)]
         if strange:
             lookup.note("error", listed, f"{name}: {', '.join(strange)} is not listed in `clusters`")
+        masked = _read(lookup, name, "masked", Words()) or ()
+        written = lookup.find((f"{RESIDENCY.name}.{name}.masked",))
+        if written is not None and not masked:
+            lookup.note("error", written, "names no field; without this key the topics do not leave at all")
         if topics and clusters:
-            yield Residency(name, topics, clusters)
+            yield Residency(name, topics, clusters, masked)
             continue
         missing = "topics" if not topics else "clusters"
         lookup.note("error", listed, f"{name} has no {missing}; write residency.{name}.{missing}")

@@ -22,6 +22,7 @@ from twinlog.model.routes.provenance import Mode, Provenance, Relay
 from twinlog.model.routes.residency import Residency, asked_for, unrecognised
 from twinlog.model.routes.topology import Route, settle
 from twinlog.model.selection import Patterns, Selection
+from twinlog.model.transforms import FieldMask
 
 
 def resolve_routes(links: Iterable[LinkLookup], texts: Iterable[Lookup]) -> dict[LinkName, Route]:
@@ -119,6 +120,12 @@ def _resident(at: LinkLookup, route: Route, rules: Sequence[Residency], every: S
             sentence = (
                 f"residency {rule.name}: {', '.join(rule.topics)} stays on {_list(rule)}; {at.link} leaves it out"
             )
+            at.lookup.note("info", None, sentence)
+        elif rule.leads_out(at.link):
+            copies = Patterns(rule.excluded(aliases, route.naming.separator))
+            route = replace(route, masks=(*route.masks, FieldMask(rule.name, copies, rule.masked)))
+            fields = ", ".join(rule.masked)
+            sentence = f"residency {rule.name}: {at.link} masks {fields} in values of {', '.join(rule.topics)}"
             at.lookup.note("info", None, sentence)
     if not left_out:
         return route

@@ -56,6 +56,7 @@ class HttpSettings(_Frozen):
     trusted_proxies: tuple[str, ...] = ()
     roles: tuple[RoleSettings, ...] = ()
     health_listen: str | None = None
+    grafana_url: str | None = None
     connections_per_address: int = 200
     streams_per_user: int = 50
     max_request_bytes: int = 1_048_576
@@ -125,6 +126,7 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         trusted_proxies=_value(lookup, keys.HTTP_PROXIES),
         roles=resolve_roles(lookup),
         health_listen=_optional(lookup, keys.HTTP_HEALTH),
+        grafana_url=_optional(lookup, keys.GRAFANA_URL),
         connections_per_address=_value(lookup, keys.HTTP_CONNECTIONS),
         streams_per_user=_value(lookup, keys.HTTP_STREAMS),
         max_request_bytes=_value(lookup, keys.HTTP_MAX_BYTES),

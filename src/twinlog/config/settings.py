@@ -36,6 +36,7 @@ from twinlog.model.naming import ReplicationNaming
 from twinlog.model.routes.provenance import Override, Provenance
 from twinlog.model.selection import Selection
 from twinlog.model.start import Earliest
+from twinlog.model.transforms import NO_TRANSFORMS, Transforms
 
 Protocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
@@ -142,6 +143,7 @@ class LinkSettings(_Frozen):
     cut_sets: tuple[CutSet, ...] = ()
     switch: SwitchSettings
     registry: RegistryMirror = RegistryMirror()
+    transforms: Transforms = NO_TRANSFORMS
 
     @property
     def name(self) -> str:

@@ -71,3 +71,5 @@ class SwitchSettings(_Frozen):
     # Longest wait of one step.
     timeout_seconds: int = 600
     redirects: tuple[Redirect, ...] = ()
+    # Signs the switch log of the pair. Without one every entry counts.
+    secret: Secret | None = None

@@ -24,6 +24,7 @@ from twinlog.model.health.inspection import (
 )
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.records import ChoreNote, Memo, RosterTopic
+from twinlog.model.verify.schemas import SchemaProof
 
 NOT_ASKED = Unknown("it was not asked")
 
@@ -77,6 +78,7 @@ class Facts:
     back_enabled: Known[bool] = NOT_ASKED  # whether the file enables the way back
     ledger: str = ""
     coordinator: Known[int] = NOT_ASKED
+    schema_proof: Known[SchemaProof | None] = NOT_ASKED  # None: no registry is mirrored
     own_certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED
     sockets: Known[SocketBuffers] = NOT_ASKED
 

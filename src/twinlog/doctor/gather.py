@@ -30,6 +30,7 @@ from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.records import ledger_topic, transactional_id
 from twinlog.model.naming import HEARTBEATS
 from twinlog.model.selection import replicates
+from twinlog.verify.schema_proof import prove_schemas
 from twinlog.wire.acls import fetch_acls_of
 from twinlog.wire.certificates import fetch_certificates, own_certificates
 from twinlog.wire.connection import Cluster
@@ -100,6 +101,7 @@ async def gather(link: LinkSettings, look: Look, *, back_enabled: bool | None = 
         ledger=ledger,
         coordinator=coordinator,
         sockets=read_socket_buffers() or Unknown("this system does not say what a connection may hold"),
+        schema_proof=await _attempt(prove_schemas(link, roster)),
         own_certificates=await _attempt(asyncio.to_thread(_own_certificates, link)),
     )
 

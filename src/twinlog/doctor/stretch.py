@@ -33,14 +33,16 @@ def look_at_stretch(settings: ClientSettings, trip_ms: float | None) -> Stretche
     except ClusterError:
         of_brokers = {}  # without the right to describe them, voters and the selector stay unknown
     voters = {
-        vote for found in of_brokers.values() for vote in _VOTER.findall(found.get("controller.quorum.voters") or "")
+        vote
+        for configs in of_brokers.values()
+        for vote in _VOTER.findall(configs.get("controller.quorum.voters") or "")
     }
-    selectors = {found.get("replica.selector.class") or "" for found in of_brokers.values()}
+    selectors = {configs.get("replica.selector.class") or "" for configs in of_brokers.values()}
     return Stretched(
         {broker.node: broker.rack for broker in cluster.brokers},
         placed,
         least,
         tuple(sorted(map(int, voters))) if voters else None,
-        all("RackAware" in one for one in selectors) if selectors else None,
+        all("RackAware" in selector for selector in selectors) if selectors else None,
         trip_ms,
     )

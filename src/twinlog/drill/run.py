@@ -13,6 +13,7 @@ from twinlog.doctor.registry import examine
 from twinlog.drill.outcome import DrillOutcome, Kind, memo_body, report_of
 from twinlog.drill.paper import paper_outcome
 from twinlog.drill.reports import Reports
+from twinlog.drill.schemas import rehearse_schemas
 from twinlog.drill.shadow import ShadowResult, run_shadow
 from twinlog.errors import SelectionEmpty, SwitchRefused, TwinlogError
 from twinlog.ledger.view import LedgerView
@@ -56,9 +57,11 @@ class Drills:
         began_ms = SYSTEM_CLOCK.now_ms()
         exposure = None
         try:
-            status, _ = await self.look()
+            status, view = await self.look()
             exposure = status.exposure
             outcome = await self._rehearse(kind, wanted, limit)
+            if kind != "paper":  # there the doctor looks at them
+                await rehearse_schemas(link, view, outcome)
         except SelectionEmpty:
             raise
         except TwinlogError as error:

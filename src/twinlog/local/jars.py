@@ -113,6 +113,11 @@ def resolve(jar_set: JarSet, on_progress: OnProgress | None = None) -> tuple[Pat
     return tuple(sorted(complete.glob("*.jar")))
 
 
+def is_fetched(jar_set: JarSet) -> bool:
+    """Tell whether this machine has the set already."""
+    return (cache_folder() / "jars" / jar_set.key).is_dir()
+
+
 def class_path(jars: tuple[Path, ...]) -> str:
     """Return the jars as the JVM's `-cp` takes them."""
     return os.pathsep.join(str(jar) for jar in jars)

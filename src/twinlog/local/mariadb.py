@@ -78,8 +78,8 @@ class MariaDb:
     def run(self, *statements: str, database: str | None = DATABASE) -> None:
         """Statements, one after the other."""
         with self.connect(database) as db, db.cursor() as cursor:
-            for one in statements:
-                cursor.execute(one)
+            for statement in statements:
+                cursor.execute(statement)
 
     def rows(self, query: str) -> list[Any]:
         with self.connect() as db, db.cursor() as cursor:
@@ -100,11 +100,16 @@ def _socket(folder: Path) -> Path:
     return folder / "s" if len(str(folder)) < 90 else Path("/tmp") / f"twinlog-{abs(hash(folder))}.sock"  # noqa: S108
 
 
+def installed() -> Path | None:
+    """The folder of the machine's own programs."""
+    found = [one for one in _PLACES if (one / "mariadbd").exists()] if shutil.which("mariadb-install-db") else []
+    return found[0] if found else None
+
+
 def programs() -> tuple[Path, Path | None]:
     """The folder of the programs, and of the messages if they are not installed. Raises JarsUnavailable."""
-    for place in _PLACES:
-        if (place / "mariadbd").exists() and shutil.which("mariadb-install-db"):
-            return place, None
+    if (place := installed()) is not None:
+        return place, None
     (jar,) = resolve(MARIADB)
     home = cache_folder() / "mariadb" / jar.stem
     if not home.is_dir():

@@ -40,3 +40,8 @@ MARIADB: Final = JarSet(
 CONNECT_FILE: Final = JarSet(
     "connect-file", (*CONNECT_MIRROR.modules, Module("org.apache.kafka", "connect-file", KAFKA_VERSION))
 )
+DEBEZIUM_VERSION: Final = "3.5.0.Final"
+CONNECT_DEBEZIUM: Final = JarSet(
+    "connect-debezium",
+    (*CONNECT_FILE.modules, Module("io.debezium", "debezium-connector-mariadb", DEBEZIUM_VERSION)),
+)

@@ -21,12 +21,16 @@ from twinlog.spark.place import SparkPlace, spark_session
 from twinlog.spark.work import TABLES
 
 if TYPE_CHECKING:
+    from twinlog.doctor.advice.knee import Sweep
     from twinlog.drill.run import Drills
+    from twinlog.drill.sweep import SweepWish
     from twinlog.engine.accept import Truncation
     from twinlog.ledger.view import LedgerView
     from twinlog.model.ledger.control import Control
+    from twinlog.model.verify.conflicts import ConflictReport
     from twinlog.model.verify.report import VerifyReport
     from twinlog.recovery.switching import Switching
+    from twinlog.verify.conflicts import ConflictWish
     from twinlog.verify.plan import VerifyWish
     from twinlog.verify.run import OnProgress
 
@@ -47,6 +51,19 @@ def verify_link(
     session = spark_session(spark, slots, state, TABLES)
     try:
         return Verification(session, planner, slots, on_progress).run(wish, plan)
+    finally:
+        stop_session(session)
+
+
+def find_conflicts(link: LinkSettings, wish: ConflictWish, spark: SparkPlace, state: Path) -> ConflictReport:
+    """Search both logs for keys that were written on both sides, on a Spark session of its own."""
+    from twinlog.spark.session import stop_session
+    from twinlog.verify.conflicts import ConflictSearch
+
+    slots = os.cpu_count() or 1
+    session = spark_session(spark, slots, state, TABLES)
+    try:
+        return ConflictSearch(link, wish).run(session, slots)
     finally:
         stop_session(session)
 
@@ -78,6 +95,16 @@ def drills(
         switch = Switching(pair, EngineCopier(starter, state), state / "switch")
         canary = Canary(pair, starter, state, say)
         yield Drills(pair, looking(pair.link), switch, canary.run, Reports(reports), say)
+
+
+def sweep_setting(
+    link: LinkSettings, wish: SweepWish, spark: SparkPlace, state: Path, say: Callable[[str], None]
+) -> Sweep:
+    """Measure a link over values of one setting, with a load of its own, on a Spark session of its own."""
+    from twinlog.drill.sweep import Sweeping
+
+    with spark_when_needed(spark, state) as starter:
+        return asyncio.run(Sweeping(link, wish, starter, state, say).run())
 
 
 async def check_forgettable(link: LinkSettings, topic: str) -> str:

@@ -26,16 +26,19 @@ from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills
 from twinlog.engine.engine import LinkEngine
 from twinlog.engine.fleet import Fleet, Job
-from twinlog.engine.query import start_query
+from twinlog.errors import ConnectorRefused
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.switch.events import OnSwitchEvent, ignore_event
+from twinlog.model.verify.conflicts import ConflictReport
 from twinlog.model.verify.report import VerifyReport
+from twinlog.pipelines.preview import Preview, preview
 from twinlog.pipelines.spec import PipelineSpec
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier
 from twinlog.recovery.switching import Switching
 from twinlog.service.actions import forget_topic
+from twinlog.service.link_transforms import check_transforms, start_link_query
 from twinlog.service.pipeline_job import PipelineJob
 from twinlog.service.questions import looking, observer
 from twinlog.spark.place import SPARE_SLOTS, SparkPlace, spark_session
@@ -47,6 +50,7 @@ from twinlog.sync.jobs import SyncJobs
 from twinlog.sync.link_jobs import sync_jobs_of
 from twinlog.sync.link_topics import LinkTopics
 from twinlog.sync.settings_file import SettingsFile
+from twinlog.verify.conflicts import ConflictSearch, ConflictWish
 from twinlog.verify.plan import Planner, VerifyWish
 from twinlog.verify.run import OnProgress, Verification
 
@@ -125,12 +129,13 @@ class Service:
         return PipelineJob(spec, lambda: self._session, self._state / "pipelines")
 
     def _start_query(self, run: LinkRun, checkpoint: Path) -> Any:
-        session = self._session if self._work is MIRROR else session_for(self._session, MIRROR)
-        return start_query(session, run, checkpoint)
+        mirror = self._session if self._work is MIRROR else session_for(self._session, MIRROR)
+        return start_link_query(self._session, mirror, run, checkpoint)
 
     async def run(self) -> None:
         """Run all links until each has ended. One link's end does not end another's (R8)."""
         # Before Spark, which is slow: settings that cannot work on this machine are told at once.
+        check_transforms(self._links, "settings")
         engines = [] if self._stays else [self._engine(link) for link in self._links]
         starting = asyncio.create_task(asyncio.to_thread(self._start_spark))
         asked = asyncio.create_task(self._asked.wait())
@@ -182,6 +187,16 @@ class Service:
         planner = Planner(link, ClusterAdmin(link.clients.source_admin), ClusterAdmin(link.clients.target_admin))
         return Verification(self._session, planner, self._cores, on_progress).run(wish, planner.plan(wish))
 
+    def conflicts(self, link: LinkSettings, wish: ConflictWish) -> ConflictReport:
+        """Search both logs for keys that were written on both sides. Blocks: call it in a thread."""
+        return ConflictSearch(link, wish).run(self._session, self._cores)
+
+    def preview(self, spec: PipelineSpec, rows: int) -> Preview:
+        """Sample records of a pipeline after each step, on the session that is there. Blocks: call it in a thread."""
+        if self._session is None:
+            raise ConnectorRefused(spec.connector_name, f"{spec.connector_name}: Spark is starting; ask again soon")
+        return preview(self._session, spec.connector(), spec.worker, rows)
+
     def switching(self, pair: Pair, folder: Path, on_event: OnSwitchEvent = ignore_event) -> Switching:
         """Switches of a pair, with engines on the session that is there."""
         return Switching(pair, EngineCopier(lambda: self._start_query, self._state / "switch"), folder, on_event)
@@ -209,7 +224,7 @@ class Service:
         if failure is not None:
             return EngineSight("waiting", str(failure), 0)
         if isinstance(job, PipelineJob):
-            return EngineSight(job.phase, job.trouble, job.tasks, job.fault, job.topics)
+            return EngineSight(job.phase, job.trouble, job.tasks, job.task_troubles, job.topics)
         return EngineSight(job.phase, job.trouble, job.tasks)
 
     def check(self, spec: Spec) -> None:

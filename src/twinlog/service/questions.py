@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from twinlog.sync.answers.explain_map import MapListing
     from twinlog.sync.answers.group_report import Answer, GroupReport
     from twinlog.sync.answers.offset_reset import OffsetResets
+    from twinlog.sync.answers.record_pair import RecordPair
     from twinlog.sync.answers.takeover_preview import TakeoverPreview
     from twinlog.watch.observe import Observer
 
@@ -119,6 +120,13 @@ async def topic_explanation(link: LinkSettings, topic: str) -> TopicExplanation:
     from twinlog.sync.answers.explain import explain_topic
 
     return await explain_topic(LinkEnds.of(link), topic)
+
+
+async def record_pair(link: LinkSettings, place: TopicPartition, offset: int) -> RecordPair:
+    """One record of a link, and its copy."""
+    from twinlog.sync.answers.record_pair import fetch_record_pair
+
+    return await fetch_record_pair(LinkEnds.of(link), place, offset)
 
 
 async def map_listing(link: LinkSettings, asked: TopicPartition, first: int, limit: int) -> MapListing:

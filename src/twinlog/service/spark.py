@@ -19,11 +19,11 @@ def spark_when_needed(spark: SparkPlace, state: Path) -> Iterator[Callable[[], S
     sessions: list[Any] = []
 
     def starter() -> StartQuery:
-        from twinlog.engine.query import start_query
+        from twinlog.service.link_transforms import start_link_query
 
         if not sessions:
             sessions.append(spark_session(spark, SPARE_SLOTS, state))
-        return lambda run, checkpoint: start_query(sessions[0], run, checkpoint)
+        return lambda run, checkpoint: start_link_query(sessions[0], sessions[0], run, checkpoint)
 
     try:
         yield starter

@@ -21,12 +21,12 @@ from twinlog.model.names import LinkName
 
 _ALIASES: Final = ("source.cluster.alias", "target.cluster.alias")
 _NAMES: Final = frozenset({"name", "connector.class", *_ALIASES})
-_CONVERTERS: Final = frozenset({"key.converter", "value.converter", "header.converter"})
+_CONVERTERS: Final = frozenset({"header.converter"})
 _ALIAS: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _OF_CONNECT: Final = (
     "config.action.reload", "connector.plugin.version", "tasks.max.enforce", "exactly.once.support",
-    "transaction.boundary", "transaction.boundary.interval.ms", "offsets.storage.topic", "predicates", "internal.",
-    "key.converter.", "value.converter.", "header.converter.", "topic.creation.", "errors.", "predicates.",
+    "transaction.boundary", "transaction.boundary.interval.ms", "offsets.storage.topic", "internal.",
+    "header.converter.", "topic.creation.", "errors.",
 )  # fmt: skip
 _NO_WORKER: Final = "no effect: there are no Connect workers here"
 

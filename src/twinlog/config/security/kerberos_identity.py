@@ -50,7 +50,9 @@ def claim_identity(cluster: str, kerberos: Kerberos) -> None:
     with _claiming:
         first = _claimed.setdefault("", kerberos)
         if (first.keytab, first.principal) != (kerberos.keytab, kerberos.principal):
-            problem = f"Kerberos {_named(kerberos)} cannot be used, because this process logs in as {_named(first)}"
+            problem = (
+                f"Kerberos {identity_name(kerberos)} cannot be used: this process logs in as {identity_name(first)}"
+            )
             raise KerberosTaken(cluster, problem)
         if kerberos.keytab is None or os.environ.get(_KEYTAB) == kerberos.keytab:
             return
@@ -61,7 +63,8 @@ def claim_identity(cluster: str, kerberos: Kerberos) -> None:
             os.environ[_CACHE] = cache
 
 
-def _named(kerberos: Kerberos) -> str:
+def identity_name(kerberos: Kerberos) -> str:
+    """As whom one logs in: the principal, and where its key is."""
     if kerberos.keytab is None:
         return kerberos.principal or "the owner of the ticket cache"
     return f"{kerberos.principal} of {kerberos.keytab}"

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 from twinlog.config.resolve import examine, read_file
 from twinlog.config.text import catalogue
-from twinlog.config.text.keys import Key, Meaningless, Refused, Scope, Supported
+from twinlog.config.text.keys import Key, Meaningless, Scope, Supported
 from twinlog.config.text.lookup import Lookup, shown, spellings
 from twinlog.config.text.precedence import Role
 from twinlog.errors import Finding, SettingUnknown
@@ -168,8 +168,6 @@ def _support(key: Key[Any]) -> str:
             return "supported"
         case Meaningless(reason):
             return f"no effect here: {reason}"
-        case Refused(reason):
-            return f"refused for an enabled link: {reason}"
         case _ as never:
             assert_never(never)
 
@@ -183,4 +181,4 @@ def _mirrormaker(key: Key[Any]) -> str:
         return "Twinlog's own key; MirrorMaker 2 ignores it"
     old = f"; old name {', '.join(key.old_names)}" if key.old_names else ""
     default = "the same default" if key.mm2_default is None else f"default {key.mm2_default}"
-    return f"the same name, {default}{old}" if isinstance(key.support, Supported | Refused) else f"the same name{old}"
+    return f"the same name, {default}{old}" if isinstance(key.support, Supported) else f"the same name{old}"

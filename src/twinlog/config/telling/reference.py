@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from twinlog.config.telling.generated import keep
 from twinlog.config.text.catalogue import CATALOGUE
-from twinlog.config.text.keys import Key, Meaningless, Refused, Scope, Supported
+from twinlog.config.text.keys import Key, Meaningless, Scope, Supported
 from twinlog.config.text.precedence import (
     SOURCE_ADMIN,
     SOURCE_CONSUMER,
@@ -72,12 +72,6 @@ def _lines() -> Iterator[str]:
         read = [key for key in CATALOGUE if isinstance(key.support, Supported) and chosen(key)]
         yield f"\n## {title}\n\n{_COLUMNS}"
         yield from map(_row, read)
-    yield "\n## Refused\n\nA file with one of these for an enabled link is wrong.\n\n| key | why |\n|---|---|\n"
-    yield from (
-        f"| `{key.name}` | {key.meaning} {_sentence(key.support.reason)} |\n"
-        for key in CATALOGUE
-        if isinstance(key.support, Refused)
-    )
     yield "\n## Known, without meaning here\n\nMirrorMaker 2 or the Java clients read them. A remark says why they set "
     yield "nothing here.\n\n| where | keys | why |\n|---|---|---|\n"
     yield from _without_meaning()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from twinlog.config.text import catalogue as keys
-from twinlog.config.text.keys import Key, Refused
+from twinlog.config.text.keys import Key
 from twinlog.config.text.lookup import LinkLookup
 from twinlog.config.text.precedence import link_keys
 
@@ -23,8 +23,6 @@ def remark(at: LinkLookup) -> None:
         if entry is not None and not at.value(key):
             sentence = f"empty, selects no {things} at all; `{key.name} = .*` selects every {things}"
             at.lookup.note("warning", entry, sentence)
-    _refusals(at)
-    _tolerance(at)
     _defaults_from(at)
     _emits(at)
 
@@ -37,23 +35,6 @@ def _old_names(at: LinkLookup, key: Key[Any]) -> None:
             at.lookup.note("info", entry, f"old name, which MirrorMaker 2 4.0 no longer reads; write {key.name}")
         elif entry is not None and counts is not None:
             at.lookup.note("warning", entry, f"old name, loses to {counts.key} in line {counts.line}")
-
-
-def _refusals(at: LinkLookup) -> None:
-    for key in keys.REFUSED:
-        entry = at.entry(key)
-        # Empty, it asks for nothing.
-        if entry is not None and entry.value.strip() and isinstance(key.support, Refused):
-            at.lookup.note("error", entry, f"refused: {key.support.reason}")
-
-
-def _tolerance(at: LinkLookup) -> None:
-    if at.value(keys.ERRORS_TOLERANCE) == "all":
-        sentence = (
-            "no effect: no record is left out silently; a partition that cannot be copied is faulted, the others go "
-            "on. For records that the source deleted too early see on.gap"
-        )
-        at.lookup.note("warning", at.entry(keys.ERRORS_TOLERANCE), sentence)
 
 
 def _defaults_from(at: LinkLookup) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from twinlog.config.text.catalogue import CATALOGUE
-from twinlog.config.text.keys import Key, Meaningless, Refused, Scope, Supported
+from twinlog.config.text.keys import Key, Meaningless, Scope, Supported
 from twinlog.config.text.properties import Entry
 from twinlog.errors import Finding
 from twinlog.model.names import LinkName
@@ -136,7 +136,7 @@ def _of_client(prefix: str, name: str, scope: Scope) -> _Remark | None:
     elsewhere = _known(name)
     if elsewhere is not None:
         places = " or ".join(one.value for one in elsewhere.scopes)
-        return _Remark("warning", f"ignored: {name} counts only after {places}")
+        return _Remark("warning", f"ignored: MirrorMaker 2 reads {name} only with a prefix: {places}")
     return _unknown(name, prefix, scope, Scope.SHARED)
 
 
@@ -150,7 +150,7 @@ def _names(*scopes: Scope) -> list[str]:
 
 def _by_support(key: Key[Any]) -> _Remark | None:
     match key.support:
-        case Supported() | Refused():
+        case Supported():
             return None
         case Meaningless(reason):
             return _Remark("info", f"no effect: {reason}")

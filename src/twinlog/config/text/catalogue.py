@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from twinlog.config.text.keys import Key, Refused, Scope
+from twinlog.config.text.keys import Key, Scope
 from twinlog.config.text.known_keys import KNOWN
 from twinlog.config.text.registry_keys import REGISTRY_KEYS
 from twinlog.config.text.service_keys import SERVICE_KEYS
+from twinlog.config.text.switch_keys import SWITCH_KEYS
+from twinlog.config.text.transform_keys import TRANSFORM_ALL
 from twinlog.config.text.values import (
     Deletion,
     Flag,
@@ -108,7 +110,7 @@ REFRESH_TOPICS = _link("refresh.topics.enabled", Flag(), "true", "Look for new t
 REFRESH_TOPICS_SECONDS = _link(
     "refresh.topics.interval.seconds", Whole(1), "5", "How often to look for new topics.", mm2="600"
 )
-SYNC_TOPIC_CONFIGS = _link("sync.topic.configs.enabled", Flag(), "true", "Keep topic configs on the target in step.")
+SYNC_TOPIC_CONFIGS = _link("sync.topic.configs.enabled", Flag(), "true", "Keep topic configs on the target in sync.")
 CONFIG_EXCLUDE = _link(
     "config.properties.exclude", Regexes(),
     "follower.replication.throttled.replicas, leader.replication.throttled.replicas, "
@@ -123,7 +125,7 @@ USE_DEFAULTS_FROM = _link(
     "use.defaults.from", OneOf(("target", "source")), "target",
     "Where a topic config that nobody set takes its value from. MirrorMaker 2 reads it only as A->B.use.defaults.from.",
 )  # fmt: skip
-SYNC_TOPIC_ACLS = _link("sync.topic.acls.enabled", Flag(), "true", "Keep ACLs of mirrored topics in step.")
+SYNC_TOPIC_ACLS = _link("sync.topic.acls.enabled", Flag(), "true", "Keep ACLs of mirrored topics in sync.")
 SYNC_TOPIC_ACLS_SECONDS = _link(
     "sync.topic.acls.interval.seconds", Whole(1), "60", "How often ACLs are compared.", mm2="600"
 )
@@ -177,15 +179,6 @@ OFFSET_LAG_MAX = _link(
     "offset.lag.max", Whole(0), "100",
     "Most records between two offset-syncs. Our own translation is exact and does not depend on it.",
 )  # fmt: skip
-ERRORS_TOLERANCE = _link(
-    "errors.tolerance", OneOf(("none", "all")), "none",
-    "No record is left out, whatever stands here: a partition that cannot be copied is faulted. See on.gap.",
-)  # fmt: skip
-TRANSFORMS = Key(
-    "transforms", (Scope.LINK,), Words(), "", "Connect's transforms of single records.",
-    Refused("records are copied as they are and transforms cannot run here, so the copy would differ from what "
-            "MirrorMaker 2 makes; remove the key, or keep this link with MirrorMaker 2"),
-)  # fmt: skip
 ADMIN_TIMEOUT_MS = _link("admin.timeout.ms", Whole(1000), "60000", "Longest wait for an administrative request.")
 
 START_FROM = _own("start.from", Start(), None, "Where a new partition begins. Absent: auto.offset.reset.")
@@ -199,9 +192,20 @@ LIMIT_BYTES = _own(
     "Most bytes a second that the link reads from the source, as they lie there; 0 is no limit. `twinlog link limit` "
     "changes it while the link runs.",
 )  # fmt: skip
+LIMIT_RECORDS = _own(
+    "limit.records.per.second", Whole(0), "0",
+    "Most records a second that the link reads from the source, counted by offsets; 0 is no limit. Of both limits the "
+    "one that is reached first holds.",
+)  # fmt: skip
 LIMIT_SCHEDULE = _own(
     "limit.schedule", Schedule(), "",
-    "Other limits by time of day (UTC), e.g. `08:00-18:00=5000000`; outside of all windows limit.bytes.per.second.",
+    "Other limits by time of day (UTC), e.g. `08:00-18:00=5000000; 18:00-22:00=2000 records; 22:00-06:00=none`. "
+    "Outside of all windows limit.bytes.per.second and limit.records.per.second hold.",
+)  # fmt: skip
+TOPICS_FIRST = _own(
+    "topics.first", Regexes(), "",
+    "Topics that are copied before all others while they are behind: they have connections of their own, and the "
+    "others are read slowly until these have caught up.",
 )  # fmt: skip
 MAX_BYTES_IN_FLIGHT = _own("max.bytes.in.flight", Whole(65_536), "33554432", "Bytes read but not written, per task.")
 TOPIC_WHITELIST = _own("topic.whitelist", TopicNames(), "", "Replicator's word: topics to mirror, by name.")
@@ -297,44 +301,6 @@ CUT_SET_KEYS = _own(
     "start where they stood at the newest time that the copies of all of them have covered.",
 )  # fmt: skip
 
-SWITCH_FENCE = _own(
-    "switch.fence", OneOf(("auto", "acl", "topic-config", "none")), "auto",
-    "How producers are shut out at a switch: a rule that denies Write, max.message.bytes = 0, or by somebody else. "
-    "auto: by a rule wherever that can keep producers out while the link writes, otherwise by the topic's config.",
-)  # fmt: skip
-SWITCH_PRINCIPALS = _own(
-    "switch.principals", Words(), "",
-    "Principals that a fence by ACL never shuts out. Empty: the one that the link itself writes with.",
-)  # fmt: skip
-SWITCH_REVERSE = _own(
-    "switch.reverse", OneOf(("auto", "start", "stop")), "auto",
-    "After a planned failover: begin to copy back at once, or not. auto: unless the fence would have to be opened.",
-)  # fmt: skip
-SWITCH_TAIL = _own(
-    "switch.tail", OneOf(("append", "keep")), "append",
-    "Records of an old primary that were never copied, at failback: append them to the other side, or leave them.",
-)  # fmt: skip
-SWITCH_TAIL_TOPIC = _own(
-    "switch.tail.topic", Text(), None, "Topic on the active side that such records are exported to, besides the file."
-)
-SWITCH_GRACE = _own(
-    "switch.grace.seconds", Whole(0, 86_400), "30",
-    "After a failback with a fence by topic config: how long the side that was left is shut for clients to move.",
-)  # fmt: skip
-SWITCH_TIMEOUT = _own("switch.timeout.seconds", Whole(5, 86_400), "600", "Longest wait of one step of a switch.")
-SWITCH_URLS = _own(
-    "switch.allowed.urls", Words(), "",
-    "Addresses that hooks of a switch may ask, and all below them, e.g. https://gateway.example/kafka. Empty: any, but "
-    "credentials go to addresses of this list or over TLS only.",
-)  # fmt: skip
-REDIRECTS = _own("redirects", Words(), "", "Names of hooks that tell clients where to go, in the order of calling.")
-REDIRECT_KEYS = Key(
-    "redirects.*", (Scope.LINK,), Text(), None,
-    "Of each name N: redirects.N.type (command, webhook, dns, etcd, consul), redirects.N.timeout.seconds and what "
-    "the type needs; see docs/failover.md.",
-    secret=True, own=True,
-)  # fmt: skip
-
 # --- every client -----------------------------------------------------------------------------------------------------
 
 
@@ -427,22 +393,20 @@ SUPPORTED: tuple[Key[Any], ...] = (
     SYNC_GROUP_CONFIGS_MODE, SYNC_SCRAM_USERS_MODE, SYNC_LOGINS_SECONDS, GROUPS, GROUPS_EXCLUDE, REFRESH_GROUPS,
     REFRESH_GROUPS_SECONDS, EMIT_CHECKPOINTS, EMIT_CHECKPOINTS_SECONDS, CHECKPOINTS_REPLICAS, SYNC_GROUP_OFFSETS,
     SYNC_GROUP_OFFSETS_SECONDS, GROUP_REWINDS, EMIT_HEARTBEATS, EMIT_HEARTBEATS_SECONDS, HEARTBEATS_REPLICAS,
-    EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX, ERRORS_TOLERANCE, TRANSFORMS,
+    EMIT_OFFSET_SYNCS, OFFSET_SYNCS_LOCATION, OFFSET_SYNCS_REPLICAS, OFFSET_LAG_MAX,
     ADMIN_TIMEOUT_MS, START_FROM, MM2_TAKEOVER, MM2_OFFSETS_TOPIC, MM2_CONNECTOR, ON_GAP,
     MERGE_TARGET_BYTES, MERGE_LINGER_MS,
-    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, LIMIT_BYTES, LIMIT_SCHEDULE,
+    EPOCH_SECONDS, LEDGER_SHARDS, MAX_BYTES_IN_FLIGHT, LIMIT_BYTES, LIMIT_RECORDS, LIMIT_SCHEDULE, TOPICS_FIRST,
     FAULT_RETRY_SECONDS, AUDIT, AUDIT_SECONDS,
     RPO_SECONDS, RTO_SECONDS,
     OBJECTIVES, OBJECTIVE_KEYS, CUT_SETS, CUT_SET_KEYS,
-    SWITCH_FENCE, SWITCH_PRINCIPALS, SWITCH_REVERSE, SWITCH_TAIL, SWITCH_TAIL_TOPIC,
-    SWITCH_GRACE, SWITCH_TIMEOUT, SWITCH_URLS, REDIRECTS, REDIRECT_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
+    *SWITCH_KEYS, BOOTSTRAP_SERVERS, SECURITY_PROTOCOL,
     SASL_MECHANISM, SASL_JAAS_CONFIG, SASL_TOKEN_URL, SASL_TOKEN_CLIENT_ID, SASL_TOKEN_CLIENT_SECRET, SASL_TOKEN_SCOPE,
     SASL_KERBEROS_SERVICE, SSL_ENDPOINT, SSL_TRUSTSTORE_TYPE, SSL_TRUSTSTORE_LOCATION,
     SSL_TRUSTSTORE_PASSWORD, SSL_TRUSTSTORE_CERTIFICATES, SSL_KEYSTORE_TYPE, SSL_KEYSTORE_LOCATION,
     SSL_KEYSTORE_PASSWORD, SSL_KEYSTORE_KEY, SSL_KEYSTORE_CHAIN, SSL_KEY_PASSWORD, CLIENT_ID, REQUEST_TIMEOUT_MS,
     AUTO_OFFSET_RESET, ISOLATION_LEVEL, FETCH_MAX_BYTES, PARTITION_FETCH_BYTES, FETCH_MAX_WAIT_MS, FETCH_MIN_BYTES,
     MAX_REQUEST_SIZE,
-    *REGISTRY_KEYS, *SERVICE_KEYS,
+    *TRANSFORM_ALL, *REGISTRY_KEYS, *SERVICE_KEYS,
 )  # fmt: skip
-REFUSED = (TRANSFORMS,)
 CATALOGUE: tuple[Key[Any], ...] = (*SUPPORTED, *KNOWN)

@@ -65,8 +65,9 @@ def _is_brooklin(found: dict[str, Any]) -> bool:
 
 
 def _flat(config: dict[str, Any]) -> bool:
-    """Whether all values are plain: a file of ours in another notation."""
-    return bool(config) and not any(isinstance(value, dict | list) for value in config.values())
+    """Whether it may be a file of ours in another notation: all values are plain, and a key looks like one of ours."""
+    ours = any("." in key or key == "clusters" for key in config)
+    return ours and not any(isinstance(value, dict | list) for value in config.values())
 
 
 def _yaml_kind(data: bytes, file: str) -> str | None:

@@ -36,14 +36,7 @@ class Meaningless:
     reason: str
 
 
-@dataclass(frozen=True)
-class Refused:
-    """An enabled link must not have it: ignoring it would change what is copied. `reason` ends with the way out."""
-
-    reason: str
-
-
-Support: TypeAlias = Supported | Meaningless | Refused
+Support: TypeAlias = Supported | Meaningless
 
 
 @dataclass(frozen=True)

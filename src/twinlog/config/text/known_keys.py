@@ -19,8 +19,6 @@ _UNCHANGED = "batches pass as the producer made them; compression is never chang
 _ALWAYS_SAFE = "writing is always idempotent, acknowledged by all replicas and in order"
 
 KNOWN: tuple[Key[Any], ...] = (
-    *_never(Scope.LINK, "transforms use it, and they are refused", "predicates"),
-    *_never(Scope.LINK_ONLY, "transforms use it, and they are refused", "transforms.* predicates.*"),
     *_never(
         Scope.LINK,
         "the topic is always called heartbeats: clients find the topology by that name",
@@ -42,7 +40,7 @@ KNOWN: tuple[Key[Any], ...] = (
         _NO_CONNECT,
         "name source.cluster.alias target.cluster.alias consumer.poll.timeout.ms offsets.storage.topic "
         "tasks.max.enforce "
-        "key.converter.* value.converter.* header.converter.* topic.creation.* errors.log.enable errors.retry.timeout "
+        "header.converter.* topic.creation.* errors.log.enable errors.retry.timeout "
         "errors.log.include.messages errors.retry.delay.max.ms metric.names.formats",
     ),
     *_never(

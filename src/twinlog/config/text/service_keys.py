@@ -29,7 +29,7 @@ def _file(name: str, kind: Kind[T_co], default: str | None, meaning: str) -> Key
 
 GROUP_ID = _file(
     "group.id", TopicCharacters(), "twinlog",
-    "Services with `--listen` and the same group on the same store stand by for each other: one runs the links.",
+    "Services with `--listen` and the same group on the same store are standbys of each other: one runs the links.",
 )  # fmt: skip
 STORE_KEYS = Key(
     "store.*", (Scope.FILE,), Text(), None,
@@ -87,6 +87,7 @@ HTTP_HEALTH = _file(
     "HOST:PORT at which /livez and /readyz are answered too, without TLS and login: probes keep working when all "
     "connections of the service are taken.",
 )  # fmt: skip
+GRAFANA_URL = _file("grafana.url", Url(), None, "Address of a dashboard; the page links to it.")
 HTTP_CONNECTIONS = _file(
     "http.max.connections.per.address", Whole(1, 100_000), "200",
     "Connections from one IPv4 address or one IPv6 /64 at a time; more are closed. Trusted proxies have no limit.",
@@ -111,8 +112,9 @@ OTEL_INTERVAL = _file("otel.interval.seconds", Whole(1, 3600), "15", "How often 
 
 HTTP_GROUP_SECRET = Key(
     "http.group.secret", (Scope.FILE,), Text(), None,
-    "The same text for all services of a group, best as a reference: it signs who leads, and what a standby passes on "
-    "to the leader. Absent: a standby passes nothing on, unless http.group.urls names the leader.",
+    "The same text for all services of a group, best as a reference: it signs all records of the links topic, seals "
+    "the passwords in it, and signs what a standby passes on to the leader. Absent: records are taken as they are, and "
+    "a standby passes nothing on, unless http.group.urls names the leader.",
     secret=True, own=True,
 )  # fmt: skip
 HTTP_GROUP_URLS = _file(
@@ -168,7 +170,8 @@ RESIDENCY: Final[Key[tuple[str, ...]]] = Key(
 RESIDENCY_KEYS: Final[Key[str]] = Key(
     "residency.*", (Scope.FILE,), Text(), None,
     "Of each rule: residency.NAME.topics (regular expressions) and residency.NAME.clusters (where these topics may "
-    "exist). Links into other clusters leave them out; a link that asks for one by its name is refused.",
+    "exist). Links into other clusters leave them out; a link that asks for one by its name is refused. With "
+    "residency.NAME.masked (fields of JSON values) they copy the topics and mask these fields.",
     own=True,
 )  # fmt: skip
 ROLE_KEYS: Final[Key[str]] = Key(
@@ -183,7 +186,7 @@ SERVICE_KEYS: tuple[Key[Any], ...] = (
     GROUP_ID, STORE_REPLICAS, STORE_KEYS, HTTP_ADVERTISED, HTTP_USERS, HTTP_CERTIFICATE, HTTP_KEY, HTTP_CLIENT_CA,
     HTTP_ISSUER, HTTP_JWKS, HTTP_AUDIENCE, HTTP_ROLES_CLAIM, HTTP_CLIENT_ID, HTTP_CLIENT_SECRET,
     HTTP_REDIRECT, HTTP_SCOPES, HTTP_SESSION, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
-    HTTP_PROXIES, ROLE_KEYS, HTTP_HEALTH, HTTP_CONNECTIONS, HTTP_STREAMS,
+    HTTP_PROXIES, ROLE_KEYS, HTTP_HEALTH, GRAFANA_URL, HTTP_CONNECTIONS, HTTP_STREAMS,
     HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
     OTEL_ENDPOINT, OTEL_INTERVAL, HTTP_GROUP_SECRET, HTTP_GROUP_URLS, HTTP_INSECURE,
     OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_PATHS, CONNECTOR_KERBEROS, TOKEN_URLS,

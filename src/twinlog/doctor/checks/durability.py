@@ -83,7 +83,7 @@ def _replicas(end: EndFacts, names: Iterable[str]) -> Answer:
         return fail(f"without a leader: {named(offline)}", mend)
     if behind:
         return warn(f"replicas are behind or away: {named(behind)}", mend)
-    return ok(f"all replicas of {len(mine):,} topics are in step")
+    return ok(f"all replicas of {len(mine):,} topics are in sync")
 
 
 def _unclean(facts: Facts) -> Answer:

@@ -47,7 +47,7 @@ def _faults(facts: Facts) -> Answer:
 def _chores(facts: Facts) -> Answer:
     bad = [f"{note.chore}: {note.trouble}" for note in facts.notes.values() if note.trouble]
     if bad:
-        return fail(f"not kept in step: {named(bad)}", "twinlog status -c FILE")
+        return fail(f"not kept in sync: {named(bad)}", "twinlog status -c FILE")
     return ok(f"{len(facts.notes)} sync jobs without trouble") if facts.notes else Answer("unknown", "none has run yet")
 
 
@@ -123,7 +123,7 @@ CHECKS: Final = (
     Check("engine-trouble", _THEME, "An engine that waits copies nothing.", _epochs),
     Check("faults", _THEME, "A faulted partition is not copied any more.", _faults),
     Check("paused", _THEME, "What is paused is missing after a failover.", _paused),
-    Check("chores", _THEME, "What is not kept in step is missing after the switch.", _chores),
+    Check("chores", _THEME, "What is not kept in sync is missing after the switch.", _chores),
     Check("writers-rights", _THEME, "After the switch producers must be allowed to write on the target.", _held_back),
     Check("rpo", _THEME, "This is what was promised to the owners of the data.", _rpo),
     Check("rto", _THEME, "This is what was promised to the users.", _rto),

@@ -8,19 +8,11 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import EndFacts, Facts
-from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, CertificateLook, Unknown
+from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, CertificateLook, Unknown, release_of
 
 _THEME = "reach"
 _LONG_TTL_S: Final = 60
 _SOON_MS: Final = 30 * 86_400_000
-# The newest Fetch version tells the release well enough.
-_RELEASES: Final = (
-    (18, "4.1 or newer"),
-    (17, "3.9 or 4.0"),
-    (16, "3.7 or 3.8"),
-    (15, "3.5 or 3.6"),
-    (13, "3.1 to 3.4"),
-)
 
 
 def _answers(end: EndFacts) -> Answer:
@@ -86,7 +78,7 @@ def _version(end: EndFacts) -> Answer:
     speaks = known(end.versions)
     # Older ones than 2.8 are refused when they are connected to.
     oldest = "2.8" if speaks[FIND_COORDINATOR] < 4 else "3.0"
-    release = next((name for version, name in _RELEASES if speaks[FETCH] >= version), oldest)
+    release = release_of(speaks[FETCH], oldest)
     upgrade = f"upgrade {end.alias}; until then the limits named here hold"
     if speaks[FIND_COORDINATOR] < 4:
         return fail(f"Kafka {release}: records are copied, positions of groups cannot be asked", upgrade)

@@ -46,6 +46,7 @@ class EventLine(BaseModel):
     says: str
     remedy: str
     ended: bool
+    card: str = ""
 
 
 def point(sample: Sample) -> SamplePoint:

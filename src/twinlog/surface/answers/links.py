@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from twinlog.model.health.exposed import TopicExposure
+from twinlog.model.health.exposed import LinkExposure, TopicExposure
 from twinlog.model.health.movement import worst
 from twinlog.model.health.states import LinkStatus, silent_seconds, source_down_since
 from twinlog.model.ledger.stage_times import figures
@@ -37,6 +37,9 @@ class AtRisk(BaseModel):
     objective: str
     objective_seconds: int | None
     kept: str | None
+    age_seconds: float | None = Field(
+        None, description="How old what is not copied is. Of a source that is away: at its last sign of life."
+    )
     covered_ms: int | None = Field(None, description="Everything that the source held at this time is copied.")
     partitions: int = 0
     unknown: int = Field(0, description="Partitions of which nothing is known; the sums are without them.")
@@ -138,7 +141,7 @@ def _summary(snapshot: LinkSnapshot) -> dict[str, Any]:
         "looked_ms": snapshot.looked_ms,
         "lag_records": status.lag if status else None,
         "lag_seconds": status.lag_seconds if status else None,
-        "rpo": at_risk(status.exposure.total) if status and status.exposure else None,
+        "rpo": at_risk(status.exposure, status.exposure.total) if status and status.exposure else None,
         "catch_up_seconds": status.exposure.catch_up_s if status and status.exposure else None,
         "records_per_second": status.records_per_second if status else None,
         "bytes_per_second": status.bytes_per_second if status else None,
@@ -197,7 +200,7 @@ def detail_of(snapshot: LinkSnapshot) -> LinkDetail:
     )
 
 
-def at_risk(total: TopicExposure) -> AtRisk:
+def at_risk(exposure: LinkExposure, total: TopicExposure) -> AtRisk:
     """What would be lost of a topic or a link."""
     return AtRisk(
         records=total.records,
@@ -205,6 +208,7 @@ def at_risk(total: TopicExposure) -> AtRisk:
         seconds=total.seconds,
         known_at_ms=total.known_at_ms,
         maybe_more=total.maybe_more,
+        age_seconds=exposure.age_of(total),
         covered_ms=total.covered_ms,
         time_to_loss_seconds=total.time_to_loss_s,
         objective=total.objective,

@@ -47,6 +47,8 @@ class PartitionRow(BaseModel):
     bytes: int
     skipped: int
     returned: int
+    dropped: int
+    refused: int
     state: str | None
     fault: Fault | None
     held_back: str | None
@@ -136,6 +138,8 @@ def partition_of(part: PartitionStatus, moves: Movement | None) -> PartitionRow:
         bytes=part.bytes,
         skipped=part.skipped,
         returned=part.returned,
+        dropped=part.dropped,
+        refused=part.refused,
         state="FAULTED" if fault else moves,
         fault=fault,
         held_back=part.held_back,

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 _MS: Final = "_ms"
+_WORDS: Final = {"told": "reported", "begun": "started"}
+"""Counts in the ledger keep the names that earlier versions wrote."""
+_THINGS: Final = frozenset({"partitions", "topics", "windows", "records", "rules", "groups", "positions"})
 _SAID: Final = frozenset({"groups", "positions", "exact", "written", "told"})
 
 
@@ -32,4 +35,5 @@ def _groups(counts: Mapping[str, int]) -> str:
 def _part(name: str, count: int) -> str:
     if name.endswith(_MS):
         return f"{name.removesuffix(_MS).replace('_', ' ')} {count:,} ms"
-    return f"{count:,} {name.replace('_', ' ')}"
+    words = _WORDS.get(name, name.replace("_", " "))
+    return f"{count:,} {words.removesuffix('s') if count == 1 and words in _THINGS else words}"

@@ -50,6 +50,15 @@ def judgements(found: Survey) -> Iterator[str]:
     yield _growth(found)
 
 
+def transform_sentences(links: Iterable[LinkSettings]) -> Iterator[str]:
+    """Say which links change records on their way, and what they mask by a residency rule."""
+    for link in links:
+        if link.transforms.steps:
+            yield f"{link.name}: copies differ by design; transforms: {', '.join(link.transforms.steps)}"
+        for mask in link.transforms.masks:
+            yield f"{link.name}: residency {mask.rule} masks {', '.join(mask.fields)}"
+
+
 def _growth(found: Survey) -> str:
     count, links = len(found.clusters), len(found.links)
     return (
@@ -84,6 +93,11 @@ def topology_json(found: Survey, links: Sequence[LinkSettings]) -> dict[str, Any
                 "exclude": list(by_name[name].topics.exclude),
                 "named": by_name[name].naming.remote(name.source, "TOPIC"),
                 "rpo_seconds": by_name[name].objectives.otherwise.rpo_seconds,
+                "transforms": list(by_name[name].transforms.steps),
+                "masks": [
+                    {"rule": mask.rule, "topics": list(mask.topics.patterns), "fields": list(mask.fields)}
+                    for mask in by_name[name].transforms.masks
+                ],
             }
             for name in found.links
         ],
@@ -101,5 +115,5 @@ def topology_json(found: Survey, links: Sequence[LinkSettings]) -> dict[str, Any
             for loss in found.losses
         ],
         "merged": [{"cluster": cluster, "topic": t, "origins": list(o)} for cluster, t, o in found.merged],
-        "judgements": list(judgements(found)),
+        "judgements": [*judgements(found), *transform_sentences(links)],
     }

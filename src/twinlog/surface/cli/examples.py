@@ -31,6 +31,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("why a link is slow, and what to set", "twinlog advise 'east->west'"),
         ("what this machine could carry", "twinlog advise 'east->west' --capacity --seconds 60"),
         ("change the file, after a question", "twinlog advise 'east->west' --apply"),
+        ("how many tasks pay", "twinlog advise 'east->west' --sweep tasks.max=1,2,4,8 --plot knee.svg"),
     ),
     "topology": (
         ("shape, ways of records, cost of each loss", "twinlog topology -c links.properties"),
@@ -58,6 +59,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("would a switch work today", "twinlog doctor 'east->west'"),
         ("a cluster over several datacenters", "twinlog doctor --stretch east --trip-ms 4"),
     ),
+    "conflicts": (
+        ("of the last hour", "twinlog conflicts 'east->west'"),
+        ("of a day, a minute apart", "twinlog conflicts 'east->west' --since 86400 --window 60 --topics 'orders.*'"),
+    ),
     "verify": (
         ("compare every record", "twinlog verify 'east->west' --report verify.md"),
         ("a quick look", "twinlog verify 'east->west' --sample 1% --topics 'orders.*'"),
@@ -79,6 +84,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "switch status": (("which side is active", "twinlog switch status 'east->west'"),),
     "switch resume": (("go on where it stopped", "twinlog switch resume 'east->west'"),),
     "switch abort": (("let the source write again", "twinlog switch abort 'east->west' --dry-run"),),
+    "switch sign": (("show the decision that would be signed", "twinlog switch sign 'east->west' --dry-run"),),
     "translate": (
         (
             "where a reader of the copy goes on",
@@ -123,8 +129,15 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
             "5 MB a second by day, no limit otherwise",
             "twinlog link limit 'east->west' none --schedule '08:00-18:00=5000000'",
         ),
+        ("at most 2000 records a second", "twinlog link limit 'east->west' none --records 2000"),
+        ("what would it cost", "twinlog link limit 'east->west' 1000000 --dry-run"),
         ("as the settings file says", "twinlog link limit 'east->west' file"),
     ),
+    "link first": (
+        ("payments before all others, while they are behind", "twinlog link first 'east->west' 'payments.*'"),
+        ("as the settings file says", "twinlog link first 'east->west' file"),
+    ),
+    "link control": (("limits of this moment, and when it will have caught up", "twinlog link control 'east->west'"),),
     "link pause-topic": (("one topic, until it is resumed", "twinlog link pause-topic 'east->west' logs"),),
     "link resume-topic": (("from where it stopped", "twinlog link resume-topic 'east->west' logs"),),
     "link accept-truncation": (
@@ -173,6 +186,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "connect": (
         ("run connectors with the file of a Connect worker", "twinlog connect -c connect-distributed.properties"),
         ("and start one", "twinlog connect -c connect-standalone.properties file-source.json"),
+        ("on a Spark cluster", "twinlog connect -c worker.properties --master spark://host:7077"),
     ),
     "pipeline list": (("all of a worker", "twinlog pipeline list"),),
     "pipeline show": (("one of them", "twinlog pipeline show orders-sink"),),

@@ -50,12 +50,12 @@ def exposure_json(exposure: LinkExposure, topics: list[TopicExposure], objective
         "link": exposure.link,
         "source_answers": exposure.live,
         "now_ms": exposure.now_ms,
-        "total": at_risk(exposure.total).model_dump(),
+        "total": at_risk(exposure, exposure.total).model_dump(),
         "loss": vars(exposure.loss),
         "catch_up_seconds": exposure.catch_up_s,
         "falling_behind": exposure.falling_behind,
         "objectives": [
             {"name": o.name, "rpo_seconds": o.rpo_seconds, "rto_seconds": o.rto_seconds} for o in objectives.all
         ],
-        "topics": [{"topic": topic.topic, **at_risk(topic).model_dump()} for topic in topics],
+        "topics": [{"topic": topic.topic, **at_risk(exposure, topic).model_dump()} for topic in topics],
     }

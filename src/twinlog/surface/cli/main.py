@@ -42,6 +42,7 @@ Root.book = Book(
         Page("Prove", "doctor", "would a switch work today?", "doctor", "doctor"),
         Page("Prove", "advise", "why a link is slow; what to set", "advise", "advise"),
         Page("Prove", "verify", "compare every copied record with its original", "verify", "verify"),
+        Page("Prove", "conflicts", "keys that were written on both sides", "conflicts", "conflicts"),
         Page("Prove", "drill", "rehearse a disaster without touching production", "drill", "drill"),
         Page("Switch", "failover", "make the target the active side", "failover", "failover"),
         Page("Switch", "failback", "make the source the active side again", "failover", "failback"),
@@ -81,7 +82,9 @@ def twinlog(
 def main() -> None:
     """Run the command line."""
     level = getattr(logging, os.environ.get("TWINLOG_LOG", "WARNING").upper(), logging.WARNING)
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # The same time as in lines about links, which a terminal shows beside these.
+    form = "%(asctime)s %(levelname)s %(name)s %(message)s"
+    logging.basicConfig(level=level, stream=sys.stderr, format=form, datefmt="%H:%M:%S")
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     if COMPLETING in os.environ:
         completion_init()

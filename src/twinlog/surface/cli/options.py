@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from twinlog.config.contexts import CONFIG_VARIABLE
+from twinlog.errors import UsageError
 from twinlog.surface.cli.completion import (
     complete_aliases,
     complete_clusters,
@@ -64,3 +65,13 @@ Clusters = Annotated[
         autocompletion=complete_clusters,
     ),
 ]
+Master = Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")]
+SparkConf = Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")]
+
+
+def spark_options(given: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """The settings of --spark-conf. Raises UsageError."""
+    for one in given or ():
+        if not one.partition("=")[1]:
+            raise UsageError(f"--spark-conf {one}: write KEY=VALUE")
+    return tuple((key, value) for key, _, value in (one.partition("=") for one in given or ()))

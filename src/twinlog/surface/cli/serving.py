@@ -150,9 +150,11 @@ async def _follow_file(
         if not asked.is_set() and not await asyncio.to_thread(watch.changed):
             continue
         asked.clear()
+        from twinlog.service.link_transforms import check_file
+
         try:
             with reading():
-                resolved = await asyncio.to_thread(watch.load)
+                resolved = check_file(await asyncio.to_thread(watch.load))
                 changes = await take(resolved)
         except TwinlogError as error:
             findings = error.findings if isinstance(error, SettingsInvalid) else ()

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.counted import counted
 from twinlog.surface.cli.output import Output, print_facts, screen
 from twinlog.surface.cli.words import number
 
@@ -49,7 +50,9 @@ def print_risk(console: Console, plan: Plan) -> None:
     behind = number(risk.seconds, " s")
     records = number(risk.records) if not risk.is_range else f"{number(risk.records)}..{number(risk.at_most)}"
     size = number(None if risk.bytes is None else risk.bytes / 1e6, " MB")
-    console.print(Text("at risk: ", "bold").append(f"{records} records, {size}, {behind}; {risk.groups} groups move"))
+    moved = f"{records} record{'' if records == '1' else 's'}, {size}, {behind}"
+    groups = "no group moves" if not risk.groups else f"{counted(risk.groups, 'group')} to move"
+    console.print(Text("at risk: ", "bold").append(f"{moved}; {groups}"))
     if risk.known_at_ms is not None:
         when = time.strftime("%H:%M:%S", time.localtime(risk.known_at_ms / 1000))
         console.print(f"  known at {when}; what was written later is not known", soft_wrap=True)
@@ -138,7 +141,9 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
 def _running(link: str, switch: Switch, now_ms: int) -> Iterator[str]:
     """How far an open switch is, whether its process lives, and what may be done about it."""
     number, steps, title = switch.progress
-    yield f"step {number} of {steps}: {title}" + (f"; to come: {', '.join(switch.to_come)}" if switch.to_come else "")
+    doing = f": {switch.saying}" if switch.saying else ""
+    to_come = f"; to come: {', '.join(switch.to_come)}" if switch.to_come else ""
+    yield f"step {number} of {steps}: {title}{doing}{to_come}"
     silent = max(0, now_ms - switch.seen_ms) / 1000
     where = f"its process on {switch.claim.host}"
     if switch.runner_lives(now_ms):

@@ -58,6 +58,7 @@ def build_app(
         app.include_router(router)
     if app_state is not None:
         app_state.most_streams = http.streams_per_user
+        control.orders.on_order = app_state.note_order
         add_faces(app, app_state)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _unreadable)

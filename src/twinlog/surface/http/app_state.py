@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Protocol
 
 from fastapi import Depends, Request
 
@@ -16,15 +17,40 @@ from twinlog.config.settings import LinkSettings
 from twinlog.control.audit import Audit, Who
 from twinlog.control.notifier import Notifier
 from twinlog.control.states import ConnectorStatus
-from twinlog.errors import LinkUnknown
+from twinlog.errors import ConnectorUnknown, LinkUnknown
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.history import Event, Level
+from twinlog.service.pipeline_desk import PipelineSight
+from twinlog.service.pipeline_watch import Meter, PipelineWatch
 from twinlog.surface.http.backend import Backend
 from twinlog.surface.http.operations import Keeper, Kind, Operation, Operations
+from twinlog.watch.clusters import ClusterCard, ClusterWatch
+from twinlog.watch.day_history import DayHistory
 from twinlog.watch.monitor import LinkSnapshot, Memory, Monitor, Observers
 
 if TYPE_CHECKING:
-    from twinlog.pipelines.engine import Engine
+    from twinlog.surface.registry.desk import Desk
+    from twinlog.surface.registry.status import Status
+
+
+class PipelineLook(NamedTuple):
+    """One pipeline, and what was measured of it."""
+
+    sight: PipelineSight
+    meter: Meter
+
+
+class RegistryBeside(Protocol):
+    """What pages see of a schema registry in the same process."""
+
+    @property
+    def desk(self) -> Desk: ...
+
+    @property
+    def status(self) -> Status: ...
+
+
+_KEEP_SECONDS: Final = 20.0
 
 
 @dataclass
@@ -36,6 +62,7 @@ class AppState:
     audit: Audit | None = None  # where actions are written down
     keeper: Keeper | None = None  # where reports outlive the process
     operations: Operations = field(init=False)
+    pipeline_watch: PipelineWatch = field(init=False)
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
     who: Who | None = None  # whose view this is; None: it shows all links
@@ -43,9 +70,14 @@ class AppState:
     most_streams: int = 50  # of one reader
     otel_failures: int | None = None  # in a row; None: nothing is told to a collector
     notifier: Notifier | None = None
+    days: DayHistory | None = None  # numbers of links beyond the last hour
+    grafana: str | None = None  # where dashboards of these links are
+    registry: RegistryBeside | None = None  # the schema registry that this service serves, once it runs
 
     def __post_init__(self) -> None:
         self.operations = Operations(self._note, self.keeper)
+        self.cluster_watch = ClusterWatch(self.backend.links, self.backend.look_at_cluster)
+        self.pipeline_watch = PipelineWatch(self.backend.pipelines.engines)
 
     @classmethod
     def of(
@@ -65,14 +97,28 @@ class AppState:
     async def open(self) -> AsyncIterator[None]:
         """Look at the links while the block lasts."""
         await self.operations.recall()
-        watch = asyncio.create_task(self.monitor.run())
+        loops = (self.monitor.run(), self.cluster_watch.run(), self.pipeline_watch.run(), self._keep_days())
+        watches = [asyncio.create_task(loop) for loop in loops]
         try:
             yield
         finally:
             self._closing.set()
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            for watch in watches:
+                watch.cancel()
+            await asyncio.gather(*watches, return_exceptions=True)
             await self.operations.close()
+
+    async def _keep_days(self) -> None:
+        """Write minutes that are over into the file of days."""
+        while self.days is not None:
+            await asyncio.sleep(_KEEP_SECONDS)
+            for name, snapshot in list(self.monitor.snapshots.items()):
+                await asyncio.to_thread(self.days.keep, name, list(snapshot.samples))
+
+    def clusters(self) -> list[ClusterCard]:
+        """The clusters of links that may be shown."""
+        shown = {alias for link in self.links() for alias in (link.source, link.target)}
+        return [card for alias, card in sorted(self.cluster_watch.cards.items()) if alias in shown]
 
     @property
     def ended(self) -> bool:
@@ -118,10 +164,19 @@ class AppState:
             return found
         return {name: status for name, status in found.items() if self._sees(self.backend.link_of(name) or "")}
 
-    def pipelines(self) -> Sequence[Engine]:
-        """The pipelines that may be shown."""
-        found = self.backend.pipelines()
-        return [one for one in found if self._sees(self.backend.link_of(one.connector.name) or "")]
+    def pipelines(self) -> list[PipelineLook]:
+        """The pipelines that may be shown, with their rates and lags."""
+        found = []
+        for name in self.backend.pipelines.names():
+            with contextlib.suppress(ConnectorUnknown):  # one that was deleted this moment, or may not be seen
+                found.append(self.pipeline(name))
+        return found
+
+    def pipeline(self, name: str) -> PipelineLook:
+        """One of them. Raises ConnectorUnknown."""
+        if not self._sees(name):
+            raise ConnectorUnknown(name, f"Connector {name} not found")
+        return PipelineLook(self.backend.pipelines.sight(name), self.pipeline_watch.meter(name))
 
     def hang_up(self) -> None:
         """End all streams: a server that stops waits for its answers."""
@@ -149,6 +204,12 @@ class AppState:
     def snapshots(self) -> list[LinkSnapshot]:
         """All links, those not looked at yet too."""
         return [self.snapshot(link.name) for link in self.links()]
+
+    def note_order(self, who: Who, what: str, connector: str) -> None:
+        """Tell that somebody changed a connector: whoever looks at the events wants to know why a link restarted."""
+        link = self.backend.link_of(connector) or connector
+        says = f"{what}, ordered by {who.name}" + ("" if connector == link else f" ({connector})")
+        self.monitor.tell([Event(SYSTEM_CLOCK.now_ms(), link, "engine", "info", link, says)])
 
     def _note(self, operation: Operation) -> None:
         level: Level

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from twinlog.config.pair import Pair, load_pair, stand_in_pair
 from twinlog.config.resolve import load_file
-from twinlog.config.settings import LinkSettings
+from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.config.text.lookup import Origin
 from twinlog.control.connector_service import ConnectorService
 from twinlog.control.states import ConnectorStatus
@@ -23,25 +23,69 @@ from twinlog.doctor.answers import Diagnosis
 from twinlog.drill.outcome import Kind as DrillKind
 from twinlog.drill.reports import Reports
 from twinlog.errors import ConnectorUnknown, UsageError
+from twinlog.ledger.view import LedgerView
 from twinlog.machine.folders import state_folder
+from twinlog.model.ledger.control import Control
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.switch.log import Command
 from twinlog.model.switch.plan import Facts, Plan
+from twinlog.model.verify.conflicts import ConflictReport
 from twinlog.model.verify.report import VerifyReport
 from twinlog.recovery.report import Report
 from twinlog.recovery.switching import Standing, Switching
+from twinlog.registry.pair.site import Site
 from twinlog.service import examine_link, group_report, observer, translate_position
+from twinlog.service.actions import order_control
 from twinlog.service.links import Service
+from twinlog.service.pipeline_desk import PipelineDesk, PipelineSight
+from twinlog.service.questions import record_pair, topic_explanation
+from twinlog.service.registries import Registries
+from twinlog.sync.answers.explain import TopicExplanation
 from twinlog.sync.answers.group_report import Answer, GroupReport
+from twinlog.sync.answers.record_pair import RecordPair
+from twinlog.verify.conflicts import ConflictWish
 from twinlog.verify.plan import VerifyWish
 from twinlog.verify.run import OnProgress
+from twinlog.watch.clusters import ClusterCard, look_at_card
 from twinlog.watch.monitor import LinkObserver
 
 if TYPE_CHECKING:
+    from twinlog.control.kind import Offset
     from twinlog.pipelines.engine import Engine
+    from twinlog.pipelines.parked import Parked
+    from twinlog.pipelines.preview import Preview
 
 Say = Callable[[str], None]
+OrderChange = Callable[[Control, LedgerView], Control]
+
+
+class Pipelines(Protocol):
+    """What can be asked of pipelines, and ordered (service/pipeline_desk.py)."""
+
+    def names(self) -> Sequence[str]:
+        """All of them, those that stand still included."""
+
+    def engines(self) -> Sequence[Engine]:
+        """Those that run here."""
+
+    def sight(self, name: str) -> PipelineSight:
+        """One of them. Raises ConnectorUnknown."""
+
+    async def offsets(self, name: str) -> Sequence[Offset]:
+        """How far it is."""
+
+    async def parked(self, name: str) -> Sequence[Parked]:
+        """Its dead letters."""
+
+    async def replay(self, name: str, at: Sequence[str], repaired: Mapping[str, bytes], to: str | None) -> int:
+        """Write dead letters back to their topics."""
+
+    async def drop(self, name: str, at: Sequence[str]) -> int:
+        """Say of dead letters that nothing will be done with them."""
+
+    async def preview(self, name: str, rows: int) -> Preview:
+        """Sample records after each step."""
 
 
 class Backend(Protocol):
@@ -53,11 +97,15 @@ class Backend(Protocol):
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         """The connectors that this service runs; none while it stands by."""
 
-    def pipelines(self) -> Sequence[Engine]:
-        """The pipelines that this service runs."""
+    @property
+    def pipelines(self) -> Pipelines:
+        """The pipelines of this service."""
 
     def link_of(self, connector: str) -> str | None:
         """The link that a connector is about."""
+
+    async def registries(self) -> Sequence[Site]:
+        """The schema registries of the clusters, as far as links mirror them."""
 
     def observer(self, link: LinkSettings) -> LinkObserver:
         """Eyes on a link."""
@@ -70,6 +118,18 @@ class Backend(Protocol):
 
     async def translate(self, link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
         """One position on the other side."""
+
+    async def order(self, link: LinkSettings, change: OrderChange, *, dry_run: bool) -> tuple[Control, Control]:
+        """Change an operator's order for a running link; the order before and after."""
+
+    async def explain(self, link: LinkSettings, topic: str) -> TopicExplanation:
+        """Why a topic is mirrored or not, and its configs on both sides."""
+
+    async def record_pair(self, link: LinkSettings, place: TopicPartition, offset: int) -> RecordPair:
+        """One record and its copy."""
+
+    async def look_at_cluster(self, client: ClientSettings) -> ClusterCard:
+        """How a cluster stands."""
 
     async def standing(self, link: LinkSettings) -> Standing:
         """Which side is active, and every switch there was."""
@@ -88,6 +148,9 @@ class Backend(Protocol):
 
     async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
         """Compare both logs."""
+
+    async def conflicts(self, link: LinkSettings, wish: ConflictWish) -> ConflictReport:
+        """Search both logs for keys that were written on both sides."""
 
     async def examine(self, link: LinkSettings) -> list[Diagnosis]:
         """Everything that a disaster would test."""
@@ -110,11 +173,12 @@ class ServiceBackend:
     """
 
     service: Service
+    control: ConnectorService
     config: Path | None = None
     of_file: Sequence[LinkSettings] = ()
-    control: ConnectorService | None = None
     folder: Path = field(default_factory=lambda: state_folder() / "switch")
     reports: Path = field(default_factory=lambda: state_folder() / "drills.jsonl")
+    _registries: Registries = field(default_factory=Registries, repr=False)
 
     def links(self) -> Sequence[LinkSettings]:
         # By name: the order of engines changes with every one that is begun anew, and lists must not jump.
@@ -122,21 +186,22 @@ class ServiceBackend:
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         found: dict[str, ConnectorStatus] = {}
-        if self.control is None or not self.control.leadership.active:
+        if not self.control.leadership.active:
             return found
         for name in self.control.connectors.names():
             with contextlib.suppress(ConnectorUnknown):  # deleted this moment
                 found[name] = self.control.connectors.status(name)
         return found
 
-    def pipelines(self) -> Sequence[Engine]:
-        from twinlog.service.pipeline_job import PipelineJob  # noqa: PLC0415  loads Spark's client
-
-        jobs = [job for job in self.service.jobs if isinstance(job, PipelineJob)]
-        return [job.engine for job in jobs if job.engine is not None]
+    @property
+    def pipelines(self) -> Pipelines:
+        return PipelineDesk(self.service, self.control)
 
     def link_of(self, connector: str) -> str | None:
-        return None if self.control is None else self.control.connectors.about(connector)
+        return self.control.connectors.about(connector)
+
+    async def registries(self) -> Sequence[Site]:
+        return await self._registries.look(self.links())
 
     def observer(self, link: LinkSettings) -> LinkObserver:
         return observer(link)
@@ -150,6 +215,18 @@ class ServiceBackend:
 
     async def translate(self, link: LinkSettings, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:
         return await translate_position(link, asked, offset, reverse=reverse)
+
+    async def order(self, link: LinkSettings, change: OrderChange, *, dry_run: bool) -> tuple[Control, Control]:
+        return await order_control(link, change, dry_run=dry_run)
+
+    async def explain(self, link: LinkSettings, topic: str) -> TopicExplanation:
+        return await topic_explanation(link, topic)
+
+    async def record_pair(self, link: LinkSettings, place: TopicPartition, offset: int) -> RecordPair:
+        return await record_pair(link, place, offset)
+
+    async def look_at_cluster(self, client: ClientSettings) -> ClusterCard:
+        return await look_at_card(client)
 
     async def standing(self, link: LinkSettings) -> Standing:
         # To look at both clusters the clients of the link are enough.
@@ -189,6 +266,9 @@ class ServiceBackend:
 
     async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
         return await asyncio.to_thread(self.service.verify, link, wish, on_progress)
+
+    async def conflicts(self, link: LinkSettings, wish: ConflictWish) -> ConflictReport:
+        return await asyncio.to_thread(self.service.conflicts, link, wish)
 
     async def examine(self, link: LinkSettings) -> list[Diagnosis]:
         return await examine_link(link, of_file=self.of_file)

@@ -20,6 +20,7 @@ from twinlog.config.registry_settings import RegistrySettings
 from twinlog.config.resolve import Resolved
 from twinlog.control.connector_service import ConnectorService
 from twinlog.errors import ExtraMissing, UsageError
+from twinlog.machine.folders import state_folder
 from twinlog.machine.local_token import LocalToken, offer
 from twinlog.pipelines.worker_settings import Worker
 from twinlog.service.control import control_of
@@ -32,6 +33,7 @@ from twinlog.surface.http.health_listener import answer_probes, bind_health
 from twinlog.surface.http.local_login import TokenLogin, page_link
 from twinlog.surface.http.serve import UNIX, address_of, bind, is_unix, server_of
 from twinlog.surface.registry.server import RegistryServer
+from twinlog.watch.day_history import DayHistory
 
 log = logging.getLogger("twinlog.rest")
 _AGAIN_S: Final = 5.0
@@ -112,9 +114,10 @@ class HttpService:
         parts = control_of(service, self.file, self.url, self.worker)
         control = self._control = parts.connectors
         await control.use_file(self.file)
-        backend = ServiceBackend(service, Path(self.file.draft.lookup.file), self.file.links, control)
+        backend = ServiceBackend(service, control, Path(self.file.draft.lookup.file), self.file.links)
         app_state = AppState.of(backend, control.audit, memory=parts.past, keeper=parts.reports)
         app_state.notifier = parts.notifier
+        app_state.days, app_state.grafana = DayHistory(state_folder() / "history.sqlite"), settings.grafana_url
         app = build_app(
             service,
             control,
@@ -132,7 +135,9 @@ class HttpService:
         if parts.notifier is not None:
             beside.append(asyncio.create_task(parts.notifier.run()))
         over = asyncio.Event()
-        registry = None if self.registry is None else asyncio.create_task(self._serve_schemas(self.registry, over))
+        registry = (
+            None if self.registry is None else asyncio.create_task(self._serve_schemas(self.registry, over, app_state))
+        )
         if self.probes is not None:
             beside.append(asyncio.create_task(answer_probes(self.probes, app_state)))
         if self.file.service.otel is not None:
@@ -162,11 +167,13 @@ class HttpService:
             await parts.past.close()
 
     @staticmethod
-    async def _serve_schemas(registry: RegistrySettings, over: asyncio.Event) -> None:
+    async def _serve_schemas(registry: RegistrySettings, over: asyncio.Event, app_state: AppState) -> None:
         """A registry that fails must not take the links with it; it is tried again."""
         while not over.is_set():
             try:
-                await RegistryServer(registry).serve_until(over)
+                server = RegistryServer(registry)
+                app_state.registry = server
+                await server.serve_until(over)
             except Exception:  # the loop of a service: no error may end the links
                 log.exception("the registry ended and is started again")
                 await asyncio.sleep(_AGAIN_S)

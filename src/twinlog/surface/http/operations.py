@@ -22,7 +22,7 @@ from twinlog.model.switch.events import SwitchEvent, SwitchProgress, line_of
 
 log = logging.getLogger("twinlog.operations")
 
-Kind: TypeAlias = Literal["verification", "examination", "switch", "resume", "abort", "drill"]
+Kind: TypeAlias = Literal["verification", "examination", "conflicts", "switch", "resume", "abort", "drill"]
 Status: TypeAlias = Literal["running", "done", "failed"]
 MOVES: Final[frozenset[Kind]] = frozenset({"switch", "resume", "abort"})
 """What changes which side is active, or begins to."""

@@ -9,6 +9,8 @@ from typing import Final
 from twinlog.control.audit import Role
 
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_VIEWER: Final = ("POST /ui/schemas/check",)
+"""Ask, and change nothing; their question is too long for a path."""
 _OPERATOR: Final = (
     "PUT /connectors/{}/pause",
     "PUT /connectors/{}/resume",
@@ -16,14 +18,21 @@ _OPERATOR: Final = (
     "POST /connectors/{}/restart",
     "POST /connectors/{}/tasks/{}/restart",
     "PUT /connector-plugins/{}/config/validate",
+    "PATCH /v1/links/{}/control",
+    "POST /v1/pipelines/{}/parked/replay",
+    "POST /v1/pipelines/{}/parked/drop",
+    "POST /v1/pipelines/{}/preview",
     "POST /v1/links/{}/verifications",
     "POST /v1/links/{}/examinations",
+    "POST /v1/links/{}/conflicts",
     "POST /v1/links/{}/drills",
     "POST /v1/links/{}/switches",
     "POST /v1/links/{}/switches/plan",
     "POST /v1/links/{}/switches/resume",
     "POST /v1/links/{}/switches/abort",
 )
+_SENSITIVE: Final = ("GET /v1/links/{}/records",)
+"""Reads what producers wrote, not only how links stand."""
 _ADMIN: Final = (
     "POST /connectors",
     "DELETE /connectors/{}",
@@ -43,10 +52,13 @@ def _compiled(route: str) -> re.Pattern[str]:
 
 
 _ROUTES: Final = tuple(
-    (_compiled(route), role, route) for role, routes in (("operator", _OPERATOR), ("admin", _ADMIN)) for route in routes
+    (_compiled(route), role, route)
+    for role, routes in (("viewer", _VIEWER), ("operator", _OPERATOR), ("admin", _ADMIN))
+    for route in routes
 )
+_DATA: Final = tuple(map(_compiled, _SENSITIVE))
 _LINK: Final = re.compile(r"/(?:v1|ui)/links/([^/]+)(?:/.*)?", re.DOTALL)
-_CONNECTOR: Final = re.compile(r"/connectors/([^/]+)(?:/.*)?", re.DOTALL)
+_CONNECTOR: Final = re.compile(r"/(?:connectors|(?:v1|ui)/pipelines)/([^/]+)(?:/.*)?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,8 @@ def right_of(method: str, path: str) -> Right:
     link, connector = _LINK.fullmatch(plain), _CONNECTOR.fullmatch(plain)
     about = link.group(1) if link else None, connector.group(1) if connector else None
     if method in READING:
+        if any(pattern.fullmatch(f"GET {plain}") for pattern in _DATA):
+            return Right("operator", *about, listed=True)
         return Right("viewer", *about, anywhere=True)
     for pattern, role, route in _ROUTES:
         if pattern.fullmatch(f"{method} {plain}"):

@@ -159,7 +159,7 @@ def _checkpoints(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
 def _worker(connectors: Mapping[str, ConnectorStatus]) -> Iterator[Metric]:
     """The connectors of `/connectors`, as a worker counts them; one that failed to start has one failed task."""
     tasks = {
-        name: [one.task_state.lower()] * one.tasks or ["failed"] * (one.state == "FAILED")
+        name: [one.of_task(task)[0].lower() for task in range(one.tasks)] or ["failed"] * (one.state == "FAILED")
         for name, one in connectors.items()
     }
     total = sum(map(len, tasks.values()))

@@ -248,6 +248,8 @@ def partition_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
             ("bytes", "bytes", "Bytes copied."),
             ("skipped", "gap_offsets", "Offsets that were given up on purpose, with a note."),
             ("returned", "returned_offsets", "Offsets left out because they came from the target."),
+            ("dropped", "transform_dropped_offsets", "Offsets left out because a transform of the link drops them."),
+            ("refused", "transform_refused_offsets", "Offsets left out because a transform could not handle them."),
         )
     }
     for snapshot in snapshots:
@@ -275,7 +277,7 @@ def chore_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     labels = ["link", "chore"]
     age = GaugeMetricFamily("twinlog_chore_age_seconds", "Since it last told of itself.", labels=labels)
     trouble = GaugeMetricFamily("twinlog_chore_trouble", "1 while it cannot be done.", labels=labels)
-    findings = GaugeMetricFamily("twinlog_chore_findings", "What it could not keep in step.", labels=labels)
+    findings = GaugeMetricFamily("twinlog_chore_findings", "What it could not keep in sync.", labels=labels)
     mismatches = GaugeMetricFamily(
         "twinlog_verify_mismatches", "Copied records that differ from their originals.", labels=["link"]
     )

@@ -17,17 +17,25 @@ from twinlog.doctor.answers import WORST_FIRST
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.groups.summary import summaries
 from twinlog.recovery.switching import reports
+from twinlog.surface.answers.control import control_answer
+from twinlog.surface.answers.groups import reading_groups
 from twinlog.surface.answers.links import LinkSummary, detail_of, summary_of
 from twinlog.surface.answers.lists import EventWish, events_of, group_part, partition_part, topic_part
 from twinlog.surface.answers.operations import operation_of
+from twinlog.surface.answers.proofs import Proofs, proofs_of
+from twinlog.surface.answers.rows import topics_of
 from twinlog.surface.answers.switches import SwitchCommand, plan_answer
 from twinlog.surface.answers.tables import TheWish, Wish
+from twinlog.surface.answers.topology import judgements, survey_of, topology_json
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.operations import MOVES
 from twinlog.surface.http.response_cache import FOR_VISITOR
+from twinlog.surface.page import schemas
 from twinlog.surface.page.needs import needs_of, without_copy
 from twinlog.surface.page.picture import picture_of
+from twinlog.surface.page.topology_svg import svg_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
+from twinlog.surface.page.words import Html
 
 _FOLDER: Final = Path(__file__).parent
 _SHOWN: Final = 100
@@ -40,6 +48,7 @@ router = APIRouter(prefix="/ui", route_class=PageRoute, include_in_schema=False)
 def add_pages(app: FastAPI) -> None:
     """Add pages and the files they need."""
     app.include_router(router)
+    app.include_router(schemas.router)
     app.mount("/ui/static", StaticFiles(directory=_FOLDER / "static"), name="static")
 
 
@@ -52,7 +61,24 @@ def home() -> RedirectResponse:
 @router.get("/", dependencies=[FOR_VISITOR])
 def overview(visit: TheVisit) -> HTMLResponse:
     """All clusters and links."""
-    return visit.page("overview.html", **_overview(visit.app_state), here="overview")
+    app_state = visit.app_state
+    more: dict[str, Any] = {"clusters": app_state.clusters(), "grafana": app_state.grafana}
+    return visit.page("overview.html", **_overview(app_state), **more, here="overview")
+
+
+@router.get("/parts/clusters")
+def clusters_part(visit: TheVisit) -> HTMLResponse:
+    """The cards of clusters, again."""
+    return visit.page("clusters_part.html", clusters=visit.app_state.clusters())
+
+
+@router.get("/topology")
+def topology_page(visit: TheVisit) -> HTMLResponse:
+    """What the links of this service make together, as a picture, and what each loss costs."""
+    found = visit.app_state.links()
+    survey = survey_of(found)
+    values: dict[str, Any] = {"shapes": survey.shapes, "svg": Html(svg_of(survey)), "lines": [*judgements(survey)]}
+    return visit.page("topology.html", **values, losses=topology_json(survey, found)["losses"], here="topology")
 
 
 @router.get("/parts/overview", dependencies=[FOR_VISITOR])
@@ -66,7 +92,7 @@ def _overview(app_state: AppState) -> dict[str, Any]:
     links = [summary_of(snapshot) for snapshot in snapshots]
     # A link that was switched away copies nothing on purpose; it has no data to lose.
     copying = [link for link in links if link.state != "SWITCHED"]
-    known = [link.rpo.seconds for link in copying if link.rpo is not None and link.rpo.seconds is not None]
+    known = [link.rpo.age_seconds for link in copying if link.rpo is not None and link.rpo.age_seconds is not None]
     lags = [link.lag_records for link in copying if link.lag_records is not None]
     unprotected = without_copy(snapshots)
     healthy = [
@@ -80,7 +106,7 @@ def _overview(app_state: AppState) -> dict[str, Any]:
         "picture": picture_of((link.link, link.source, link.target) for link in links),
         "by_name": {link.link: link for link in links},
         "active": {link.active for link in links if link.active},
-        "down": sorted({link.source for link in links if link.state == "SOURCE_DOWN"}),
+        "down": sorted({link.source for link in links if link.source_down_since_ms is not None}),
         "unprotected": unprotected,
         "healthy": len(healthy),
         "copying": len(copying),
@@ -91,8 +117,13 @@ def _overview(app_state: AppState) -> dict[str, Any]:
         "bytes_per_second": _sum([link.bytes_per_second for link in links]),
         "latency": max((link.copied_p99_ms for link in links if link.copied_p99_ms is not None), default=None),
         "faults": sum(link.faults for link in links),
+        "proofs": {link.link: _proofs(app_state, link.link) for link in links},
         **_events(app_state, EventWish(limit=8)),
     }
+
+
+def _proofs(app_state: AppState, link: str) -> Proofs:
+    return proofs_of(app_state.operations_of(link=link), app_state.backend.drills(app_state.link(link)))
 
 
 def _sum(values: list[float | None]) -> float | None:
@@ -107,6 +138,7 @@ def _link(app_state: AppState, name: str, tab: str) -> dict[str, Any]:
         "tab": tab,
         "here": "link",
         "known_ms": snapshot.samples[-1].at_ms if snapshot.samples else None,
+        "grafana": app_state.grafana,
     }
 
 
@@ -133,9 +165,32 @@ def _topics(app_state: AppState, link: str, wish: Wish) -> dict[str, Any]:
 @router.get("/links/{link}/topics/{topic}")
 def topic_page(link: str, topic: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
     """The partitions of one topic, on both sides."""
-    return visit.page(
-        "topic.html", **_link(visit.app_state, link, "topics"), **_partitions(visit.app_state, link, topic, wish)
-    )
+    app_state = visit.app_state
+    values = _link(app_state, link, "topics") | _partitions(app_state, link, topic, wish)
+    return visit.page("topic.html", **values, **_topic(app_state, link, topic))
+
+
+def _topic(app_state: AppState, link: str, topic: str) -> dict[str, Any]:
+    snapshot = app_state.snapshot(link)
+    parts = [part for part in (snapshot.status.partitions if snapshot.status else ()) if part.partition.topic == topic]
+    rates = [snapshot.rate(part.partition) for part in parts]
+    mirrored = [one for one in (snapshot.groups.standings if snapshot.groups else ()) if one.source.topic == topic]
+    ends = {part.partition: part.source_end for part in parts}
+    return {
+        "row": next((row for row in topics_of(snapshot) if row.topic == topic), None),
+        "rate": {"records": sum(rate[0] for rate in rates), "bytes": sum(rate[1] for rate in rates)},
+        "newest_ms": max((part.newest_ms for part in parts), default=-1) if parts else None,
+        "first": max((part.source_next - 1 for part in parts if part.partition.partition == 0), default=0),
+        "paused": snapshot.status is not None and topic in snapshot.status.control.topics,
+        "groups": reading_groups(mirrored, ends),
+    }
+
+
+@router.get("/links/{link}/parts/configs")
+async def configs_part(link: str, topic: str, visit: TheVisit) -> HTMLResponse:
+    """The configs of one topic on both sides: asked of both clusters."""
+    found = await visit.app_state.backend.explain(visit.app_state.link(link), topic)
+    return visit.page("configs_part.html", link=_summary(visit, link), found=found)
 
 
 @router.get("/links/{link}/parts/partitions")
@@ -265,6 +320,27 @@ def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
         "most": _SHOWN,
     }
     return visit.page(template, **values)
+
+
+@router.get("/links/{link}/control")
+def control_page(link: str, visit: TheVisit) -> HTMLResponse:
+    """Limits, topics that come first, pauses, and what they cost."""
+    return visit.page("control.html", **_link(visit.app_state, link, "control"), **_control(visit.app_state, link))
+
+
+@router.get("/links/{link}/parts/control")
+def control_part(link: str, visit: TheVisit) -> HTMLResponse:
+    """What is in force, again."""
+    return visit.page("control_part.html", link=_summary(visit, link), **_control(visit.app_state, link))
+
+
+def _control(app_state: AppState, link: str) -> dict[str, Any]:
+    settings, status = app_state.link(link), app_state.snapshot(link).status
+    return {
+        "order": None if status is None else control_answer(settings, status.control, status),
+        "of_file": settings.reading.limits,
+        "topics": sorted({part.partition.topic for part in status.partitions}) if status else [],
+    }
 
 
 @router.get("/links/{link}/settings")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import time
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from twinlog.model.clock import SYSTEM_CLOCK
@@ -20,7 +21,13 @@ _TONES: Final = {
     "done": "good",
     "equal": "good",
     "passed": "good",
+    "replayed": "good",
     "CATCHING_UP": "warn",
+    "RESTARTING": "warn",
+    "open": "warn",
+    "PAUSED": "idle",
+    "UNASSIGNED": "idle",
+    "dropped": "idle",
     "WARNING": "warn",
     "REWIND": "warn",
     "warn": "warn",
@@ -113,6 +120,16 @@ def catch_up(seconds: float | None) -> str:
     return f"caught up in {duration(seconds)}" if seconds else "records not copied yet"
 
 
+def pretty(value: Any) -> str:
+    """A document as people read it."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def counted(value: float | None, thing: str) -> str:
+    """A number of things: 1 record, 2 records."""
+    return f"{number(value)} {thing}{'' if value == 1 else 's'}"
+
+
 def segment(name: str) -> str:
     """A name as a part of an address."""
     return quote(name, safe="")
@@ -132,4 +149,6 @@ FILTERS: Final = {
     "milliseconds": milliseconds,
     "catch_up": catch_up,
     "segment": segment,
+    "pretty": pretty,
+    "counted": counted,
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import difflib
 import os
+import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from twinlog.errors import UsageError
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.effects import DryRun, Yes, would
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
@@ -19,6 +22,7 @@ from twinlog.surface.cli.output import Form, Output, painted, print_facts
 from twinlog.surface.cli.words import duration, number, size
 
 if TYPE_CHECKING:
+    from twinlog.config.settings import LinkSettings
     from twinlog.doctor.advice.capacity import Capacity
     from twinlog.doctor.advice.settings import Advice
 
@@ -29,6 +33,19 @@ def advise(  # noqa: PLR0917  options of a command
     seconds: Annotated[float, typer.Option("--seconds", min=1, max=3600, help="How long the link is measured.")] = 10,
     capacity: Annotated[bool, typer.Option("--capacity", help="Also what this machine could carry.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Write the advice for the settings file into it.")] = False,
+    sweep: Annotated[
+        str | None, typer.Option("--sweep", help="Try values of a setting, e.g. `tasks.max=1,2,4,8`.")
+    ] = None,
+    sweep_bytes: Annotated[
+        int, typer.Option("--sweep-bytes", min=1_000_000, max=100_000_000_000, help="Size of the load.")
+    ] = 200_000_000,
+    sweep_seconds: Annotated[
+        float, typer.Option("--sweep-seconds", min=1, max=3600, help="Most time for one value.")
+    ] = 30,
+    sweep_partitions: Annotated[
+        int, typer.Option("--sweep-partitions", min=1, max=1000, help="Partitions of the load's topic.")
+    ] = 16,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Write the sweep as a picture (SVG).")] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
     output: Form = Output.TABLE,
@@ -38,7 +55,14 @@ def advise(  # noqa: PLR0917  options of a command
     The link is looked at twice; both clusters are asked about quotas and round trips. Processor time is known when the
     engine runs on this machine. Advice for the kernel and for brokers is printed as commands and never carried out.
     --apply shows the difference and asks before it changes the settings file; a running service follows the file.
+
+    --sweep measures something else: it writes a load of its own to a topic of its own on the source, copies it once for
+    each value of one setting, and names the knee. Time and bytes are bounded, and everything is deleted at the end.
     """
+    if sweep is not None:
+        bounds = (sweep_bytes, sweep_seconds, sweep_partitions)
+        _sweep(link, config, sweep, bounds, plot, dry_run=dry_run, yes=yes, output=output)
+        return
     from twinlog.doctor.advice.bottleneck import bottleneck
     from twinlog.doctor.advice.capacity import capacity as estimate
     from twinlog.doctor.advice.settings import advices
@@ -61,6 +85,64 @@ def advise(  # noqa: PLR0917  options of a command
             typer.echo(line)
     if apply:
         _apply(config, link, advised, dry_run=dry_run, yes=yes)
+
+
+def _sweep(
+    link: str,
+    config: Path,
+    asked: str,
+    bounds: tuple[int, float, int],
+    plot: Path | None,
+    *,
+    dry_run: bool,
+    yes: bool,
+    output: Output,
+) -> None:
+    from twinlog.drill.sweep import SweepWish
+    from twinlog.service import SparkPlace, scratch_folder
+    from twinlog.service.actions import sweep_setting
+    from twinlog.surface.cli.sweep_view import print_sweep, sweep_svg
+
+    setting, _, values = asked.partition("=")
+    chosen, tried = chosen_link(link, config), [value.strip() for value in values.split(",") if value.strip()]
+    if not tried or not setting.strip():
+        raise UsageError(f"--sweep {asked}: allowed is SETTING=VALUE,VALUE…, e.g. tasks.max=1,2,4,8")
+    total, seconds, partitions = bounds
+    links = tuple((value, _with(config, link, setting.strip(), value)) for value in tried)
+    said = (
+        f"{size(total)} to a topic of its own on {chosen.source}, copied {len(tried) + 1} times to {chosen.target}, at "
+        f"most {duration(seconds)} each; all of it is deleted at the end"
+    )
+    if dry_run:
+        would(f"{link}: would write {said}")
+        return
+    if not yes and not typer.confirm(f"{link}: write {said}?", err=True):
+        raise typer.Abort
+    if plot is not None and not plot.absolute().parent.is_dir():
+        raise UsageError(f"{plot.parent}: no such folder for the picture")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended like Ctrl-C: what was made is deleted
+    wish, scratch = SweepWish(setting.strip(), links, total, seconds, partitions), scratch_folder()
+    try:
+        found = sweep_setting(chosen, wish, SparkPlace(), scratch, lambda line: typer.echo(line, err=True))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if plot is not None:
+        plot.write_text(sweep_svg(found), encoding="utf-8")
+    if output.for_programs:
+        print_facts(found.as_json(), output)
+    else:
+        print_sweep(found, output)
+
+
+def _with(config: Path, link: str, setting: str, value: str) -> LinkSettings:
+    """The link with one setting changed. Raises SettingsInvalid for a value that is none."""
+    from twinlog.config.resolve import read_file, resolve
+    from twinlog.config.text.catalogue import SUPPORTED
+
+    if setting not in {key.name for key in SUPPORTED}:
+        raise UsageError(f"--sweep: {setting} is no setting of a link; `twinlog validate --all` lists them")
+    text = read_file(config) + f"\n{link}.{setting} = {value}\n".encode("latin-1")
+    return next(one for one in resolve(text, str(config), (), os.environ).links if one.name == link)
 
 
 def _advice_lines(advised: tuple[Advice, ...]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import typer
 
 from twinlog.errors import TwinlogError, UsageError
 from twinlog.surface.cli.effects import DryRun, would
+from twinlog.surface.cli.options import Master, SparkConf, spark_options
 from twinlog.surface.cli.output import Form, Output, print_findings
 from twinlog.surface.cli.serving import run_service
 
@@ -30,6 +31,8 @@ def connect(
     ] = None,
     *,
     config: WorkerFile,
+    master: Master = None,
+    spark_conf: SparkConf = None,
     dry_run: DryRun = False,
     output: Form = Output.TABLE,
 ) -> None:
@@ -52,12 +55,14 @@ def connect(
     address = listens_at(worker, file)
     if dry_run:
         names = ", ".join(name for name, _ in given) or "no connector of a file"
-        would(f"run {names} on {worker.keys.bootstrap}, and answer over HTTP at {address}")
+        where = f"{worker.keys.bootstrap} and Spark {master or 'here'}"
+        would(f"run {names} on {where}, and answer over HTTP at {address}")
         return
+    place = SparkPlace(master, spark_options(spark_conf))
     http = HttpService.open([address], file, worker)
 
     def make(scratch: Path) -> Service:
-        return Service((), SparkPlace(), scratch, stays=True, group=worker.group_id, work=PIPELINES)
+        return Service((), place, scratch, stays=True, group=worker.group_id, work=PIPELINES)
 
     run_service(make, None, output, http, [_submit(http, given)])
 

@@ -123,6 +123,33 @@ def abort(
     print_report(report, output, str(folder))
 
 
+@app.command()
+def sign(
+    link: LinkArgument,
+    config: ConfigFile,
+    *,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    folder: Folder = FOLDER,
+) -> None:
+    """Sign the decision that holds with switch.secret, on both clusters. From then on only signed ones count."""
+
+    async def work(switching: Switching) -> None:
+        entry = await switching.sign(dry_run=True)
+        held = [name for name, mode in entry.links.items() if mode != "copying"]
+        what = f"{entry.active} is the active side" + (f", {', '.join(held)} held" if held else "")
+        if dry_run:
+            would(f"sign on both clusters: {what}")
+            return
+        typer.echo(f"The decision that holds: {what}.")
+        if not yes:
+            _confirm(link, "signature")
+        await switching.sign()
+        typer.echo("It is signed. Start every service of the pair with the same switch.secret.")
+
+    _within(link, config, folder, work, Course("sign", Output.TABLE))
+
+
 def _switch(
     link: str,
     config: Path,

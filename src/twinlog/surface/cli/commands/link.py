@@ -13,7 +13,7 @@ from twinlog.surface.cli import link_orders
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.effects import DryRun, Yes, would
 from twinlog.surface.cli.grammar import Commands
-from twinlog.surface.cli.live_control import limit, pause_topic, resume_topic
+from twinlog.surface.cli.live_control import control, first, limit, pause_topic, resume_topic
 from twinlog.surface.cli.options import ConfigFile, LinkArgument, OptionalConfigFile, TopicArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 from twinlog.surface.cli.service_client import ServiceClient
@@ -120,7 +120,7 @@ def prepare(link: LinkArgument, config: ConfigFile, dry_run: DryRun = False) -> 
         raise typer.Exit(1)
 
 
-for _command in (limit, pause_topic, resume_topic):
+for _command in (limit, first, pause_topic, resume_topic, control):
     app.command()(_command)
 
 

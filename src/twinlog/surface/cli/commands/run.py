@@ -22,7 +22,7 @@ from twinlog.surface.cli.mirrormaker1_flags import (
     ProducerConfig,
 )
 from twinlog.surface.cli.misuse import NO_FILE_GIVEN
-from twinlog.surface.cli.options import Clusters, OptionalConfigFile
+from twinlog.surface.cli.options import Clusters, Master, OptionalConfigFile, SparkConf, spark_options
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_findings
 from twinlog.surface.cli.serving import run_service, voice
 
@@ -38,8 +38,8 @@ def run(
     *,
     config: OptionalConfigFile = None,
     clusters: Clusters = None,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
-    spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
+    master: Master = None,
+    spark_conf: SparkConf = None,
     listen: Annotated[
         list[str] | None,
         typer.Option(help="Answer over HTTP at HOST:PORT, e.g. 127.0.0.1:8083, and at unix:PATH for admins here."),
@@ -60,8 +60,8 @@ def run(
     The file is watched: a change takes effect within seconds, for the links that it concerns. SIGHUP reads it at once.
 
     With --listen the service answers over HTTP: Kafka Connect's REST interface makes, changes and holds links. Services
-    with the same group.id stand by for each other. Without a login everybody on this machine may look; orders are for
-    you (the link that is printed, and your own commands) and for whoever may write to the Unix socket.
+    with the same group.id are standbys of each other. Without a login everybody on this machine may look; orders are
+    for you (the link that is printed, and your own commands) and for whoever may write to the Unix socket.
 
     Another engine may run a link already. At a terminal the command asks before it takes the link; elsewhere it ends
     with exit code 4, unless --take-over is given. With --listen it starts and waits for the end of the other one. An
@@ -72,6 +72,7 @@ def run(
     """
     from twinlog.config.watch import SettingsWatch
     from twinlog.service import SparkPlace
+    from twinlog.service.link_transforms import check_file
     from twinlog.service.links import Service
 
     old = Mirrormaker1(consumer_config, producer_config, include, num_streams, abort_on_send_failure)
@@ -80,7 +81,7 @@ def run(
     elif config is None:
         raise UsageError(f"twinlog run: {NO_FILE_GIVEN}")
     watch = SettingsWatch(config, chosen_clusters(clusters))
-    resolved = watch.load()
+    resolved = check_file(watch.load())
     print_findings(resolved.findings, output)
     if not resolved.links and not listen:
         raise UsageError(f"{config}: there is no link in it; with --listen links can be made over HTTP")
@@ -93,7 +94,7 @@ def run(
     group = resolved.service.group_id if listen else ""
     take_over = take_over or _asked_to_take(resolved.links, group, listening=bool(listen))
     http = None if not listen else _open_http(listen, resolved)
-    options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
+    options = spark_options(spark_conf)
     say = voice(output)
     for link in resolved.links:
         say("starting", link.name, f"topics {','.join(link.topics.include)} from {link.copies.start_from}")
@@ -134,7 +135,7 @@ def _asked_to_take(links: Sequence[LinkSettings], group: str, *, listening: bool
 
 def _plan(resolved: Resolved, master: str | None, listen: Sequence[str]) -> Iterator[str]:
     for link in resolved.links:
-        topics = ",".join(link.topics.include)
+        topics = ",".join(link.topics.include) or "none (`topics` is empty)"
         what = f"topics {topics} from {link.copies.start_from}"
         yield f"{link.name}: would be mirrored: {what}, on Spark {master or 'here'}"
     for pair in resolved.heartbeats:

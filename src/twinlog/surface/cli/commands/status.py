@@ -35,6 +35,7 @@ _UNBOUNDED: Final = 1000
 """Whoever asks for `wide` gets all of them."""
 _NARROW: Final = 68
 """A terminal below this would lose the names of the links to numbers."""
+_MOOT: Final = "-"  # of a link that was switched: nothing is copied, on purpose
 _TITLES: Final = (
     *("link", "state", "lag", "behind", "at risk", "records/s", "faults"),
     *("MB/s", "topics", "parts", "records at risk", "engine"),
@@ -95,13 +96,17 @@ async def _look_twice(link: LinkSettings) -> tuple[LinkSettings, LinkStatus | Cl
 
 
 def _at_risk(status_: LinkStatus) -> str:
-    """How old what is not copied is."""
+    """How old what is not copied is. A link that was switched copies nothing on purpose."""
+    if status_.state == "SWITCHED":
+        return _MOOT
     exposure = status_.exposure
     return duration(None if exposure is None else exposure.age_of(exposure.total))
 
 
 def _records_at_risk(status_: LinkStatus) -> str:
     """How many records are not copied; a range where the source does not answer."""
+    if status_.state == "SWITCHED":
+        return _MOOT
     exposure = status_.exposure
     if exposure is None:
         return number(None)
@@ -129,8 +134,8 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
         cells: tuple[str | Text, ...] = (
             link.name,
             Text(status_.state, COLOURS.get(status_.state, "dim")),
-            number(status_.lag),
-            number(status_.lag_seconds, " s"),
+            _MOOT if status_.state == "SWITCHED" else number(status_.lag),
+            _MOOT if status_.state == "SWITCHED" else number(status_.lag_seconds, " s"),
             _at_risk(status_),
             number(status_.records_per_second),
             Text(str(len(status_.faults)), "red" if status_.faults else ""),
@@ -178,6 +183,7 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
 
 def _seen_now(link: LinkSettings, status_: LinkStatus) -> Iterator[str]:
     """What this command met itself."""
+    from twinlog.errors.clusters import likely_remedy
     from twinlog.model.health.states import silent_seconds, source_down_since
 
     since = source_down_since(status_)
@@ -186,6 +192,8 @@ def _seen_now(link: LinkSettings, status_: LinkStatus) -> Iterator[str]:
         yield f"SOURCE_DOWN: {link.source} does not answer; {heard}"
     if status_.source_trouble:
         yield f"seen now: {status_.source_trouble}"
+        if remedy := likely_remedy(link.source, status_.source_trouble):
+            yield f"try: {remedy}"
         if since is None and status_.source_seen_ms is not None:
             yield f"only from here: the engine heard {link.source} at {clock(status_.source_seen_ms)}"
     silent, engine = silent_seconds(status_), status_.engine
@@ -234,12 +242,21 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
             console.print(Text(f"{part.partition}: {part.held_back}", "yellow"))
     if partitions:
         table = Table()
-        counts = ("source next", "source end", "lag", "target next", "records", "skipped", "returned")
+        counts = ("source next", "source end", "lag", "target next", "records", "skipped", "returned", "dropped")
         titles = ("partition", "into", *counts, "state")
         for title in titles:
             table.add_column(title, justify="left" if title in {"partition", "into", "state"} else "right")
         for p in status_.partitions:
             state = p.fault.code if p.fault else "ok"
-            cells = (p.source_next, p.source_end, p.lag, p.target_next, p.records, p.skipped, p.returned)
+            cells = (
+                p.source_next,
+                p.source_end,
+                p.lag,
+                p.target_next,
+                p.records,
+                p.skipped,
+                p.returned,
+                p.dropped + p.refused,
+            )
             table.add_row(str(p.partition), p.remote, *(number(cell) for cell in cells), state)
         console.print(table)

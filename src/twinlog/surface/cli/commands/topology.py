@@ -24,10 +24,17 @@ def topology(
     No cluster is asked. A file whose links form a loop is refused with the way that records would take.
     """
     from twinlog.config.resolve import load_file
-    from twinlog.surface.answers.topology import judgements, loss_sentence, survey_of, topology_json
+    from twinlog.service.link_transforms import check_file
+    from twinlog.surface.answers.topology import (
+        judgements,
+        loss_sentence,
+        survey_of,
+        topology_json,
+        transform_sentences,
+    )
     from twinlog.surface.page.topology_svg import svg_of
 
-    links = load_file(config).links
+    links = check_file(load_file(config)).links
     survey = survey_of(links)
     if svg is not None and str(svg) == "-":
         typer.echo(svg_of(survey), nl=False)
@@ -50,7 +57,7 @@ def topology(
     for loss in survey.losses:
         lost.add_row(Text(loss.cluster, "red" if loss.single else ""), Text(loss_sentence(loss)))
     console.print(lost)
-    for sentence in judgements(survey):
+    for sentence in (*judgements(survey), *transform_sentences(links)):
         typer.echo(f"- {sentence}")
     if svg is not None:
         typer.echo(f"The picture is in {svg}.")

@@ -33,6 +33,7 @@ def validate(
     Exit code 2 on errors. Defaults are shown with --all or -o wide.
     """
     from twinlog.config.resolve import load_file
+    from twinlog.service.link_transforms import check_file
     from twinlog.sync.answers.logins import login_findings
 
     wanted = chosen_clusters(clusters)
@@ -40,7 +41,7 @@ def validate(
         _explain(config, wanted, explain, output)
         return
     try:
-        resolved = load_file(config, wanted)
+        resolved = check_file(load_file(config, wanted))
     except SettingsInvalid as invalid:
         if output.for_programs:
             print_facts(_as_json(str(config), invalid.findings, None), output)
@@ -60,7 +61,7 @@ def validate(
     for pair in resolved.heartbeats:
         typer.echo(f"{pair.name} is not mirrored; a heartbeat is written to {pair.target} every {pair.seconds} s")
     print_findings(by_weight(findings), err=False)
-    links = [link.name for link in resolved.links]
+    links = [link.name + ("" if link.topics.include else " (copies no topic)") for link in resolved.links]
     typer.echo(painted(verdict(str(config), findings, links), "green"))
 
 

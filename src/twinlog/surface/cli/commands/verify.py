@@ -14,7 +14,7 @@ from twinlog.machine.folders import open_private
 from twinlog.model.start import AtTime, parse_start
 from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
-from twinlog.surface.cli.options import ConfigFile, LinkArgument
+from twinlog.surface.cli.options import ConfigFile, LinkArgument, Master, SparkConf, spark_options
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def verify(
     report: Annotated[
         Path | None, typer.Option(help="Write the report here: JSON, or Markdown if it ends .md.")
     ] = None,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
-    spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
+    master: Master = None,
+    spark_conf: SparkConf = None,
     output: Form = Output.TABLE,
 ) -> None:
     """Read both clusters, compare every copied record with its original, and say what differs.
@@ -55,7 +55,7 @@ def verify(
     wish = VerifyWish(Wanted("--topics", topics), _bound("--from", first), _bound("--to", after), _share(sample))
     if report is not None and not report.absolute().parent.is_dir():
         raise UsageError(f"{report.parent}: no such folder for the report")
-    options = tuple((key, value) for key, _, value in (item.partition("=") for item in spark_conf or ()))
+    options = spark_options(spark_conf)
     scratch = scratch_folder()
     try:
         with bars() as bar:

@@ -1,5 +1,5 @@
 // The charts: an hour of history once, then every look as it comes. Bands are stretches with faults and switches.
-import { brief, clock, known, shown } from "./words.js";
+import { brief, clock, day, known, shown } from "./words.js";
 
 const HOUR = 3600;
 const LEAST = 300; // a service that has just begun shows five minutes, not two seconds stretched over the screen
@@ -12,11 +12,15 @@ export class Charts {
     this.history = new Map();
     this.bands = [];
     this.plots = [];
+    this.hours = 1;
   }
 
   async begin() {
     if (!this.figures.length || !this.links.length) return;
     await this.reload();
+    const range = document.getElementById("range");
+    range?.addEventListener("change", () => { this.hours = Number(range.value); this.reload(); });
+    setInterval(() => { if (this.hours > 1 && !document.hidden) this.reload(); }, 60_000);
     addEventListener("resize", () => this.draw());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
@@ -25,7 +29,7 @@ export class Charts {
     if (!this.figures.length) return;
     const found = await Promise.all(this.links.map(async (link) => {
       try {
-        const answer = await fetch(`/v1/links/${encodeURIComponent(link)}/history`);
+        const answer = await fetch(`/v1/links/${encodeURIComponent(link)}/history?hours=${this.hours}`);
         return answer.ok ? await answer.json() : null;
       } catch { return null; } // the banner tells that nobody answers
     }));
@@ -39,11 +43,11 @@ export class Charts {
   }
 
   push(links) {
-    if (!this.plots.length) return;
+    if (!this.plots.length || this.hours > 1) return;
     for (const link of links) {
       const samples = this.history.get(link.link);
       if (!samples || !link.looked_ms || link.trouble || samples.at(-1)?.at_ms >= link.looked_ms) continue;
-      samples.push({ ...link, at_ms: link.looked_ms, rpo_seconds: link.rpo?.seconds ?? null });
+      samples.push({ ...link, at_ms: link.looked_ms, rpo_seconds: link.rpo?.age_seconds ?? null });
       while (samples[0].at_ms < link.looked_ms - HOUR * 1000) samples.shift();
     }
     for (const one of this.plots) {
@@ -70,7 +74,7 @@ export class Charts {
     const when = pointed ? `${clock(plot.data[0][place] * 1000)} · ` : "";
     const text = `${when}${word}${shown(as, total)}`;
     if (one.output.textContent !== text) one.output.textContent = text;
-    if (!pointed) one.place.setAttribute("aria-label", `${one.title}, last hour; now ${word}${shown(as, total)}`);
+    if (!pointed) one.place.setAttribute("aria-label", `${one.title}, ${this.hours > 1 ? `last ${this.hours} hours` : "last hour"}; now ${word}${shown(as, total)}`);
     this.key(one, values, pointed ? plot.data[0][place] * 1000 : null);
   }
 
@@ -96,7 +100,7 @@ export class Charts {
         y: { range: (_, low, high) => [0, Math.max(1, (high ?? 1) * 1.15)] },
       },
       axes: [
-        { ...axis, space: 56, size: 28, values: (_, ticks) => ticks.map((t) => clock(t * 1000, ticks[1] - ticks[0] < 60)) },
+        { ...axis, space: 56, size: 28, values: (_, ticks) => ticks.map((t) => (ticks[1] - ticks[0] >= 43_200 ? day(t * 1000) : clock(t * 1000, ticks[1] - ticks[0] < 60))) },
         { ...axis, space: 34, size: place.clientWidth < 240 ? 46 : 58, values: (_, ticks) => ticks.map((t) => brief(as, t)) },
       ],
       series: [{}, ...links.map((link) => ({ label: link, stroke: colour(this.shade(link)), width: 2, points: { show: false }, spanGaps: false }))],

@@ -14,6 +14,12 @@ async function act(form, body) {
       method: "POST", headers: { "Content-Type": "application/json", "Idempotency-Key": form.dataset.key, "X-Twinlog-CSRF": document.documentElement.dataset.csrf ?? "" }, body: JSON.stringify(body),
     });
     const told = await answer.json();
+    if (answer.ok && form.dataset.refresh) {
+      delete form.dataset.key;
+      write(said, told.message);
+      htmx.trigger(form.dataset.refresh, "refresh");
+      return;
+    }
     if (answer.status === 202) { location.assign(`/ui/operations/${told.id}`); return; }
     delete form.dataset.key;
     const why = told.message ?? (Array.isArray(told.detail) ? told.detail.map((one) => one.msg).join("; ") : `refused (${answer.status})`);
@@ -38,6 +44,16 @@ function onInput(event) {
   if (event.target.matches?.("[data-filters]")) filterRows([...event.target.form.querySelectorAll("[data-filters]")]);
 }
 
+function bodyOf(form) {
+  const body = {};
+  for (const field of form.querySelectorAll("input, select, textarea")) {
+    if ("list" in field.dataset) body[field.name] = [field.value];
+    else if (field.matches("textarea")) { if (field.value !== field.defaultValue) body[field.name] = field.value; }
+    else if (field.value.trim()) body[field.name] = "number" in field.dataset ? Number(field.value) : field.value.trim();
+  }
+  return body;
+}
+
 function onSubmit(event) {
   const form = event.target;
   if (form.matches(".confirm")) {
@@ -47,11 +63,8 @@ function onSubmit(event) {
     act(form, body);
   } else if (form.matches(".act")) {
     event.preventDefault();
-    const body = {};
-    for (const field of form.querySelectorAll("input, select")) {
-      if (field.value.trim()) body[field.name] = "number" in field.dataset ? Number(field.value) : field.value.trim();
-    }
-    act(form, body);
+    if (form.dataset.sure && !window.confirm(form.dataset.sure)) return;
+    act(form, bodyOf(form));
   } else if (form.matches("form[hx-get], form[role=search]")) {
     event.preventDefault(); // Enter in a filter: the rows are there already
   }

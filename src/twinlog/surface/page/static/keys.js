@@ -24,6 +24,7 @@ const press = (selector) => { const found = document.querySelector(selector); fo
 const keys = {
   "/": () => { const field = document.querySelector("main input[type=search]"); field?.focus(); return Boolean(field); },
   o: () => press(".top nav a[href='/ui/']"),
+  l: () => press(".top nav a[href='/ui/pipelines']"),
   e: () => press(".top nav a[href='/ui/events']"),
   p: () => press("#pause"),
   t: () => press("#theme"),

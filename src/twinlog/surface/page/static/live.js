@@ -7,7 +7,7 @@ const tones = { RUNNING: "good", CATCHING_UP: "warn", STOPPED: "idle", SWITCHED:
 const at = (link, path) => path.split(".").reduce((found, part) => found?.[part], link);
 const title = document.title;
 // A link that was switched away has nothing to lose and nothing to catch up with.
-const moot = new Set(["rpo.seconds", "rpo.records", "rpo.bytes", "lag_records"]);
+const moot = new Set(["rpo.age_seconds", "rpo.records", "rpo.bytes", "lag_records"]);
 
 export class Live {
   constructor(charts) {
@@ -151,7 +151,7 @@ function totals(every) {
   const links = every.filter((link) => link.state !== "SWITCHED");
   const all = (pick) => links.map(pick).filter(known);
   const sum = (values, complete) => (complete && values.length < links.length ? null : values.reduce((a, b) => a + b, 0));
-  const risks = all((link) => link.rpo?.seconds);
+  const risks = all((link) => link.rpo?.age_seconds);
   const latencies = all((link) => link.copied_p99_ms);
   const rates = all((link) => link.records_per_second);
   const bytes = all((link) => link.bytes_per_second);

@@ -1,18 +1,25 @@
-// Pause, resume, restart and stop of links, through Kafka Connect's interface. A paused link is not looked at, so the
+// Pause, resume, restart and stop of links and pipelines, through Kafka Connect's interface. A paused link is not looked at, so the
 // list comes from the connectors, not from the links that are measured. The service decides; a button only asks.
 import { write } from "./words.js";
 
 const ORDERS = [
-  ["pause", "PUT", "Pause", "Copy nothing until it is resumed?"],
+  ["pause", "PUT", "Pause", "Move no records until it is resumed?"],
   ["resume", "PUT", "Resume", ""],
-  ["restart", "POST", "Restart", "Restart the link's engine? Nothing is lost or copied twice."],
-  ["stop", "PUT", "Stop", "Stop the link until it is resumed?"],
+  ["restart", "POST", "Restart", "Restart it? It continues at its positions."],
+  ["stop", "PUT", "Stop", "Stop it until it is resumed?"],
 ];
 const COPIES = /(MirrorSourceConnector|ReplicatorSourceConnector)$/;
+const OF_LINKS = /(Mirror\w+|Replicator\w+)Connector$/; // sync jobs belong to their link
 const EVERY_MS = 5000;
+
+const kindOf = (name) => (COPIES.test(name) ? "link" : OF_LINKS.test(name) ? "sync job" : "pipeline");
 
 const linkOf = (name, config) =>
   config["source.cluster.alias"] && config["target.cluster.alias"] ? `${config["source.cluster.alias"]}->${config["target.cluster.alias"]}` : name.replace(/\.MirrorSourceConnector$/, "");
+
+// A switch holds a link without an order: Connect has no other word for it than PAUSED. The reason tells them apart.
+const HELD = "RUNNING, held by a switch";
+const ordered = (connector) => (connector.state === "PAUSED" && connector.trace ? HELD : connector.state);
 
 function fits(order, state) {
   if (order === "resume") return state === "PAUSED" || state === "STOPPED";
@@ -68,8 +75,8 @@ async function draw(place) {
     return; // the header says that the service does not answer
   }
   const rows = Object.entries(found)
-    .filter(([, one]) => COPIES.test(one.info.config["connector.class"] ?? ""))
-    .map(([name, one]) => [name, linkOf(name, one.info.config), one.status.connector.state])
+    .filter(([, one]) => kindOf(one.info.config["connector.class"] ?? "") === place.dataset.orders)
+    .map(([name, one]) => [name, linkOf(name, one.info.config), ordered(one.status.connector)])
     .filter(([, link]) => !place.dataset.link || place.dataset.link === link)
     .sort((a, b) => a[1].localeCompare(b[1]));
   place.querySelector("tbody").replaceChildren(...rows.map(([name, link, state]) => row(place, name, link, state)));

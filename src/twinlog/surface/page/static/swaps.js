@@ -68,7 +68,7 @@ export function beginSwaps(live) {
   document.body.addEventListener("htmx:beforeSwap", (event) => {
     const marked = getSelection();
     const reading = polls(event.detail.elt) && marked && !marked.isCollapsed && event.detail.target.contains(marked.anchorNode);
-    const typing = polls(event.detail.elt) && document.activeElement?.matches("input") && event.detail.target.contains(document.activeElement);
+    const typing = polls(event.detail.elt) && document.activeElement?.matches("input, textarea") && event.detail.target.contains(document.activeElement);
     if (reading || typing) event.detail.shouldSwap = false;
     kept = keep(event.detail.target);
   });

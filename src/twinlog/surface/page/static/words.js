@@ -26,8 +26,10 @@ const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFra
 // For the side of a chart, where there is little room.
 export const brief = (as, value) => (as === "count" ? compact.format(value) : as === "rate" ? `${compact.format(value)}/s` : shown(as, value));
 export const known = (value) => value !== null && value !== undefined;
-export const shown = (as, value) => (known(value) ? (forms[as] ?? String)(value) : as === "catch_up" ? waits : "unknown");
+const things = (as, value) => `${known(value) ? count(value) : "unknown"} ${as.slice(2)}${value === 1 ? "" : "s"}`; // n:record
+export const shown = (as, value) => as.startsWith("n:") ? things(as, value) : (known(value) ? (forms[as] ?? String)(value) : as === "catch_up" ? waits : "unknown");
 // The server's zone, as everywhere on the page, whatever the browser's is.
 export const clock = (ms, seconds = true) => new Date(ms + offset).toISOString().slice(11, seconds ? 19 : 16);
+export const day = (ms) => new Date(ms + offset).toISOString().slice(5, 10);
 export const ago = (ms) => `${duration(Math.max(0, Math.round((Date.now() - ms) / 1000)))} ago`;
 export const write = (element, text) => { if (element.textContent !== text) element.textContent = text; };

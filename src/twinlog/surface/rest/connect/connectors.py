@@ -254,8 +254,9 @@ def _status(connectors: Connectors, name: str, request: Request) -> dict[str, An
         "name": name,
         "connector": _part(status.state, worker, status.trace, version),
         "tasks": [
-            {"id": number, **_part(status.task_state, worker, status.task_trace, version)}
+            {"id": number, **_part(state, worker, trace, version)}
             for number in range(status.tasks)
+            for state, trace in [status.of_task(number)]
         ],
         "type": connectors.type(name),
     }

@@ -52,7 +52,9 @@ async def health(request: Request) -> Response:
     service, who = service_of(request), who_asks(request)
     leadership = service.leadership
     if leadership.trouble is not None:
-        return JSONResponse({"status": "starting", "message": f"Not ready: {leadership.trouble}"}, 503)
+        # It may name any link: who sees only some of them is told that there is one.
+        why = leadership.trouble if who.view is None else "its log and people who see all links are told why"
+        return JSONResponse({"status": "starting", "message": f"Not ready: {why}"}, 503)
     if leadership.waits_for_its_turn:
         told = f"Not ready: it is not decided yet who runs the links of the group {leadership.group}"
         return JSONResponse({"status": "starting", "message": told}, 503)

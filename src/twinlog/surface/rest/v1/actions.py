@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from twinlog.control.audit import NOBODY, Who
 from twinlog.errors import TwinlogError, UsageError
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.wanted import Wanted
 from twinlog.surface.answers.errors import problem
 from twinlog.surface.answers.operations import OperationAnswer, operation_of
@@ -23,6 +24,7 @@ from twinlog.surface.answers.switches import PlanAnswer, SwitchCommand, SwitchSt
 from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.operations import Kind, Operation, Work
 from twinlog.surface.rest.v1.route import PROBLEMS, V1Route
+from twinlog.verify.conflicts import ConflictWish
 from twinlog.verify.plan import VerifyWish
 
 router = APIRouter(prefix="/v1", route_class=V1Route, tags=["actions"], responses=PROBLEMS)
@@ -42,6 +44,14 @@ class VerifyRequest(_Wish):
 
     topics: str | None = Field(None, max_length=500, description="A Java regular expression over source topics.")
     sample: float | None = Field(None, gt=0, le=1, description="A share, e.g. 0.01.")
+
+
+class ConflictRequest(_Wish):
+    """Which topics and which time are searched for keys that were written on both sides."""
+
+    topics: str | None = Field(None, max_length=500, description="A Java regular expression over topics.")
+    window_seconds: float = Field(10, gt=0, le=86_400, description="Two records this close are a conflict.")
+    since_seconds: float = Field(3600, gt=0, le=31_536_000, description="How far back records are read.")
 
 
 class PlanRequest(_Wish):
@@ -109,6 +119,27 @@ async def examine(link: str, app_state: TheAppState, request: Request, key: Key)
 def list_examinations(link: str, app_state: TheAppState) -> list[OperationAnswer]:
     """What the doctor found at this link, newest first."""
     return [operation_of(one) for one in app_state.operations_of("examination", app_state.link(link).name)]
+
+
+@router.post("/links/{link}/conflicts", status_code=202, responses=Accepted)  # type: ignore[arg-type]
+async def find_conflicts(
+    link: str, wish: ConflictRequest, app_state: TheAppState, request: Request, key: Key
+) -> Response:
+    """Search both logs for keys that were written on both sides within a window. Keys are told as hashes."""
+    settings = app_state.link(link)
+    since_ms = SYSTEM_CLOCK.now_ms() - int(wish.since_seconds * 1000)
+    asked = ConflictWish(Wanted("topics", wish.topics or None), int(wish.window_seconds * 1000), since_ms)
+
+    async def work(_: Operation) -> dict[str, Any]:
+        return (await app_state.backend.conflicts(settings, asked)).as_json()
+
+    return _begin(app_state, request, ("conflicts", link, wish), key, work)
+
+
+@router.get("/links/{link}/conflicts")
+def list_conflicts(link: str, app_state: TheAppState) -> list[OperationAnswer]:
+    """The searches for conflicts at this link with their reports, newest first."""
+    return [operation_of(one) for one in app_state.operations_of("conflicts", app_state.link(link).name)]
 
 
 @router.get("/links/{link}/switches")

@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field, TypeAdapter
 
 from twinlog.errors import ClusterUnreachable
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.history import bands, summary, thinned
 from twinlog.model.ledger.translation import Exact
 from twinlog.model.names import TopicPartition
@@ -73,7 +74,7 @@ class Translated(BaseModel):
 
 
 class History(BaseModel):
-    """The last hour of a link."""
+    """The last hours of a link."""
 
     samples: list[SamplePoint]
     bands: list[BandPoint]
@@ -153,10 +154,20 @@ async def translate(
 
 
 @router.get("/links/{link}/history")
-def show_history(link: str, app_state: TheAppState, points: Annotated[int, Query(ge=1, le=1800)] = 360) -> History:
-    """Lag, RPO, throughput and latency of the last hour, and the stretches with faults and switches."""
+def show_history(
+    link: str,
+    app_state: TheAppState,
+    points: Annotated[int, Query(ge=1, le=1800)] = 360,
+    hours: Annotated[int, Query(ge=1, le=720, description="More than one: a value per minute, kept for 30 days.")] = 1,
+) -> History:
+    """Lag, RPO, throughput and latency of the last hours, and the stretches with faults and switches."""
     snapshot = app_state.snapshot(link)
     samples = list(snapshot.samples)
+    if hours > 1:
+        since = SYSTEM_CLOCK.now_ms() - hours * 3_600_000
+        kept = app_state.days.read(link, since, points) if app_state.days is not None else []
+        newest = kept[-1].at_ms if kept else since
+        samples = [*kept, *(sample for sample in samples if sample.at_ms > newest)]
     own = [event for event in app_state.events() if event.link == link]
     return History(
         samples=[history.point(sample) for sample in thinned(samples, points)],

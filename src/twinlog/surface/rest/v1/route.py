@@ -10,8 +10,11 @@ from fastapi.routing import APIRoute
 
 from twinlog.errors import (
     ClusterError,
+    ConnectorRefused,
+    ConnectorUnknown,
     GroupUnknown,
     LinkUnknown,
+    ParkedRefused,
     PositionUnknown,
     SelectionEmpty,
     SettingsInvalid,
@@ -31,6 +34,9 @@ _STATUS: Final[tuple[tuple[type[TwinlogError], int], ...]] = (
     (SwitchRunning, 409),
     (SwitchRefused, 409),
     (SettingsInvalid, 409),
+    (ConnectorUnknown, 404),
+    (ConnectorRefused, 409),
+    (ParkedRefused, 409),
     (UsageError, 400),
     (ClusterError, 503),
 )
