@@ -17,6 +17,17 @@ from twinlog.local.cluster import LocalCluster
 from twinlog.model.mirrormaker.records import Heartbeat
 from twinlog.model.naming import HEARTBEATS
 
+_CHAOS_S = 600
+"""A long run may take longer than the limit that all others share."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give long runs their time, wherever they are."""
+    for item in items:
+        if item.get_closest_marker("chaos") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_CHAOS_S))
+
+
 OLDER_KAFKA = "3.9.2"
 """The newest release before 4.0: no produce by topic id, transactions of the first kind."""
 PATIENCE_S = 150.0

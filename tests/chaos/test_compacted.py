@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,8 +40,9 @@ def register(server: str, rounds: range) -> None:
     producer = Producer({"bootstrap.servers": server, "linger.ms": 0, "enable.idempotence": True, "log_level": 0})
     for turn in rounds:
         for subject in range(20):
-            key = json.dumps({"keytype": "SCHEMA", "subject": f"s{subject}", "version": 1 + turn % 3, "magic": 1})
-            value = json.dumps({"id": 100 * turn + subject, "schema": "string", "deleted": turn % 7 == 0})
+            place = {"subject": f"s{subject}", "version": 1 + turn % 3}
+            key = json.dumps({"keytype": "SCHEMA", **place, "magic": 1})
+            value = json.dumps({**place, "id": 100 * turn + subject, "schema": '"string"', "deleted": turn % 7 == 0})
             gone = subject % 5 == 4 and turn % 2 == 1
             producer.produce(SCHEMAS, None if gone else value.encode(), key.encode(), partition=0)
         producer.produce(SCHEMAS, None, b'{"keytype":"NOOP","magic":0}', partition=0)
@@ -77,7 +79,16 @@ def test_a_registry_s_topic_is_the_same_on_both_sides_through_compaction_and_a_s
 ) -> None:
     source, target = make_cluster("primary", settings=CLEANING), make_cluster("standby", settings=CLEANING)
     here, there = source.bootstrap_servers, target.bootstrap_servers
-    ends = Ends(source, target, replication_policy_class=IDENTITY, topics=SCHEMAS, switch_grace_seconds="0")
+    # Mirrored record by record, as a topic like any other. With the registry mirrored, a switch merges schemas by their
+    # meaning: a version that got another id away is then home as one more version (test_registry_disaster).
+    ends = Ends(
+        source,
+        target,
+        replication_policy_class=IDENTITY,
+        topics=SCHEMAS,
+        switch_grace_seconds="0",
+        registry_mirror="off",
+    )
     ends.prefix = SCHEMAS
     configs = {name.replace("_", "."): value for name, value in EAGER.items()}
     order = TopicOrder(SCHEMAS, 1, 1, {"cleanup.policy": "compact", **configs})
@@ -219,7 +230,9 @@ def test_what_a_killed_owner_wrote_is_known_though_cleaners_removed_it(
         )
         assert there[-1] == 299
     assert ends.source.apply_topic_configs({name: cleaning}) == {name: None}
-    write_prices(ends, name, range(300, 340))
+    write_prices(ends, name, range(300, 333))
+    time.sleep(0.2)  # a segment is closed by the next record after its time, and only closed ones are cleaned
+    write_prices(ends, name, range(333, 340))
     kept = wait_until(
         lambda: values_of(ends.source_logs, name), lambda log: log[0] >= 300, within_s=60, what="a cleaned source"
     )

@@ -1,29 +1,27 @@
-"""A Spark cluster of its own processes, which speculates: two attempts of a task at once, on two executors."""
+"""A Spark cluster of its own processes: a link with two attempts of a task at once, pipelines whose executors die."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import time
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
-import psutil
-import pyspark
 import pytest
+from tests.kit.connect_process import connect_process, worker_config
 from tests.kit.ends import Ends
 from tests.kit.engine import twinlog_run
+from tests.kit.jdbc_copies import NOTHING, differences, in_background, insert, jdbc_pair, rows_of
+from tests.kit.pipelines import committed_values
+from tests.kit.postgres import postgres
+from tests.kit.spark_cluster import executors, spark_cluster
 from tests.kit.waiting import wait_until
 
-from twinlog.machine.java import spark_java_home
+from twinlog.local.cluster import LocalCluster
 
 MakeEnds = Callable[..., Ends]
 
 PATIENCE_S = 150.0
-SPARK = Path(pyspark.__file__).parent
-# Hosts must differ: Spark never puts two attempts of a task on one.
-HOSTS = ("127.0.0.1", "127.0.0.2")
 EAGER = (
     "spark.speculation=true",
     "spark.speculation.interval=200ms",
@@ -37,61 +35,8 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def spark_master(tmp_path: Path) -> Iterator[str]:
-    """A standalone cluster with a worker of one slot on each of two hosts."""
-    with ExitStack() as stack:
-        master = stack.enter_context(spark_process(tmp_path, "master.Master", "--host", HOSTS[0], "--port", "0"))
-        address = wait_until(
-            lambda: [word for word in master.read_text(errors="replace").split() if word.startswith("spark://")],
-            bool,
-            within_s=PATIENCE_S,
-            what="the address of the master",
-        )[0].rstrip(",.")
-        for host in HOSTS:
-            stack.enter_context(
-                spark_process(tmp_path, "worker.Worker", "--host", host, "--cores", "2", "-m", "1g", address)
-            )
-        wait_until(
-            lambda: master.read_text(errors="replace").count("Registering worker"),
-            lambda count: count == len(HOSTS),
-            within_s=PATIENCE_S,
-            what="two workers",
-        )
+    with spark_cluster(tmp_path) as address:
         yield address
-
-
-class spark_process:  # noqa: N801  used as `with spark_process(...)`
-    """One daemon of Spark while the block runs; yields its log."""
-
-    def __init__(self, folder: Path, name: str, *arguments: str) -> None:
-        self._log = folder / f"{name}-{time.monotonic_ns()}.log"
-        work = ("--work-dir", str(folder / "work")) if name.startswith("worker") else ()
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    str(Path(spark_java_home(), "bin", "java")),
-                    *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                    *("-cp", str(SPARK / "jars" / "*")),
-                    *(f"org.apache.spark.deploy.{name}", *arguments[:-1], *work, arguments[-1]),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                # What Spark's start scripts would tell it.
-                env=os.environ
-                | {"SPARK_HOME": str(SPARK), "SPARK_SCALA_VERSION": "2.13", "JAVA_HOME": str(spark_java_home())},
-            )
-
-    def __enter__(self) -> Path:
-        return self._log
-
-    def __exit__(self, *_: object) -> None:
-        family = psutil.Process(self._process.pid).children(recursive=True)
-        self._process.kill()
-        self._process.wait(20)
-        for process in family:
-            if process.is_running():
-                process.kill()
-        psutil.wait_procs(family, timeout=20)
 
 
 @pytest.mark.proves("R1", "R2", "R3", "R9")
@@ -132,3 +77,39 @@ def await_copies(ends: Ends, more: int) -> None:
 
     before = copied()
     wait_until(copied, lambda now: now >= before + more, within_s=PATIENCE_S, what=f"{more} more copies")
+
+
+def test_pipelines_on_a_spark_cluster_lose_and_double_nothing_when_executors_die(
+    source_cluster: LocalCluster, tmp_path: Path, spark_master: str
+) -> None:
+    config = worker_config(source_cluster, "on-spark")
+    options = [f"--spark-conf={option}" for option in ("spark.driver.host=127.0.0.1", "spark.executor.memory=512m")]
+    with postgres(tmp_path / "pg") as db:
+        db.run("CREATE TABLE spread (id BIGSERIAL PRIMARY KEY, name TEXT)")
+        source, sink = jdbc_pair(db, "spread")
+        with connect_process(config, tmp_path, "--master", spark_master, *options) as worker:
+            worker.put("rows-in", source)
+            worker.put("rows-out", sink)
+            dice = random.Random(7)
+            with in_background(lambda number: insert(db, "spread", number), 0.1):
+                for _ in range(3):
+                    before = rows_of(db, "copy_spread").total()
+                    wait_until(
+                        lambda: rows_of(db, "copy_spread").total(),
+                        lambda now, least=before: now > least,  # type: ignore[misc]
+                        within_s=PATIENCE_S,
+                        what="news",
+                    )
+                    dice.choice(wait_until(executors, bool, within_s=PATIENCE_S, what="an executor")).kill()
+            want = rows_of(db, "spread")
+            wait_until(
+                lambda: differences(want, rows_of(db, "copy_spread")),
+                lambda found: found == NOTHING,
+                within_s=PATIENCE_S,
+                what="the copy",
+            )
+            assert not [one for one in worker.family() if "pyspark.worker" in " ".join(one.cmdline())], (
+                "the work was done by executors, not here"
+            )
+    found = Counter(value["payload"]["id"] for value in committed_values(source_cluster, "spread"))
+    assert differences(Counter(key for key, _ in want), found) == NOTHING

@@ -97,4 +97,4 @@ def test_a_tail_is_appended_to_the_copy_and_records_that_have_no_way_home_are_na
     assert log_numbers(here, returned) == list(range(103, 110))
     assert log_numbers(there, copy) == [*range(100), 200, 201, 100, 101, 102]
     (named,) = [finding for step in back.steps for finding in step["findings"] if copy in finding]
-    assert named.startswith(f"{copy}-0: 2 records were written there by others")
+    assert named.startswith(f"{copy}-0: others than {ends.link.name} wrote 2 records there")

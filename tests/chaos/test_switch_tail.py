@@ -74,8 +74,8 @@ def test_a_stray_that_slips_in_while_a_failback_copies_is_named_read_and_carried
         assert produce(there, topic, range(100, 110)) == []
         back = do_switch(ends, tmp_path, "failback-delta", on_event)
         assert log_numbers(here, topic) == [*range(110), 777, 110, 111, 112]
-        (named,) = [finding for step in back.steps for finding in step["findings"] if "by others" in finding]
-        assert named.startswith(f"{topic}-0: 1 records")
+        (named,) = [finding for step in back.steps for finding in step["findings"] if "others wrote" in finding]
+        assert named.startswith(f"{topic}-0: others wrote 1 record to")
         # The group had read all that the other side has; it goes back to what it has not read.
         assert numbers_of(here, group, topic) == [777, 110, 111, 112]
         wait_until(

@@ -50,6 +50,7 @@ def run_beside_itself(engine: ThreadedEngine) -> None:
     twin.give_up()
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R1", "R2", "R3", "R7", "R8")
 def test_a_target_of_kafka_3_gets_every_record_once_and_a_copy_made_anew_is_a_fault_of_its_own(
     source_cluster: LocalCluster, make_cluster: MakeCluster, tmp_path: Path

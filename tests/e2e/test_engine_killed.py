@@ -54,6 +54,7 @@ def test_an_engine_killed_twice_under_load_with_its_checkpoint_lost_copies_every
     assert ends.check().source_records == load.count
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R1", "R2", "R3", "R9")
 def test_killed_workers_and_a_killed_jvm_are_replaced_without_hands(make_ends: MakeEnds, tmp_path: Path) -> None:
     dice = random.Random(7)

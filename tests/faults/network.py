@@ -71,7 +71,7 @@ def connections_reset(scene: Scene) -> None:
         scene.network.open()
 
 
-@scenario("the line to the target carries 1 Mbit/s", 10, named="CATCHING_UP", tools=["nft"])
+@scenario("the line to the target carries 1 Mbit/s", 10, named=r"line to broker \d+ is too slow", tools=["nft"])
 def target_line_narrow(scene: Scene) -> None:
     """What exceeds 125 kB/s on the way to the target is dropped for 20 s, while 15 MB wait."""
     scene.burst()

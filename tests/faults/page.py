@@ -1,7 +1,8 @@
 """bench/results/DATE-faults.md, written anew after every fault from the rows beside it (DATE-faults.jsonl).
 
 The last row of a fault counts. A run that was stopped goes on where it was: faults with a row of the same commit are
-not repeated.
+not repeated. The first row of a day brings those of the newest earlier page with it, each with its day and commit: the
+page shows the whole matrix, and says how old each row is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -24,26 +26,34 @@ from twinlog.machine.java import find_java
 _SHOWN = 170
 
 
+_ENDING = "-faults.jsonl"
+
+
 class Page:
-    """The rows of one day."""
+    """The rows of one day, and what is kept of earlier ones."""
 
     def __init__(self, folder: Path = RESULTS, day: str | None = None) -> None:
         self.day = day or time.strftime("%Y-%m-%d")
-        self._rows_file = folder / f"{self.day}-faults.jsonl"
+        self._folder = folder
+        self._rows_file = folder / f"{self.day}{_ENDING}"
         self.file = folder / f"{self.day}-faults.md"
 
     def rows(self) -> list[Row]:
         """The newest row of each fault, in the order in which they were first run."""
-        if not self._rows_file.exists():
+        days = sorted(file.name.removesuffix(_ENDING) for file in self._folder.glob(f"*{_ENDING}"))
+        newest = max((day for day in days if day <= self.day), default=None)
+        if newest is None:
             return []
-        lines = self._rows_file.read_text(encoding="utf-8").splitlines()
-        found = [Row.from_json(json.loads(line)) for line in lines if line.endswith("}")]
+        lines = (self._folder / f"{newest}{_ENDING}").read_text(encoding="utf-8").splitlines()
+        found = [Row.from_json({"day": newest, **json.loads(line)}) for line in lines if line.endswith("}")]
         return list({row.key: row for row in found}.values())
 
     def add(self, row: Row, order: Sequence[str]) -> None:
         """Keep a row and write the page anew."""
+        kept = [] if self._rows_file.exists() else self.rows()
         with self._rows_file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row.to_json()) + "\n")
+            for one in (*kept, replace(row, day=self.day)):
+                file.write(json.dumps(one.to_json()) + "\n")
         self.write(order)
 
     def write(self, order: Sequence[str]) -> None:
@@ -61,7 +71,7 @@ def commit() -> str:
 
 
 def page(day: str, rows: Sequence[Row], left: Sequence[str] = ()) -> str:
-    """The whole page. Faults that are `left` have no row of this day."""
+    """The whole page. Faults that are `left` have no row."""
     red = [row for row in rows if not row.green]
     beside = [row for row in rows if row.peer is not None]
     parts = [
@@ -69,10 +79,11 @@ def page(day: str, rows: Sequence[Row], left: Sequence[str] = ()) -> str:
         _INTRODUCTION,
         listed(_facts(rows)),
         _summary(rows, red, beside),
-        _main_table(rows),
+        *([kept] if (kept := _kept(rows, day)) else []),
+        _main_table(rows, day),
     ]
     if left:
-        parts += [f"**{len(left)} faults of the matrix were not run on this day**: {', '.join(left)}."]
+        parts += [f"**{len(left)} faults of the matrix were never run**: {', '.join(left)}."]
     if red:
         parts += ["## Goals that were missed", "\n".join(_truth(row) for row in red)]
     if beside:
@@ -133,7 +144,18 @@ def _sums(costs: Sequence[Cost]) -> str:
     return text + (f"; did not go on {never} times" if never else "")
 
 
-def _main_table(rows: Sequence[Row]) -> str:
+def _kept(rows: Sequence[Row], day: str) -> str:
+    """How many rows are not of this day."""
+    older = [row for row in rows if row.day != day]
+    if not older:
+        return ""
+    return (
+        f"{len(rows) - len(older)} rows are of this day. {len(older)} rows were not repeated: they are of "
+        f"{min(row.day for row in older)} or later, with the commit of that time, as their last column says."
+    )
+
+
+def _main_table(rows: Sequence[Row], day: str) -> str:
     head = (
         "| | fault | what was done | records | lost | doubled | reordered | stood still | beside | goes on after "
         "| what status said | named after | commit |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|---|--:|---|"
@@ -152,7 +174,7 @@ def _main_table(rows: Sequence[Row]) -> str:
             *(["-"] * len(figures) if row.proof else figures),
             _cell(row.said, _SHOWN),
             _named(row),
-            row.commit,
+            row.commit if row.day == day else f"{row.commit}, {row.day}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -70,6 +70,7 @@ class Row:
     """Cores that other programs of the machine used meanwhile, on average."""
     proof: bool = False
     """Made by tests of the project: nothing was counted here."""
+    day: str = ""
 
     @property
     def beside_load(self) -> bool:

@@ -118,8 +118,9 @@ class Scene:
         self._await_movement()
 
     def await_started(self) -> None:
-        """Wait until an engine that was started says that it runs; the time until then is not the fault's."""
+        """Wait until an engine that was started copies; the time until then is not the fault's."""
         self.twinlog.engine.await_phase("running", _WARM_S)
+        self._await_movement()
         self._injected = (time.time(), time.monotonic())
 
     def await_caught_up(self, name: str) -> None:

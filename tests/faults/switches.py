@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.faults.scenario import proof
 
 proof(
-    "kill -9 before, in and after every step of every switch",
+    "a switch ends before, in and after each of its steps",
     39,
     key="switch-killed",
-    done="Planned and unplanned failover and both failbacks, ended at each of their points and resumed; a source "
-    "returns in the middle.",
+    done="An exception ends planned and unplanned failover and both failbacks at each point; they are resumed; a "
+    "source returns in the middle.",
     tests=["tests/chaos/test_switch_interrupted.py"],
 )
 proof(

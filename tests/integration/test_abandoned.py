@@ -65,7 +65,7 @@ def test_a_forced_stop_counts_what_was_written_with_an_id_that_kafka_gave_up(
     left.leave(noted=100)
     report = do_switch(ends, tmp_path, "failover-unplanned")
     stopped = next(step for step in report.steps if step["step"] == "stop-link")
-    assert "200 records were written but not noted" in stopped["says"]
+    assert "written but not noted: 200 records" in stopped["says"]
     view = asyncio.run(look_at_ledger(ends.link.clients.target_producer, ends.alias, within_s=20))
     assert view is not None
     # Not closed: whoever copies on must count them off first.

@@ -19,6 +19,7 @@ from twinlog.model.ledger.records import ledger_topic
 HOUR_MS = 3_600_000
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R14")
 def test_a_dead_engine_whose_clock_was_an_hour_ahead_is_silent_and_drains_nothing(
     make_ends: Callable[..., Ends], tmp_path: Path

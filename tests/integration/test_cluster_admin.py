@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 import uuid
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka.admin import (
@@ -244,3 +245,23 @@ def allow(cluster: LocalCluster, topic: str, *operations: AclOperation) -> None:
     ]
     for future in boss.create_acls(rules).values():
         future.result(30)
+
+
+@pytest.mark.proves("R9", "R14")
+def test_ends_are_told_again_by_the_same_client_after_all_brokers_were_restarted(
+    make_cluster: Callable[..., LocalCluster],
+) -> None:
+    """The client remembers leader epochs. With those of before the restart no leader answers it any more."""
+    cluster = make_cluster("restarted")
+    admin = admin_of(cluster)
+    make_topic(admin, "orders", 2)
+    places = [TopicPartition("orders", number) for number in range(2)]
+    assert admin.fetch_end_offsets(places) == dict.fromkeys(places, 0)
+    cluster.kill()
+    cluster.start(120)
+    wait_until(
+        lambda: admin.fetch_end_offsets(places),
+        lambda ends: ends == dict.fromkeys(places, 0),
+        within_s=20,
+        what="the ends of the logs",
+    )

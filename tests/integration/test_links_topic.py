@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from tests.kit.ends import Ends
 from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
-from twinlog.config.settings import ClientSettings
+from twinlog.config.changes import Change, Spec
+from twinlog.config.security.secrets import Secret
+from twinlog.config.settings import ClientSettings, HeartbeatPair
 from twinlog.control.audit import Audit, Who
+from twinlog.control.connector_service import ConnectorService
 from twinlog.control.events_topic import EventsTopic
+from twinlog.control.group_trust import GroupTrust
 from twinlog.control.links_topic import LinksTopic, shared_place
 from twinlog.errors import NotActive
 from twinlog.kafka.client_options import client_options
-from twinlog.model.connectors import GroupState, Leader
+from twinlog.model.connectors import LINKS_TOPIC, GroupState, Leader, Prove
 from twinlog.surface.cli.main import app
 
 # A service of its own: it leads, says so, and is killed.
@@ -33,14 +39,14 @@ VICTIM = """
 import sys
 from twinlog.config.settings import ClientSettings
 from twinlog.control.links_topic import LinksTopic, shared_place
-from twinlog.model.connectors import Leader
+from twinlog.model.connectors import GroupState, Leader
 from threading import Event
 turn = Event()
 store = ClientSettings(cluster="store", bootstrap_servers=(sys.argv[1],))
 topic = LinksTopic(store, shared_place(sys.argv[2], 1), on_news=lambda _: None, on_turn=turn.set)
 topic.open()
 turn.wait()
-group_state = topic.lead(Leader("victim", "http://victim:1"))
+group_state = topic.lead([GroupState(sys.argv[2]).leader_record(Leader("victim", "http://victim:1"))])
 topic.append([group_state.config_record("c", {"a": "b"}), group_state.state_record("c", "PAUSED")])
 print("leads", flush=True)
 Event().wait()
@@ -50,14 +56,17 @@ Event().wait()
 class Seat:
     """One service's view of the topic."""
 
-    def __init__(self, store: ClientSettings, group: str) -> None:
+    def __init__(self, store: ClientSettings, group: str, prove: Prove | None = None) -> None:
         self.turn = Event()
         self.group_state = GroupState(group)
-        self.topic = LinksTopic(store, shared_place(group, 1), on_news=self._hear, on_turn=self.turn.set)
+        self.topic = LinksTopic(store, shared_place(group, 1), prove, on_news=self._hear, on_turn=self.turn.set)
         self.group_state = self.topic.open()
 
     def _hear(self, group_state: GroupState) -> None:
         self.group_state = group_state
+
+    def lead(self, leader: Leader) -> GroupState:
+        return self.topic.lead([self.group_state.leader_record(leader)])
 
     def await_turn(self, within_s: float) -> float:
         begun = time.monotonic()
@@ -86,7 +95,7 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
         first.await_turn(30)
         with pytest.raises(NotActive):
             first.topic.append([first.group_state.config_record("early", {})])
-        group_state = first.topic.lead(Leader("one", "http://one:1"))
+        group_state = first.lead(Leader("one", "http://one:1"))
         assert group_state.leader == Leader("one", "http://one:1")
         written = first.topic.append(
             [group_state.config_record("c", {"k": "v"}), group_state.state_record("c", "STOPPED")]
@@ -96,7 +105,7 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
         assert second.group_state.configs == {"c": {"k": "v"}}, "it is read by whoever comes"
         assert second.group_state.leader == group_state.leader
         assert not second.turn.is_set()
-        second.topic.lead(Leader("two", None))
+        second.lead(Leader("two", None))
         with pytest.raises(NotActive):
             first.topic.append([first.group_state.config_record("zombie", {})])
         wait_until(
@@ -130,6 +139,87 @@ def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., En
         )
 
 
+class NoLinks:
+    """Runs nothing: what is told of connectors is all that this is about."""
+
+    async def become(self, specs: Sequence[Spec], heartbeats: Sequence[HeartbeatPair]) -> tuple[Change, ...]:
+        del specs, heartbeats
+        return ()
+
+    def check(self, spec: Spec) -> None:
+        del spec
+
+
+@asynccontextmanager
+async def led(store: ClientSettings, group: str, secret: Secret) -> AsyncIterator[ConnectorService]:
+    """A service that leads its group."""
+    service = ConnectorService(
+        cast("Any", NoLinks()),
+        lambda prove, on_news, on_turn: LinksTopic(
+            store, shared_place(group, 1), prove, on_news=on_news, on_turn=on_turn
+        ),
+        group=group,
+        instance=uuid.uuid4().hex,
+        url=None,
+        environment={},
+        trust=GroupTrust(group, secret),
+    )
+    running = asyncio.create_task(service.run())
+    try:
+        await until(lambda: service.leadership.active, "a leader")
+        yield service
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def until(look: Callable[[], object], what: str) -> None:
+    await asyncio.to_thread(wait_until, look, bool, within_s=60, what=what)
+
+
+@pytest.mark.proves("R8")
+def test_whoever_may_write_to_the_topic_pauses_and_deletes_nothing_of_a_group_with_a_secret(
+    make_ends: Callable[..., Ends],
+) -> None:
+    ends = make_ends()
+    store, group, anna = ends.link.clients.target_admin, f"g{uuid.uuid4().hex[:6]}", Who("anna", "admin")
+    config = {"connector.class": "MirrorSource", "source.cluster.alias": "a", "target.cluster.alias": "b"}
+    config |= {f"{end}.cluster.bootstrap.servers": "127.0.0.1:1" for end in ("source", "target")}
+    stranger, plain = Producer({**client_options(store)}), GroupState(group)
+    foreign = [
+        plain.state_record("c", "STOPPED"),
+        plain.config_record("c", None),
+        plain.leader_record(Leader("evil", "http://evil:1")),
+    ]
+
+    def plant() -> None:
+        for key, value in foreign:
+            stranger.produce(LINKS_TOPIC, value, key)
+        assert stranger.flush(30) == 0
+
+    async def story() -> None:
+        async with led(store, group, Secret("of the group")) as service:
+            await service.orders.create(anna, "c", config, "STARTED")
+            before = service.leadership.group_state.records
+            plant()
+            # Three of the stranger and three that the leader writes over them.
+            await until(lambda: service.leadership.group_state.records >= before + 6, "the leader's answer")
+            assert service.leadership.active
+            assert service.connectors.connector("c").state == "STARTED"
+            numbered = {what: held.number for what, held in service.leadership.group_state.held.items()}
+        plant()  # while no service runs
+        async with led(store, group, Secret("of the group")) as service:
+            assert service.connectors.connector("c").state == "STARTED"
+            held = service.leadership.group_state.held
+            await until(lambda: not service.leadership.group_state.refused, "the leader's answer")
+            assert all(service.leadership.group_state.held[what].number > number for what, number in numbered.items())
+            assert held.keys() == numbered.keys()
+        async with led(store, group, Secret("another secret")) as service:
+            assert "was not signed" in service.planning.plan.troubles["c"]
+
+    asyncio.run(story())
+
+
 @pytest.mark.proves("R9")
 def test_a_leader_that_is_killed_is_followed_within_seconds(make_ends: Callable[..., Ends]) -> None:
     store = make_ends().link.clients.target_admin
@@ -146,7 +236,7 @@ def test_a_leader_that_is_killed_is_followed_within_seconds(make_ends: Callable[
             victim.kill()
             victim.wait(10)
             assert heir.await_turn(30) < 25
-            group_state = heir.topic.lead(Leader("heir", None))
+            group_state = heir.lead(Leader("heir", None))
             assert group_state.state_of("c") == "PAUSED"
         finally:
             heir.topic.close()

@@ -76,3 +76,62 @@ def test_a_limit_slows_a_running_link_and_is_lifted_at_once(make_ends: Callable[
         order(ends, lambda now: replace(now, bytes_per_second=0))
         ends.await_copied(within_s=20)
     assert ends.check().target_records == 3020
+
+
+@pytest.mark.chaos  # once, beside other load, nothing was copied for a minute: the cause is not known yet
+@pytest.mark.proves("R1", "R2")
+def test_topics_that_come_first_catch_up_before_the_others(make_ends: Callable[..., Ends], tmp_path: Path) -> None:
+    ends = make_ends(tasks_max="2")
+    # Larger than the portions that the others may take while payments is behind.
+    loads = {name: ends.load(ends.create(name, 2), 2, max_record_bytes=2000) for name in ("logs", "payments")}
+    logs, payments = ends.name("logs"), ends.name("payments")
+    for load in loads.values():
+        load.produce(10)
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied()
+        order(ends, lambda now: now.with_paused([logs, payments], []))
+        ends.await_status(lambda seen: all(part.held_back for part in seen.partitions), "both paused")
+        for load in loads.values():
+            for _ in range(40):
+                load.produce(50)
+        # Slow enough to see who is first: some seconds for each topic.
+        order(ends, lambda now: replace(now, bytes_per_second=500_000, first=(payments,)))
+        order(ends, lambda now: now.with_resumed([logs, payments], []))
+        seen = ends.await_copied(payments, within_s=60)
+        behind = sum(part.lag or 0 for part in seen.partitions if part.partition.topic == logs)
+        assert behind > 1000, f"logs was copied as early: {behind} left"
+        order(ends, lambda now: replace(now, bytes_per_second=0))
+        ends.await_copied(within_s=30)
+    assert ends.check().target_records == 2 * 2010
+
+
+@pytest.mark.proves("R1", "R2")
+def test_a_limit_of_records_and_topics_that_come_first_survive_a_restart(
+    make_ends: Callable[..., Ends], tmp_path: Path
+) -> None:
+    ends = make_ends()
+    load = ends.load(ends.create("orders"), 1)
+    orders = ends.name("orders")
+    load.produce(20)
+    with engine_running(ends.link, tmp_path):
+        ends.await_copied()
+        order(ends, lambda now: replace(now, records_per_second=200, first=(orders,)))
+        ends.await_status(lambda seen: seen.control.records_per_second == 200, "the order in the ledger")
+        time.sleep(1)  # tasks hear of it by the same ledger; this is the time that they have
+        began = time.monotonic()
+        for _ in range(60):
+            load.produce(100)
+        time.sleep(3)
+        copied = reached(ends.status(), orders) - 20
+        assert copied <= 200 * (time.monotonic() - began + 2) + 200, copied
+    before = reached(ends.status(), orders)
+    with engine_running(ends.link, tmp_path):
+        began = time.monotonic()
+        seen = ends.await_status(lambda seen: reached(seen, orders) > before, "records after the restart")
+        assert (seen.control.records_per_second, seen.control.first) == (200, (orders,))
+        time.sleep(3)
+        copied = reached(ends.status(), orders) - before
+        assert copied <= 200 * (time.monotonic() - began + 2) + 200, f"the limit is forgotten: {copied}"
+        order(ends, lambda now: replace(now, records_per_second=0))
+        ends.await_copied(within_s=20)
+    assert ends.check().target_records == 6020

@@ -81,6 +81,7 @@ def copied(ends: Ends) -> list[int]:
     return [int(bytes(record.value or b"-1").split()[0]) for record in records]
 
 
+@pytest.mark.chaos
 @pytest.mark.proves("R1", "R2", "R3", "R9")
 def test_a_line_that_breaks_with_many_batches_under_way_loses_and_doubles_nothing(
     make_cluster: MakeCluster, source_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

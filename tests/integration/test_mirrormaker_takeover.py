@@ -73,8 +73,8 @@ class StandIn:
         self._target.flush()
 
 
-# Deleted while the engine runs, the copy can be seen for a moment as empty. The engine then begins with it, and a copy
-# that vanishes later is a fault (TARGET_TOPIC_MISSING) which an operator ends: seen in one run of several.
+# Deleted while the engine runs, the copy can be seen for a moment as empty. The engine then begins with it, sees it go
+# before it got a record, and begins anew.
 @pytest.mark.parametrize("deleted", ["while it stands", pytest.param("while it runs", marks=pytest.mark.chaos)])
 @pytest.mark.proves("R1", "R2", "R3", "R7", "R8")
 def test_every_record_is_on_the_target_once_after_a_take_over(

@@ -41,7 +41,7 @@ def _said(status: LinkStatus) -> str:
 
 
 @pytest.mark.proves("R14")
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("side", [pytest.param("source", marks=pytest.mark.chaos), "target"])
 def test_a_quota_that_holds_the_link_back_is_named(
     side: str, source_cluster: LocalCluster, target_cluster: LocalCluster, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ MakeCluster = Callable[..., LocalCluster]
 PLACES = {"no leader": [[2]], "too few replicas": [[1, 2]]}
 CONFIGS: Mapping[str, Mapping[str, str]] = {"no leader": {}, "too few replicas": {"min.insync.replicas": "2"}}
 CAUSES = {"no leader": "it has no leader", "too few replicas": "min.insync.replicas is 2"}
+LONG = [pytest.mark.chaos, pytest.mark.timeout(420)]  # the copy takes no writes for 150 s of them
 
 
 @pytest.mark.proves("R8", "R9", "R14")
@@ -26,8 +27,8 @@ CAUSES = {"no leader": "it has no leader", "too few replicas": "min.insync.repli
     ("case", "seconds"),
     [
         ("no leader", 10),
-        pytest.param("no leader", 150, marks=pytest.mark.chaos),
-        pytest.param("too few replicas", 150, marks=pytest.mark.chaos),
+        pytest.param("no leader", 150, marks=LONG),
+        pytest.param("too few replicas", 150, marks=LONG),
     ],
 )
 def test_a_copy_that_takes_no_writes_stops_no_other(

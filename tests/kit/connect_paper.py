@@ -21,12 +21,12 @@ from twinlog.control.audit import Audit
 from twinlog.control.connector_service import ConnectorService
 from twinlog.control.group_trust import GroupTrust
 from twinlog.control.kind import Position
-from twinlog.control.leadership import Record
 from twinlog.control.link_kinds import settings_of
+from twinlog.control.record_signatures import Record
 from twinlog.control.states import EngineSight
 from twinlog.errors import NotActive, UsageError
 from twinlog.machine.local_token import LocalToken
-from twinlog.model.connectors import GroupState, Leader
+from twinlog.model.connectors import GroupState, Prove
 from twinlog.pipelines.worker_settings import Worker
 from twinlog.surface.http.app import build_app
 from twinlog.surface.http.app_state import AppState
@@ -41,7 +41,8 @@ class PaperTopic:
     """The links topic of one group, shared by the services of it. The first in line leads."""
 
     def __init__(self, group: str = "g") -> None:
-        self.group_state = GroupState(group)
+        self.group_state = GroupState(group)  # as somebody reads it who does not know the group's secret
+        self.written: list[Record] = []
         self.audited: list[bytes] = []
         self.audit_trouble: str | None = None
         self.leader: PaperStore | None = None
@@ -52,28 +53,42 @@ class PaperTopic:
             raise NotActive(self.group_state.group, "another service took the links over")
         for key, value in records:
             self.plant(key, value)
-        return self.group_state
+        return by.group_state
 
     def plant(self, key: bytes, value: bytes | None) -> None:
         """A record, whoever wrote it."""
+        self.written.append((key, value))
         self.group_state = self.group_state.take(key, value)
         for store in self.stores:
-            store.on_news(self.group_state)
+            store.hear(key, value)
 
 
 class PaperStore:
-    def __init__(self, topic: PaperTopic, on_news: Callable[[GroupState], None], on_turn: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        topic: PaperTopic,
+        prove: Prove | None,
+        on_news: Callable[[GroupState], None],
+        on_turn: Callable[[], None],
+    ) -> None:
         self.topic, self.on_news, self.on_turn = topic, on_news, on_turn
+        self.group_state = GroupState(topic.group_state.group, prove=prove)
 
     def open(self) -> GroupState:
+        for record in self.topic.written:
+            self.group_state = self.group_state.take(*record)
         self.topic.stores.append(self)
         if len(self.topic.stores) == 1:
             self.on_turn()
-        return self.topic.group_state
+        return self.group_state
 
-    def lead(self, leader: Leader) -> GroupState:
+    def hear(self, key: bytes, value: bytes | None) -> None:
+        self.group_state = self.group_state.take(key, value)
+        self.on_news(self.group_state)
+
+    def lead(self, records: Sequence[Record]) -> GroupState:
         self.topic.leader = self
-        return self.append([self.topic.group_state.leader_record(leader)])
+        return self.append(records)
 
     def append(self, records: Sequence[Record]) -> GroupState:
         return self.topic.write(self, records)
@@ -152,7 +167,7 @@ class PaperService:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
         self.control = ConnectorService(
             self.runner,
-            lambda on_news, on_turn: PaperStore(topic, on_news, on_turn),
+            lambda prove, on_news, on_turn: PaperStore(topic, prove, on_news, on_turn),
             group=topic.group_state.group,
             instance=instance,
             url=url or f"http://{instance}:8083",

@@ -43,7 +43,7 @@ def worker_config(cluster: LocalCluster, group: str, **more: str) -> dict[str, s
 class ConnectProcess:
     """One worker, in a session of its own so that all of it can be killed at once."""
 
-    def __init__(self, config: Mapping[str, str], folder: Path, *arguments: str) -> None:
+    def __init__(self, config: Mapping[str, str], folder: Path, *arguments: str, cwd: Path | None = None) -> None:
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         stem = f"connect-{time.monotonic_ns()}"
@@ -59,6 +59,7 @@ class ConnectProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                cwd=cwd,
                 env={**os.environ, "TMPDIR": str(self.scratch), "TWINLOG_LOG": "INFO"},
             )
         self.pid = self._process.pid
@@ -148,10 +149,10 @@ class ConnectProcess:
 
 @contextmanager
 def connect_process(
-    config: Mapping[str, str], folder: Path, *arguments: str, await_ready: bool = True
+    config: Mapping[str, str], folder: Path, *arguments: str, await_ready: bool = True, cwd: Path | None = None
 ) -> Iterator[ConnectProcess]:
     """A worker while the block runs; whatever is left of it afterwards is killed."""
-    made = ConnectProcess(config, folder, *arguments)
+    made = ConnectProcess(config, folder, *arguments, cwd=cwd)
     try:
         if await_ready:
             made.await_ready()

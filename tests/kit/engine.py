@@ -129,7 +129,8 @@ class EngineProcess:
         look = {"jvm": lambda: [p for p in [self.jvm()] if p], "reader": lambda: self.workers("reader")}.get(
             victim, lambda: self.workers("writer")
         )
-        wait_until(lambda: _kill_first(look()), bool, within_s=30, what=f"a {victim} to kill")
+        # Behind the kill of a JVM the engine starts anew first.
+        wait_until(lambda: _kill_first(look()), bool, within_s=90, what=f"a {victim} to kill")
 
     def kill_all(self) -> None:
         """The machine is gone: everything that this engine started ends at once."""

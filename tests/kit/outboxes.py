@@ -18,9 +18,9 @@ ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="
 PRODUCER = Producer("id", 4_711, 1)
 
 
-def make_box(state: PartitionState | None = None, *, fenced: bool = True) -> Outbox:
+def make_box(state: PartitionState | None = None, *, fenced: bool = True, target_id: str = "t") -> Outbox:
     """A box of a partition that knows its producer, unless it is not fenced."""
-    begin = Begin(WHERE, ROSTER, state, 0, 0, 1, 0)
+    begin = Begin(WHERE, ROSTER.model_copy(update={"target_id": target_id}), state, 0, 0, 1, 0)
     opened = Opened(begin, state or fresh_state(begin, 0), fenced=fenced)
     return Outbox(Ownership(PRODUCER), WHERE, Shaper(WHERE, 1 << 20, 0), opened)
 

@@ -6,13 +6,14 @@ import asyncio
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tests.kit.paper_connectors import paper_connectors
+from tests.kit.paper_pipelines import PaperDesk
 from tests.kit.waiting import wait_until
 
 from twinlog.config.resolve import Resolved, resolve
-from twinlog.config.settings import LinkSettings
+from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.config.text.lookup import Origin
 from twinlog.control.audit import Who
 from twinlog.control.states import ConnectorStatus
@@ -25,6 +26,7 @@ from twinlog.model.groups.positions import Remark
 from twinlog.model.groups.positions import Standing as Position
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.states import LinkStatus, PartitionStatus
+from twinlog.model.ledger.control import Control
 from twinlog.model.ledger.records import ChoreNote, Engine, FaultEntry
 from twinlog.model.ledger.source_ends import KnownEnd
 from twinlog.model.ledger.stage_times import STAGES, Durations, Stage
@@ -34,13 +36,20 @@ from twinlog.model.switch.card import card_facts
 from twinlog.model.switch.events import Began, Ended, OnSwitchEvent, Planned
 from twinlog.model.switch.log import Claim, Command, End, StateEntry, StepRecord, Switch
 from twinlog.model.switch.plan import Facts, Plan, plan_of
+from twinlog.model.verify.conflicts import ConflictingKey, ConflictReport, TopicConflicts, Written
 from twinlog.model.verify.report import VerifyReport
 from twinlog.recovery.report import Report, report_of
 from twinlog.recovery.switching import Standing
-from twinlog.surface.http.backend import Say
+from twinlog.registry.pair.site import Site
+from twinlog.surface.http.backend import OrderChange, Say
+from twinlog.sync.answers.explain import TopicExplanation
 from twinlog.sync.answers.group_report import Answer, GroupReport
+from twinlog.sync.answers.payload import readable
+from twinlog.sync.answers.record_pair import OneRecord, RecordPair
+from twinlog.verify.conflicts import ConflictWish
 from twinlog.verify.plan import VerifyWish
 from twinlog.verify.run import OnProgress
+from twinlog.watch.clusters import ClusterCard
 
 FILE = b"""
 clusters = east, west, archive
@@ -64,6 +73,12 @@ GAP = FaultEntry(
 NAMES = ("orders", "payments", "customers", "clicks", "inventory", "shipments", "sessions", "audit-log")
 
 
+class PaperTopic:
+    """A topic in the roster, as far as orders ask."""
+
+    partitions = 6
+
+
 @dataclasses.dataclass
 class PaperLooks:
     """A link whose records flow at a steady pace from the moment it is first looked at."""
@@ -75,6 +90,7 @@ class PaperLooks:
     away: bool = False
     began: float = dataclasses.field(default_factory=time.monotonic)
     looks: int = 0
+    ordered: Control = dataclasses.field(default_factory=Control)
 
     @property
     def view(self) -> LedgerView:
@@ -110,6 +126,7 @@ class PaperLooks:
             lag_seconds=0.4,
             topics=self.topics,
             chores=self._chores(now_ms),
+            control=self.ordered,
             stages=_times(200),
             stage_totals=_times(200 * self.looks),
         )
@@ -193,13 +210,18 @@ class PaperBackend:
     held: bool = False  # a switch waits in its step while this is true
     kept: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     taken: str | None = None  # who has every link instead of this service
-    engines: list[Any] = dataclasses.field(default_factory=list)  # of pipelines
+    ordered: Control = dataclasses.field(default_factory=Control)
+    pipelines: PaperDesk = dataclasses.field(default_factory=PaperDesk)
+    sites: list[Site] = dataclasses.field(default_factory=list)  # schema registries
 
     def links(self) -> Sequence[LinkSettings]:
         return self.resolved.links
 
     def superseded(self, link: LinkSettings) -> str | None:  # noqa: ARG002  all links alike
         return self.taken
+
+    async def registries(self) -> Sequence[Site]:
+        return self.sites
 
     def link_of(self, connector: str) -> str | None:
         return connector.rpartition(".")[0] or None
@@ -208,7 +230,15 @@ class PaperBackend:
         if link.name not in self.looks:
             faulted = self.faulted and link.name == "east->west"
             self.looks[link.name] = PaperLooks(link, self.topics, self.partitions, faulted)
+        self.looks[link.name].ordered = self.ordered if link.name == "east->west" else Control()
         return self.looks[link.name]
+
+    async def order(self, link: LinkSettings, change: OrderChange, *, dry_run: bool) -> tuple[Control, Control]:
+        before = self.ordered
+        after = change(before, LedgerView({}, roster=dict.fromkeys(NAMES[: self.topics], cast("Any", PaperTopic))))
+        if not dry_run:
+            self.ordered = self.looks[link.name].ordered = after
+        return before, after
 
     async def groups(self, link: LinkSettings) -> GroupReport:
         found = []
@@ -240,6 +270,25 @@ class PaperBackend:
         return Answer(
             asked, offset, TopicPartition(f"{link.source}.{asked.topic}", asked.partition), Exact(offset + shift)
         )
+
+    async def explain(self, link: LinkSettings, topic: str) -> TopicExplanation:
+        remote = f"{link.source}.{topic}"
+        return TopicExplanation(link.name, topic, True, topic in NAMES, "`topics` has .*", remote, ("6 partitions",))
+
+    async def record_pair(self, link: LinkSettings, place: TopicPartition, offset: int) -> RecordPair:
+        key, value = (readable(data, lambda _: None) for data in (b"user-7", b'{"total": 12, "note": "<b>hi</b>"}'))
+        here, there = (
+            OneRecord(topic, place.partition, offset - moved, 1_700_000_000_000, key, value, (("trace", "abc"),))
+            for topic, moved in ((place.topic, 0), (f"{link.source}.{place.topic}", 1000))
+        )
+        return RecordPair(here, there, True)
+
+    async def look_at_cluster(self, client: ClientSettings) -> ClusterCard:
+        now = int(time.time() * 1000)
+        if client.cluster == "archive":
+            return ClusterCard("archive", now, trouble="archive: no broker answers: 127.0.0.1:9: connection refused")
+        sizes = (3, 3, 128, 1024, 0 if client.cluster == "east" else 4, 0, 4 * 10**12, 10**12, 0.78, "4.1 or newer")
+        return ClusterCard(client.cluster, now, *sizes)
 
     async def standing(self, link: LinkSettings) -> Standing:
         if link.name != "east->west":
@@ -321,6 +370,15 @@ class PaperBackend:
         }
         return report
 
+    async def conflicts(self, link: LinkSettings, wish: ConflictWish) -> ConflictReport:
+        now = int(time.time() * 1000)
+        report = ConflictReport(link.name, (link.source, link.target), wish.since_ms, now, wish.window_ms, took_s=2.1)
+        records = {link.source: 1200, link.target: 800}
+        report.topics = [TopicConflicts("orders", records, 3, 400, 21, 2, 5)]
+        clash = Written(link.source, 1, 77, now - 9000), Written(link.target, 1, 64, now - 8200)
+        report.keys = [ConflictingKey("orders", "hash 9f2c11d0aa", 4, {link.source: 3, link.target: 2}, 800, *clash)]
+        return report
+
     async def examine(self, link: LinkSettings) -> list[Diagnosis]:  # noqa: ARG002
         why = "A disaster would find it."
         return [
@@ -350,9 +408,6 @@ class PaperBackend:
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         running = ConnectorStatus("RUNNING", None, 1, "RUNNING")
         return {f"{link.name}.MirrorSourceConnector": running for link in self.links()}
-
-    def pipelines(self) -> list[Any]:
-        return self.engines
 
     def drills(self, link: LinkSettings) -> list[dict[str, Any]]:
         return [one for one in self.kept if one["link"] == link.name]

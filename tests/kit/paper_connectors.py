@@ -1,10 +1,11 @@
-"""Connectors on paper: what the page's link actions ask for, with states that orders change."""
+"""Connectors on paper: what the page's actions of links and pipelines ask for, with states that orders change."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
 
 if TYPE_CHECKING:
     from tests.kit.paper_backend import PaperBackend
@@ -29,7 +30,23 @@ def paper_connectors(backend: PaperBackend) -> APIRouter:
                 "info": {"config": {"connector.class": _CLASS, **aliases}},
                 "status": {"connector": {"state": state}},
             }
+        for name in backend.pipelines.names():
+            sight = backend.pipelines.sight(name)
+            found[name] = {
+                "info": {"config": {"connector.class": sight.class_name}},
+                "status": {"connector": {"state": states.get(name, sight.status.state)}},
+            }
         return found
+
+    @router.get("/connectors/{name}/config")
+    def config(name: str) -> Any:
+        if name not in backend.pipelines.names():
+            return JSONResponse({"error_code": 404, "message": f"Connector {name} not found"}, 404)
+        return dict(backend.pipelines.sight(name).config)
+
+    @router.get("/connectors/{name}/offsets")
+    def offsets(name: str) -> Any:
+        return config(name) if name not in backend.pipelines.names() else {"offsets": []}
 
     @router.put("/connectors/{name}/{order}", status_code=202)
     def order(name: str, order: str) -> Response:

@@ -54,7 +54,7 @@ def test_fail_over_and_back_by_clicking(make_ends: Callable[..., Ends], tmp_path
     address = f"{home}/links/{ends.alias}-%3ET"
     with twinlog_run(ends, tmp_path, "--listen", listen):
         page = tab.open(f"{home}/?access={token_for(home)}")
-        expect(page.get_by_role("row", name=re.compile(re.escape(link)))).to_contain_text("RUNNING", timeout=SOON)
+        expect(page.get_by_role("row", name=re.compile(re.escape(link))).first).to_contain_text("RUNNING", timeout=SOON)
         page.goto(f"{address}?filter={topic}")
         expect(copied(page, topic)).to_have_text("200", timeout=SOON)
         page.goto(f"{address}/groups")

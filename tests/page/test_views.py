@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, FloatRect, Page, expect
+from playwright.sync_api import Browser, FloatRect, Page, Route, expect
 from tests.kit.browser import Tab, chromium, needs_browser, paper, served, site, tab
 from tests.kit.paper_backend import PaperBackend, everything
 
@@ -28,12 +28,14 @@ LINK = "/ui/links/east-%3Ewest"
 VIEWS = {
     "overview": "/ui/",
     "events": "/ui/events",
+    "topology": "/ui/topology",
     "topics": LINK,
     "partitions": f"{LINK}/topics/payments",
     "groups": f"{LINK}/groups",
     "faults": f"{LINK}/faults",
     "switch": f"{LINK}/switch",
     "checks": f"{LINK}/checks",
+    "control": f"{LINK}/control",
     "settings": f"{LINK}/settings",
 }
 LOOKS: dict[str, dict[str, Any]] = {
@@ -95,8 +97,39 @@ def test_a_view_is_clean_for_everybody(dressed: tuple[str, Tab], site: str, view
         _shoot(page, f"{view}{'' if look == 'light' else '-' + look}")
 
 
+def test_limits_and_pauses_by_clicking(tab: Tab, site: str, paper: PaperBackend) -> None:
+    page = tab.open(f"{site}{LINK}/control")
+    page.get_by_label("Records a second").fill("10")
+    page.get_by_role("button", name="Show the cost only").click()
+    expect(page.locator("form.order .said").first).to_contain_text("falls behind")
+    assert paper.ordered.records_per_second is None
+    page.get_by_role("button", name="Set the limits").click()
+    expect(page.locator("#control")).to_contain_text("10 records/s")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_label("Topic", exact=True).fill("clicks")
+    page.get_by_role("button", name="Pause it").click()
+    expect(page.get_by_role("region", name="Paused topics")).to_contain_text("clicks")
+    page.get_by_role("button", name="Resume clicks").click()
+    expect(page.get_by_role("region", name="Paused topics")).to_have_count(0)
+    page.get_by_label("Records a second").fill("")
+    page.get_by_role("button", name="Set the limits").click()
+    expect(page.locator("#control")).not_to_contain_text("10 records/s")
+    assert tab.wrong == []
+
+
+def test_a_record_is_shown_on_both_sides_and_never_as_markup(tab: Tab, site: str) -> None:
+    page = tab.open(f"{site}{LINK}/topics/payments")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.get_by_role("region", name="Source")).to_contain_text("<b>hi</b>")
+    expect(page.get_by_role("region", name="Copy")).to_contain_text("user-7")
+    expect(page.locator("form.record .said")).to_contain_text("Equal")
+    assert tab.wrong == []
+    _shoot(page, "topic-record")
+
+
 def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperBackend) -> None:
     page = tab.open(f"{site}{LINK}/switch")
+    expect(page.get_by_role("radio", name=re.compile("Back to east"))).to_have_count(0)  # it is active
     page.get_by_role("radio", name=re.compile("Move to west, planned")).check()
     expect(page.locator("#plan")).to_contain_text("Nothing is lost")
     begin = page.get_by_role("button", name="Begin the planned failover")
@@ -124,6 +157,8 @@ def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperBackend) -> Non
     assert [run.claim.command for run in paper.runs] == ["failover-planned"]
     page.goto(f"{site}{LINK}/switch")
     expect(page.locator("main")).to_contain_text("failover-planned by ada@desk-7")
+    expect(page.get_by_role("radio", name=re.compile("Move to west"))).to_have_count(0)
+    expect(page.get_by_role("radio", name=re.compile("Back to east"))).to_have_count(2)
     paper.runs.clear()
     paper.active = "east"
 
@@ -215,7 +250,8 @@ def test_ten_thousand_partitions_are_usable_within_a_second(tab: Tab) -> None:
     backend = PaperBackend(topics=2000, partitions=5)
     with served(everything(backend)) as address:
         page = tab.open(f"{address}/ui/")
-        expect(page.get_by_role("row", name=re.compile("east->west"))).to_contain_text("2,000", timeout=60_000)
+        row = page.get_by_role("row", name=re.compile("east->west DEGRADED"))
+        expect(row).to_contain_text("2,000", timeout=60_000)
         # The best of three: other work on this machine is not the page's.
         times = [_timed(page, address) for _ in range(3)]
         sizes = {view: _bytes_of(page, f"{address}{path}") for view, path in VIEWS.items()}
@@ -276,6 +312,23 @@ def test_a_link_is_paused_and_resumed_after_a_question(tab: Tab, site: str) -> N
     expect(page.get_by_role("button", name="Pause east->west")).to_be_disabled()
     page.get_by_role("button", name="Resume east->west").click()
     expect(row).to_contain_text("RUNNING")
+
+
+def test_a_link_that_a_switch_holds_is_not_called_paused(tab: Tab, site: str) -> None:
+    """Nobody ordered a pause, so nothing is to be resumed."""
+
+    def held(route: Route) -> None:
+        answer = route.fetch()
+        found = answer.json()
+        for one in found.values():
+            one["status"]["connector"] |= {"state": "PAUSED", "trace": "west is the active side"}
+        route.fulfill(response=answer, json=found)
+
+    tab.page.route("**/connectors?expand=*", held)
+    page = tab.open(f"{site}/ui/")
+    row = page.get_by_role("region", name="Link actions").get_by_role("row").filter(has_text="east->west")
+    expect(row).to_contain_text("RUNNING, held by a switch")
+    expect(page.get_by_role("button", name="Resume east->west")).to_be_disabled()
 
 
 def test_a_pause_keeps_numbers_still(tab: Tab, site: str) -> None:

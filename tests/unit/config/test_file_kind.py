@@ -27,6 +27,7 @@ STRIMZI = b"apiVersion: kafka.strimzi.io/v1\nkind: KafkaMirrorMaker2\nmetadata:\
         (b"clusters:\n  - alias: east\n    servers: k:9092\n", "this is YAML"),
         (b'{"name": "d", "connectorName": "m", "source": {}}', "`twinlog import brooklin F`"),
         (b'{"clusters": ["east"], "x": 1}', "no connector.class"),
+        (b'{"a": 1}', "no connector.class"),
         (b"[1, 2]", "a JSON list"),
         (b"PK\x03\x04rest", "a ZIP or JAR archive"),
         (b"\x1f\x8b\x08", "a gzip archive"),

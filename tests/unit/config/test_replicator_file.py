@@ -113,7 +113,6 @@ def test_keys_with_another_name_here(settings: dict[str, Any], field: str, value
         ({"topic__poll__interval__ms": "soon"}, "topic.poll.interval.ms: is not valid"),
         ({"dest__kafka__bootstrap__servers": None}, "dest.kafka.bootstrap.servers: missing"),
         ({"src__kafka__security__protocol": "TLS"}, "src.kafka.security.protocol: TLS is not valid"),
-        ({"transforms": "mask"}, "transforms: refused"),
         ({"tasks__max": [1]}, "tasks.max: must be a text"),
     ],
 )

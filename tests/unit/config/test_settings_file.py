@@ -151,7 +151,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("line", "level", "told"),
     [
-        ("A->B.transforms.x.type = y", "info", "transforms use it"),
+        ("A->B.transforms.x.type = y", "info", "has no transforms"),
         ("heartbeats.topic.name = beats", "info", "always called heartbeats"),
         ("A.consumer.client.rack = r1", "info", "from the leader"),
         ("producer.linger.ms = 5", "warning", "by MirrorMaker 2 too: write A.producer.linger.ms"),
@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
         ("fetch.max.bytes = 5", "warning", "MirrorMaker 2 too reads this key only with a prefix: A.consumer."),
         ("offset.flush.interval.ms = 5", "warning", "MirrorMaker 2 too"),
         ("use.defaults.from = source", "warning", "MirrorMaker 2 ignores it and reads only A->B.use.defaults.from"),
-        ("errors.tolerance = all", "warning", "no record is left out silently"),
+        ("errors.tolerance = all", "warning", "the link has no transforms"),
         ("emit.checkpoints.enabled = false", "info", "MirrorMaker 2 refuses this"),
         ("emit.offset-syncs.enabled = false", "info", "checkpoints come from the ledger"),
         ("groups = ", "warning", "selects no group at all"),
@@ -172,7 +172,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
         ("A->X.enabled = true", "warning", "names no pair of clusters"),
         ("C.bootstrap.servers = c:1", "warning", "C is not listed in `clusters`"),
         ("B.offset.flush.interval.ms = 5", "info", "no Connect workers"),
-        ("key.converter = x", "info", "no Connect workers"),
+        ("key.converter = x", "info", "has no transforms"),
         ("offset.storage.replication.factor = 1", "info", "no Connect workers"),
         ("B.producer.compression.type = lz4", "info", "compression is never changed"),
         ("A->B.producer.override.acks = 1", "info", "acknowledged by all replicas"),
@@ -204,11 +204,11 @@ def test_origins_tell_the_line_that_decided():
 
 
 def test_the_catalogue_is_whole_and_its_defaults_are_valid():
-    from twinlog.config.text import catalogue, registry_keys, service_keys
+    from twinlog.config.text import catalogue, registry_keys, service_keys, switch_keys, transform_keys
 
     named = [
         one
-        for module in (catalogue, registry_keys, service_keys)
+        for module in (catalogue, registry_keys, service_keys, switch_keys, transform_keys)
         for one in vars(module).values()
         if isinstance(one, Key)
     ]

@@ -48,6 +48,7 @@ from twinlog.model.health.inspection import (
 )
 from twinlog.model.ledger.control import Control
 from twinlog.model.ledger.records import Engine, FaultEntry
+from twinlog.model.verify.schemas import SchemaProof
 
 GONE = Unknown("A: no broker answers: connection refused")
 SAME = ClusterLook("id-A", (BrokerLook(9, "b9", 9092, None),), CLUSTER_RIGHTS)
@@ -214,6 +215,12 @@ PLANTED: list[tuple[str, Change, str, str]] = [
         both(with_schemas("source"), set_(notes={"registry": note("registry", counts={"behind": 500})})),
         "warn",
         "500 records behind",
+    ),
+    (
+        "schemas-readable",
+        both(with_schemas("source"), set_(schema_proof=SchemaProof(1, 9, 1, 0, 0, ("orders: id 7 is unknown on B",)))),
+        "fail",
+        "orders: id 7 is unknown on B",
     ),
     ("schemas-leader", with_schemas("source"), "warn", "no instance of the registry is in group schema-registry"),
     ("all-mirrored", set_(selected=("orders", "new")), "fail", "selected and not mirrored: new"),

@@ -70,10 +70,25 @@ def test_the_newest_row_of_a_fault_counts_and_survives_the_process(tmp_path: Pat
 
 
 def test_faults_that_were_not_run_are_listed() -> None:
-    assert "2 faults of the matrix were not run on this day**: zombie, loops." in page(
-        "2026-01-01", [ROW], ["zombie", "loops"]
-    )
-    assert "were not run" not in page("2026-01-01", [ROW])
+    assert "2 faults of the matrix were never run**: zombie, loops." in page("2026-01-01", [ROW], ["zombie", "loops"])
+    assert "never run" not in page("2026-01-01", [ROW])
+
+
+def test_rows_of_an_earlier_day_are_kept_and_say_so(tmp_path: Path) -> None:
+    order = ["a-fault", "other", "third"]
+    for row in (ROW, replace(ROW, key="other"), replace(ROW, key="third")):
+        Page(tmp_path, "2026-01-01").add(row, order)
+    Page(tmp_path, "2026-01-02").add(replace(ROW, commit="def", missed=["1 lost"]), order)
+    assert len((tmp_path / "2026-01-02-faults.jsonl").read_text().splitlines()) == 4
+    for day in ("2026-01-02", "2026-01-03"):
+        found = {row.key: (row.day, row.commit, row.green) for row in Page(tmp_path, day).rows()}
+        assert found["a-fault"] == ("2026-01-02", "def", False)
+        assert found["other"] == found["third"] == ("2026-01-01", "abc", True)
+    text = (tmp_path / "2026-01-02-faults.md").read_text()
+    assert "2 of 3 faults reached every goal" in text
+    assert "1 rows are of this day. 2 rows were not repeated" in text
+    assert text.count("| abc, 2026-01-01 |") == 2
+    assert Page(tmp_path, "2025-12-31").rows() == []
 
 
 def test_words_cannot_break_the_table() -> None:

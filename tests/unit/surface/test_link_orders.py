@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,10 @@ def test_a_link_is_made_held_and_ended_by_commands(ask: Ask, url: str, made: str
     wait_until(lambda: set(service.runner.links), lambda seen: "A->B" in seen, within_s=5, what="the link")
     assert ask("link", "restart", "A->B")[0] == 0
     assert service.runner.restarted == ["A->B"]
+    with urllib.request.urlopen(f"{url}/v1/events") as answer:  # noqa: S310  our own
+        said = [event["says"] for event in json.load(answer) if event["kind"] == "engine" and event["level"] == "info"]
+    orders = [line for line in said if "ordered by" in line][::-1]
+    assert [line.partition(",")[0] for line in orders] == ["create", "paused", "stopped", "started", "restart"]
     assert ask("link", "delete", "A->B", "--yes")[:2] == (0, "A->B: deleted\n")
     assert list(states(ask, url)) == ["east->west"]
 

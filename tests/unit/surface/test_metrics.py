@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -225,7 +226,12 @@ def names_in(expression: str) -> set[str]:
 
 
 def known_names(app_state: AppState) -> set[str]:
-    cast("PaperBackend", app_state.backend).engines = [paper_engine(failed=1)]
+    orders = paper_engine(failed=1)
+    orders.progress.moved_at = 1.0
+    cast("PaperBackend", app_state.backend).pipelines.running.append(orders)
+    asyncio.run(app_state.pipeline_watch.look())
+    meter = app_state.pipeline_watch.meter("orders")
+    meter.records_per_second, meter.lag_records, meter.lag_seconds = 1.0, 1, 1.0
     # Of a cluster that returns, and of a collector; the paper has neither.
     return {*samples(app_state), "twinlog_fence_pending", "twinlog_otel_failures"}
 

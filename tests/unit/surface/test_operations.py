@@ -169,3 +169,18 @@ def test_who_asks_wrongly_is_told_where_the_api_is_described(tmp_path: Path) -> 
             assert answer.status_code == status
             assert "/openapi.json" in answer.json()["remedy"]
         assert "Idempotency-Key" in client.post(VERIFY, json={}).json()["message"]
+
+
+@pytest.mark.proves("R12")
+def test_the_words_of_an_unexpected_error_stay_in_the_log(tmp_path: Path) -> None:
+    """They may quote what it stumbled over: a password, for one."""
+
+    class Stumbling(PaperBackend):
+        async def verify(self, *_: Any, **__: Any) -> Any:
+            raise RuntimeError("password=hush")
+
+    with asked(service_over(tmp_path, Stumbling())) as client:
+        found = ended(client, begin(client, "a-failing-one")["id"])
+        assert (found["status"], found["error"]["message"]) == ("failed", "unexpected: RuntimeError")
+        assert "hush" not in json.dumps(found)
+        assert "hush" not in client.get("/v1/events").text

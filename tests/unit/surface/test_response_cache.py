@@ -198,10 +198,7 @@ def test_a_connector_is_listed_as_soon_as_it_is_made_whoever_made_it() -> None:
         assert client.post("/connectors", json={"name": "mine", "config": config}).status_code == 201
         assert client.get("/connectors").json() == [*before, "mine"]
         # Somebody else wrote it, and the links topic brings it.
-        topic.group_state = topic.group_state.take(
-            *topic.group_state.config_record("theirs", {**config, "name": "theirs"})
-        )
-        topic.stores[0].on_news(topic.group_state)
+        topic.plant(*topic.group_state.config_record("theirs", {**config, "name": "theirs"}))
         assert client.get("/connectors").json() == [*before, "mine", "theirs"]
         assert client.delete("/connectors/mine").status_code == 204
         assert client.get("/connectors").json() == [*before, "theirs"]

@@ -83,7 +83,8 @@ def test_every_route_that_changes_something_has_a_role_of_its_own(client: TestCl
         for way in ways:
             right = right_of(way.upper(), re.sub(r"\{[^}]*\}", "x", path))
             assert right.listed or way in {"get", "head"}, f"{way} {path}: say in rights.py who may"
-            assert (right.role == "viewer") == (way in {"get", "head"})
+            only_reads = way in {"get", "head"} and not path.endswith("/records")  # what producers wrote
+            assert (right.role == "viewer") == only_reads
 
 
 @pytest.mark.parametrize(
@@ -205,3 +206,34 @@ def test_health_names_no_link_that_somebody_may_not_see(people: People, tmp_path
             assert link not in some.json()["message"]
         assert "that you may not see" in some.json()["message"]
         assert "east->" in some.json()["message"]
+
+
+def test_health_keeps_trouble_that_may_name_any_link_from_who_sees_only_some(people: People, tmp_path: Path):
+    http = HttpSettings(users_file=tmp_path / "users", roles=ROLES)
+    service = PaperService(PaperTopic(), text=FILE.decode(), http=http)
+    with asked(service) as client:
+        service.control.leadership.trouble = "west->east: the key store cannot be read"
+        every, some = (client.get("/health", headers=people.headers[role]) for role in ("viewer", "east-watch"))
+        assert (every.status_code, some.status_code) == (503, 503)
+        assert "west->east" in every.json()["message"]
+        assert "west->east" not in some.json()["message"]
+
+
+def test_reasons_against_links_are_told_of_those_that_somebody_may_see(people: People, tmp_path: Path):
+    http = HttpSettings(users_file=tmp_path / "users", roles=ROLES)
+    service = PaperService(
+        PaperTopic(), http=http, app_state=lambda audit: AppState.of(PaperBackend(), audit, look_seconds=0.2)
+    )
+    with asked(service) as client:
+        every, some = (client.get("/v1/readiness", headers=people.headers[role]) for role in ("viewer", "east-watch"))
+        assert any(not link.startswith("east->") for link in every.json())
+        assert some.json()
+        assert all(link.startswith("east->") for link in some.json())
+
+
+def test_records_are_for_operators_although_they_are_only_read() -> None:
+    right = right_of("GET", "/v1/links/east->west/records")
+    assert (right.role, right.link) == ("operator", "east->west")
+    assert right_of("HEAD", "/v1/links/east->west/records/").role == "operator"
+    assert right_of("GET", "/v1/links/east->west/topics").role == "viewer"
+    assert right_of("PATCH", "/v1/links/east->west/control").role == "operator"

@@ -39,15 +39,12 @@ def test_a_service_that_stands_by_runs_nothing_and_takes_over(topic: PaperTopic)
 
 
 def test_a_service_is_not_ready_before_it_is_known_who_leads(topic: PaperTopic):
-    topic.stores.append(PaperStore(topic, lambda _: None, lambda: None))  # somebody is before us in the line
+    topic.stores.append(PaperStore(topic, None, lambda _: None, lambda: None))  # somebody is before us in the line
     service = PaperService(topic)
     with asked(service, active=False) as client:
         said = client.get("/health")
         assert (said.status_code, said.json()["status"]) == (503, "starting")
-        topic.group_state = topic.group_state.take(
-            *topic.group_state.leader_record(Leader("before", service.control.leadership.url))
-        )
-        topic.stores[1].on_news(topic.group_state)
+        topic.plant(*topic.group_state.leader_record(Leader("before", service.control.leadership.url)))
         assert client.get("/health").status_code == 503, "who led at this address before is no more"
         topic.stores[1].on_turn()
         wait_until(lambda: client.get("/health").status_code, lambda code: code == 200, within_s=20, what="our turn")

@@ -27,3 +27,8 @@ def test_lines(job: str, counts: dict[str, int], said: str):
 @given(st.text(max_size=5), st.dictionaries(st.text(min_size=1, max_size=8), st.integers(0, 10**9)))
 def test_every_job_has_a_line(job: str, counts: dict[str, int]):
     assert job_line(job, counts)
+
+
+def test_counts_are_said_in_plain_words_and_one_is_one():
+    assert job_line("offset-syncs", {"partitions": 1, "told": 1}) == "1 partition, 1 reported"
+    assert job_line("takeover", {"begun": 4}) == "4 started"

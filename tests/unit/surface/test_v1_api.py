@@ -250,3 +250,77 @@ def test_pages_together_are_the_whole_list_in_order(found: list[Row], needle: st
 def test_rows_are_sorted_by_known_fields_only() -> None:
     with pytest.raises(UsageError):
         part_of([Row(name="a", lag=1)], Wish(sort="__class__"), lambda row: row.name, lambda row: row.state, ("lag",))
+
+
+def test_limits_priorities_and_pauses_are_ordered_with_their_cost(api: TestClient, backend: PaperBackend) -> None:
+    where = f"{LINK}/control"
+    assert api.get(where).json()["now"] == {"bytes_per_second": 0, "records_per_second": 0}
+    cost = api.patch(where, json={"records_per_second": 10, "dry_run": True}).json()
+    assert (cost["changed"], backend.ordered.records_per_second) == (False, None)
+    assert cost["cost"]["falls_behind_records_per_second"] > 0
+    assert "falls behind" in cost["cost"]["says"]
+    wish = {"bytes_per_second": 5_000_000, "schedule": "22:00-06:00=none", "first": ["pay.*"]}
+    told = api.patch(where, json=wish | {"pause": [{"topic": "clicks"}, {"topic": "orders", "partition": 2}]}).json()
+    assert told["changed"]
+    assert (told["first_now"], told["by"]) == (["pay.*"], "ada")
+    assert told["paused"] == [{"topic": "clicks", "partition": None}, {"topic": "orders", "partition": 2}]
+    left = api.patch(where, json={"resume": [{"topic": "clicks"}], "first": None}).json()
+    assert [one["topic"] for one in left["paused"]] == ["orders"]
+    assert left["bytes_per_second"] == 5_000_000, "what is not named stays"
+    until(lambda: api.get(where).json()["bytes_per_second"] == 5_000_000, "the order in the next look")
+    page = api.get("/ui/links/east-%3Ewest/control").text
+    assert "Resume orders" in page
+    api.patch(where, json={"bytes_per_second": None, "schedule": "", "resume": [{"topic": "orders", "partition": 2}]})
+
+
+@pytest.mark.parametrize(
+    ("wish", "status", "part"),
+    [
+        ({"pause": [{"topic": "nope"}]}, 404, "nope"),
+        ({"pause": [{"topic": "orders", "partition": 99}]}, 400, "there is no 99"),
+        ({"first": ["nope.*"]}, 404, "nope"),
+        ({"first": ["orders["]}, 400, "never closed"),
+        ({"schedule": "at night"}, 400, "at night"),
+        ({"bytes_per_second": -1}, 422, "greater than or equal"),
+        ({"limit": 1}, 422, "limit"),
+    ],
+)
+def test_an_order_that_cannot_be_meant_changes_nothing(
+    api: TestClient, backend: PaperBackend, wish: dict[str, Any], status: int, part: str
+) -> None:
+    before = backend.ordered
+    answer = api.patch(f"{LINK}/control", json=wish)
+    assert (answer.status_code, part in answer.text) == (status, True), answer.text
+    assert backend.ordered == before
+
+
+def test_conflicts_of_both_sides_are_searched_as_an_operation(api: TestClient) -> None:
+    found = done(api, api.post(f"{LINK}/conflicts", json={"window_seconds": 5}, headers=key("conflicts")))
+    assert (found["result"]["conflicts"], found["result"]["not_sticky"]) == (5, 21 / 400)
+    page = api.get(f"/ui/operations/{found['id']}").text
+    assert "5 conflicts: 2 of 400 keys" in page
+    assert "5.2% of all keys are not sticky" in page
+    assert api.get(f"{LINK}/conflicts").json()[0]["id"] == found["id"]
+    assert api.post(f"{LINK}/conflicts", json={"window_seconds": 0}, headers=key("wrong")).status_code == 422
+
+
+def test_clusters_proofs_and_records_are_told(api: TestClient) -> None:
+    until(lambda: len(api.get("/v1/clusters").json()) == 3, "all clusters")
+    cards = {card["alias"]: card for card in api.get("/v1/clusters").json()}
+    assert (cards["east"]["brokers"], cards["west"]["under_replicated"]) == (3, 4)
+    assert cards["archive"]["brokers"] is None, "unknown is not 0"
+    page = api.get("/ui/").text
+    assert "4 of 1,024 partitions lack a replica" in page
+    assert "archive: no broker answers" in page
+    done(api, api.post(f"{LINK}/examinations", headers=key("proofs")))
+    proofs = api.get(f"{LINK}/proofs").json()
+    assert proofs["readiness_percent"] == 50, "one of two checks passed"
+    assert "50 %" in api.get("/ui/").text
+    found = api.get(f"{LINK}/records", params={"topic": "orders", "partition": 1, "offset": 5000}).json()
+    assert (found["equal"], found["source"]["value"]["form"], found["target"]["offset"]) == (True, "JSON", 4000)
+    topic = api.get("/ui/links/east-%3Ewest/topics/orders").text
+    assert "Groups that read it" in topic
+    assert "billing" in topic
+    assert "mirrored" in api.get("/ui/links/east-%3Ewest/parts/configs", params={"topic": "orders"}).text.lower()
+    assert "If a cluster is lost" in api.get("/ui/topology").text
+    assert "<svg" in api.get("/ui/topology").text
