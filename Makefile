@@ -58,17 +58,20 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, l
 # A process has one JVM for Spark: tests of pipelines and of Kafka's own transforms need another one than the mirror's.
 APART := tests/integration/pipelines tests/compat/pipelines
 
+# Tests with brokers wait more than they compute: four of them keep two cores busy.
 test: $(READY) ## unit tests, then real brokers and real Spark
 	@$(MAKE) --no-print-directory promtool >/dev/null 2>&1 || echo "promtool cannot be had here: Prometheus' own judgement of the alerts is left out"
+	@$(PY) -m tests.kit.fetch
 	$(PY) -m pytest tests/unit -n 2
-	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 2 --dist worksteal --durations=10 $(APART:%=--ignore=%)
-	$(PY) -m pytest tests/integration/pipelines -m 'not chaos' -n 2 --dist worksteal --durations=5
+	$(PY) -m pytest tests/e2e tests/integration tests/compat -m 'not chaos' -n 4 --dist worksteal --durations=10 $(APART:%=--ignore=%)
+	$(PY) -m pytest tests/integration/pipelines -m 'not chaos' -n 3 --dist worksteal --durations=5
 
 demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo
 
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
-	$(PY) -m pytest tests/chaos tests/e2e tests/integration -m chaos
+	$(PY) -m pytest tests/chaos tests/e2e tests/integration -m chaos $(APART:%=--ignore=%)
+	$(PY) -m pytest tests/integration/pipelines -m chaos
 
 # Namespaces of its own hold the run, so it needs Linux and root. A run that was stopped goes on where it was.
 faults: $(READY) ## every fault of the matrix on real clusters, into bench/results; ONLY=network, AGAIN=1, RED=1

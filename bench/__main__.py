@@ -19,6 +19,7 @@ import bench.spark_doors.run
 import bench.spark_work.run
 import bench.start.run
 import bench.throughput.run
+import bench.transforms.run
 import bench.translation.run
 import bench.verify.run
 import bench.wan.run
@@ -41,6 +42,7 @@ QUESTIONS: dict[str, Callable[[Options], str]] = {
     "spark_work": bench.spark_work.run.answer,
     "start": bench.start.run.answer,
     "soak": bench.soak.run.answer,
+    "transforms": bench.transforms.run.answer,
 }
 ASKED_BY_NAME = ("soak",)
 """It takes an hour, so it is no part of a run of everything."""
