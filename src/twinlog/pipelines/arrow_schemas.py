@@ -29,7 +29,7 @@ def arrow_type(schema: Schema | None) -> Any:
     if schema.is_decimal:
         return pa.decimal128(38, schema.scale)
     if schema.type == "struct":
-        return pa.struct([pa.field(one.name, arrow_type(one.schema)) for one in schema.fields])
+        return pa.struct([pa.field(field.name, arrow_type(field.schema)) for field in schema.fields])
     if schema.type == "array":
         return pa.list_(pa.field("element", arrow_type(schema.values)))
     if schema.type == "map":
@@ -44,9 +44,9 @@ def schema_of_arrow(schema: Any, names: Sequence[str]) -> Schema:
     return Schema("struct", fields=tuple(Field(name, _schema(schema.field(name))) for name in names))
 
 
-def _schema(found: Any) -> Schema:
-    kind = found.type
-    optional = bool(found.nullable)
+def _schema(arrow_field: Any) -> Schema:
+    kind = arrow_field.type
+    optional = bool(arrow_field.nullable)
     if pa.types.is_decimal(kind):
         return Schema("bytes", optional, name=DECIMAL, version=1, parameters=((SCALE, str(kind.scale)),))
     if pa.types.is_timestamp(kind):
@@ -69,4 +69,4 @@ def _schema(found: Any) -> Schema:
             return Schema(name, optional)  # type: ignore[arg-type]
     if pa.types.is_unsigned_integer(kind):
         return Schema("int64", optional)
-    raise ValueError(f"{found.name}: records cannot hold the Arrow type {kind}")
+    raise ValueError(f"{arrow_field.name}: records cannot hold the Arrow type {kind}")

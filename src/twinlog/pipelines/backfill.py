@@ -54,12 +54,12 @@ def check_selection(connector: Connector, table: str, where: str) -> None:
     try:
         # Whoever runs the command wrote the condition; it runs with the rights of the connector.
         query = Query(f"SELECT 1 AS found FROM {made.db.words.name(table)} WHERE {where} LIMIT 1")  # noqa: S608
-        found = made.db.rows(query, made.db.schema(query, None, "none")).num_rows
+        count = made.db.rows(query, made.db.schema(query, None, "none")).num_rows
     except Retriable as error:
         raise ConnectorRefused(connector.name, str(error)) from error
     finally:
         made.close()
-    if not found:
+    if not count:
         raise ConnectorRefused(connector.name, f"{table}: no row fits WHERE {where}")
 
 

@@ -24,17 +24,17 @@ def kind_of(data: bytes | None) -> str:
     except UnicodeDecodeError:
         return f"{len(data)} bytes that are no text"
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
         return "text"
-    if isinstance(found, dict):
-        return "JSON with a schema" if found.keys() == {"schema", "payload"} else "JSON object"
-    return f"JSON {type(found).__name__}"
+    if isinstance(parsed, dict):
+        return "JSON with a schema" if parsed.keys() == {"schema", "payload"} else "JSON object"
+    return f"JSON {type(parsed).__name__}"
 
 
 def remark(samples: Sequence[bytes | None], converter: str, *, schemas: bool) -> str | None:
     """A sentence when the converter does not fit what most samples are."""
-    kinds = Counter(kind_of(one) for one in samples if one is not None)
+    kinds = Counter(kind_of(sample) for sample in samples if sample is not None)
     if not kinds:
         return None
     kind = kinds.most_common(1)[0][0]

@@ -28,31 +28,31 @@ class Case:
     wanted: tuple[Mapping[str, Any], ...]
 
 
-def read_cases(found: Any) -> list[Case]:
+def read_cases(documents: Any) -> list[Case]:
     """Tests of a parsed YAML file. Raises SettingsRefused."""
-    if not isinstance(found, list) or not found:
+    if not isinstance(documents, list) or not documents:
         raise SettingsRefused([Finding(None, "a list of tests is expected")])
     cases = []
-    for number, one in enumerate(found):
-        if not isinstance(one, dict) or not one.get("in") or "out" not in one:
+    for number, document in enumerate(documents):
+        if not isinstance(document, dict) or not document.get("in") or "out" not in document:
             raise SettingsRefused([Finding(None, f"test {number + 1} needs `in` and `out`")])
-        given = tuple(_record(offset, record) for offset, record in enumerate(one["in"]))
-        cases.append(Case(str(one.get("name", f"test {number + 1}")), given, tuple(one["out"])))
+        given = tuple(_record(offset, record) for offset, record in enumerate(document["in"]))
+        cases.append(Case(str(document.get("name", f"test {number + 1}")), given, tuple(document["out"])))
     return cases
 
 
-def _record(offset: int, found: Mapping[str, Any]) -> RawRecord:
-    headers = tuple((str(k), str(v).encode()) for k, v in (found.get("headers") or {}).items())
+def _record(offset: int, document: Mapping[str, Any]) -> RawRecord:
+    headers = tuple((str(k), str(v).encode()) for k, v in (document.get("headers") or {}).items())
     return RawRecord(
-        str(found.get("topic", "test")), int(found.get("partition", 0)), int(found.get("offset", offset)),
-        int(found.get("timestamp", 0)), _bytes(found.get("key")), _bytes(found.get("value")), headers,
+        str(document.get("topic", "test")), int(document.get("partition", 0)), int(document.get("offset", offset)),
+        int(document.get("timestamp", 0)), _bytes(document.get("key")), _bytes(document.get("value")), headers,
     )  # fmt: skip
 
 
-def _bytes(found: Any) -> bytes | None:
-    if found is None:
+def _bytes(value: Any) -> bytes | None:
+    if value is None:
         return None
-    return found.encode() if isinstance(found, str) else json.dumps(found).encode()
+    return value.encode() if isinstance(value, str) else json.dumps(value).encode()
 
 
 def differences(spark: Session, connector: Connector, worker: Worker, case: Case) -> list[str]:

@@ -17,7 +17,7 @@ from twinlog.pipelines.settings import Finding, SettingsRefused
 
 
 def listed(config: Mapping[str, str], key: str) -> list[str]:
-    return [one.strip() for one in config.get(key, "").split(",") if one.strip()]
+    return [part.strip() for part in config.get(key, "").split(",") if part.strip()]
 
 
 def under(config: Mapping[str, str], prefix: str) -> dict[str, str]:
@@ -33,7 +33,7 @@ def steps_of(config: Mapping[str, str]) -> list[Step]:
         try:
             predicates[name] = predicate(own.get("type", ""), own)
         except SettingsRefused as error:
-            findings += [_placed(f"predicates.{name}", one) for one in error.findings]
+            findings += [_placed(f"predicates.{name}", finding) for finding in error.findings]
     steps = []
     for name in listed(config, "transforms"):
         own = under(config, f"transforms.{name}.")
@@ -41,7 +41,7 @@ def steps_of(config: Mapping[str, str]) -> list[Step]:
             made = transform(own.get("type", ""), own)
             java = find(own.get("type", ""), "transformation").name
         except SettingsRefused as error:
-            findings += [_placed(f"transforms.{name}", one) for one in error.findings]
+            findings += [_placed(f"transforms.{name}", finding) for finding in error.findings]
             continue
         chosen = own.get("predicate")
         if chosen is not None and chosen not in predicates:
@@ -92,7 +92,7 @@ def merged(before: RecordColumns, after: RecordColumns, chosen: Column) -> Recor
                 "let it run on all records, or give those records a topic of their own"
             )
         changes[side] = F.when(chosen, new).otherwise(old)
-    problems = tuple(replace(one, when=chosen & one.when) for one in after.problems)
+    problems = tuple(replace(problem, when=chosen & problem.when) for problem in after.problems)
     drop = None if after.drop is None else chosen & after.drop
     topics = tuple(dict.fromkeys((*before.topics, *after.topics)))
     return replace(after, **changes, problems=problems, drop=drop, topics=topics)

@@ -62,8 +62,8 @@ class Connector:
         return self.config.get("consumer.override.group.id", f"connect-{self.name}")
 
     def overrides(self, client: Literal["consumer", "producer"]) -> dict[str, str | int | bool]:
-        found = under(self.config, f"{client}.override.")
-        return {key: value for key, value in found.items() if key in _RDKAFKA}
+        overridden = under(self.config, f"{client}.override.")
+        return {key: value for key, value in overridden.items() if key in _RDKAFKA}
 
     @property
     def start(self) -> str:
@@ -89,7 +89,7 @@ def read_connector(name: str, config: Mapping[str, str], worker: Mapping[str, st
         try:
             find(it, "converter")
         except SettingsRefused as error:
-            findings += [Finding(name_of, one.message) for one in error.findings]
+            findings += [Finding(name_of, finding.message) for finding in error.findings]
     if findings:
         raise SettingsRefused(findings)
     kind: Literal["source", "sink"] = "sink" if plugin.kind == "sink" else "source"

@@ -28,7 +28,7 @@ def source_faults(make: Callable[[], Source]) -> list[str]:
     places = list(make().partitions())
     if not places:
         return ["partitions(): there is nothing to read; give the check a source with some rows"]
-    keys = [json.dumps(dict(one.at)) for one in places]
+    keys = [json.dumps(dict(partition.at)) for partition in places]
     if len(set(keys)) < len(keys):
         faults.append("partitions(): two partitions have the same `at`; their positions would be one")
     for place in places:
@@ -57,7 +57,7 @@ def _chunk_faults(chunk: Chunk, name: str) -> Iterator[str]:
     rows = _batch(chunk)
     if not all(value is None or isinstance(value, str | int | float | bool) for value in chunk.next.values()):
         yield f"{name}: `next` holds values that are no text, number, boolean or null"
-    missing = [one for one in chunk.key if one not in rows.schema.names]
+    missing = [column for column in chunk.key if column not in rows.schema.names]
     if missing:
         yield f"{name}: key columns that are not among the rows: {', '.join(missing)}"
         return
@@ -65,10 +65,10 @@ def _chunk_faults(chunk: Chunk, name: str) -> Iterator[str]:
         value, _ = schemas_of(chunk, rows)
         if value.type == "struct" and chunk.schema is not None:
             kind = arrow_type(value)
-            names = [one for one in rows.schema.names
-                     if one != chunk.timestamp and not (chunk.key_apart and one in chunk.key)]  # fmt: skip
-            for number, one in enumerate(names):
-                physical(rows.column(one), kind.field(number).type)
+            names = [column for column in rows.schema.names
+                     if column != chunk.timestamp and not (chunk.key_apart and column in chunk.key)]  # fmt: skip
+            for number, column in enumerate(names):
+                physical(rows.column(column), kind.field(number).type)
     except (ValueError, TypeError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         yield f"{name}: the rows do not fit their schema: {error}"
 

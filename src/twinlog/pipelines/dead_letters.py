@@ -97,27 +97,27 @@ class DeadLetters:
         return self._writer
 
     def _originals(self, failures: Sequence[Failure]) -> dict[tuple[TopicPartition, int], Any]:
-        wanted = {(one.partition, one.offset) for one in failures}
+        wanted = {(failure.partition, failure.offset) for failure in failures}
         starts: dict[TopicPartition, int] = {}
         for partition, offset in wanted:
             starts[partition] = min(offset, starts.get(partition, offset))
-        found: dict[tuple[TopicPartition, int], Any] = {}
+        originals: dict[tuple[TopicPartition, int], Any] = {}
         reader = RecordReader(self._cluster, starts)
         deadline = time.monotonic() + _FOUND_WITHIN_S
         try:
-            while len(found) < len(wanted):
+            while len(originals) < len(wanted):
                 for record in reader.take(5000, 0.2):
                     place = (TopicPartition(record.topic() or "", record.partition() or 0), record.offset() or 0)
                     if place in wanted:
-                        found[place] = record
+                        originals[place] = record
                 if time.monotonic() > deadline:
-                    missing = min(wanted - found.keys())
+                    missing = min(wanted - originals.keys())
                     raise ClusterUnreachable(
                         self._cluster.cluster, f"{missing[0]}: offset {missing[1]} cannot be read for the dead letters"
                     )
         finally:
             reader.close()
-        return found
+        return originals
 
 
 def ensure_topic(
@@ -140,7 +140,7 @@ def ensure_topic(
 def _await_known(admin: ClusterAdmin, topic: str) -> None:
     """Wait until brokers tell of a topic that was just created, by us or by another connector at the same moment."""
     backoff, deadline = Backoff(0.05, 1.0), time.monotonic() + _KNOWN_S
-    while isinstance(found := admin.describe_topics([topic])[topic], TopicUnknown):
+    while isinstance(answer := admin.describe_topics([topic])[topic], TopicUnknown):
         if time.monotonic() > deadline:
-            raise found
+            raise answer
         time.sleep(backoff.next_s())

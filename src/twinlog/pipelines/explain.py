@@ -45,7 +45,9 @@ def explained(connector: Connector, worker: Worker) -> dict[str, Any]:
         common = connector.common
         facts["topics"] = ", ".join(common.topics) or f"every topic whose name matches {common.topics_regex}"
     facts["settings"] = [
-        one for kind in (type(made).settings, CommonSettings, ErrorSettings) for one in _settings(kind, connector)
+        setting
+        for kind in (type(made).settings, CommonSettings, ErrorSettings)
+        for setting in _settings(kind, connector)
     ]
     return facts
 
@@ -75,13 +77,13 @@ def _settings(kind: type, connector: Connector) -> list[dict[str, str]]:
     rows = []
     shown = masked(connector.config)
     for facts, its in facts_of(kind).values():
-        found = next((key for key in (facts.key, *facts.also) if key in connector.config), None)
+        given = next((key for key in (facts.key, *facts.also) if key in connector.config), None)
         default = "" if its.default is dataclasses.MISSING else its.default
         secret = isinstance(default, Secret) or "Secret" in str(its.type)
-        if found is not None:
-            value = MASK if secret else shown[found]
+        if given is not None:
+            value = MASK if secret else shown[given]
         else:
             value = "" if secret else ",".join(default) if isinstance(default, tuple) else str(default)
-        origin = "default" if found is None else "configuration"
-        rows.append({"key": found or facts.key, "value": value, "from": origin, "meaning": facts.doc})
+        origin = "default" if given is None else "configuration"
+        rows.append({"key": given or facts.key, "value": value, "from": origin, "meaning": facts.doc})
     return rows

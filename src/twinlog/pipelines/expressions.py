@@ -46,9 +46,9 @@ def literal(value: Any, schema: Schema) -> Column:
         data = base64.b64decode(value) if isinstance(value, str) else bytes(value)
         return F.unbase64(F.lit(base64.b64encode(data).decode()))
     if schema.type == "struct":
-        return F.struct(*[literal(value.get(one.name), one.schema).alias(one.name) for one in schema.fields])
+        return F.struct(*[literal(value.get(field.name), field.schema).alias(field.name) for field in schema.fields])
     if schema.type == "array" and schema.values is not None:
-        return F.array(*[literal(one, schema.values) for one in value]).cast(schema.spark())
+        return F.array(*[literal(item, schema.values) for item in value]).cast(schema.spark())
     if schema.type == "map" and schema.keys is not None and schema.values is not None:
         pairs = [part for k, v in value.items() for part in (literal(k, schema.keys), literal(v, schema.values))]
         return F.create_map(*pairs).cast(schema.spark())
@@ -93,7 +93,7 @@ def field_of(column: Column, name: str) -> Column:
 
 def rebuilt(column: Column, fields: list[tuple[str, Column]]) -> Column:
     """A struct of these fields where the old one is; null stays null."""
-    made = F.struct(*[one.alias(name) for name, one in fields]) if fields else F.struct()
+    made = F.struct(*[part.alias(name) for name, part in fields]) if fields else F.struct()
     return F.when(F.isnotnull(column), made)
 
 

@@ -16,12 +16,12 @@ def read_properties(path: Path) -> dict[str, str]:
     """A properties file. Raises SettingsRefused."""
     try:
         with path.open("rb") as file:
-            found = javaproperties.load(file)
+            properties = javaproperties.load(file)
     except OSError as error:
         raise _unread(path, error) from error
     except ValueError as error:
         raise SettingsRefused([Finding(None, f"{path}: these are no properties: {error}")]) from error
-    return {str(key): str(value).strip() for key, value in found.items()}
+    return {str(key): str(value).strip() for key, value in properties.items()}
 
 
 def read_connector_file(path: Path) -> tuple[str, dict[str, str]]:
@@ -29,26 +29,26 @@ def read_connector_file(path: Path) -> tuple[str, dict[str, str]]:
     if path.suffix != ".json":
         return _named(path, read_properties(path))
     try:
-        found = json.loads(path.read_text())
+        document = json.loads(path.read_text())
     except OSError as error:
         raise _unread(path, error) from error
     except ValueError as error:
         raise SettingsRefused([Finding(None, f"{path}: this is no JSON: {error}")]) from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise SettingsRefused([Finding(None, f"{path}: a connector is a JSON object")])
-    if isinstance(found.get("config"), dict):
-        config = texts(found["config"])
-        if found.get("name"):
-            config.setdefault("name", str(found["name"]))
+    if isinstance(document.get("config"), dict):
+        config = texts(document["config"])
+        if document.get("name"):
+            config.setdefault("name", str(document["name"]))
         return _named(path, config)
-    return _named(path, texts(found))
+    return _named(path, texts(document))
 
 
-def texts(found: Mapping[str, Any]) -> dict[str, str]:
+def texts(config: Mapping[str, Any]) -> dict[str, str]:
     """Values as the text that a properties file would hold; null values are left out."""
     return {
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in found.items()
+        for key, value in config.items()
         if value is not None
     }
 

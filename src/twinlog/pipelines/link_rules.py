@@ -47,24 +47,24 @@ def link_findings(transforms: Transforms) -> list[Finding]:
     """Everything that is wrong, with the key as it is behind the link's name. Nothing is asked of a cluster."""
     if not transforms:
         return []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     steps: list[Step] = []
     try:
         steps = steps_of(transforms.keys)
     except SettingsRefused as refused:
-        found += refused.findings
-    found += _unknown_keys(transforms.keys)
+        findings += refused.findings
+    findings += _unknown_keys(transforms.keys)
     config = transforms.keys
     for step in steps:
         prefix = f"transforms.{step.name}"
         if step.java in REFUSED:
-            found.append(Finding(f"{prefix}.type", f"{step.java} cannot run on a link: {REFUSED[step.java]}"))
+            findings.append(Finding(f"{prefix}.type", f"{step.java} cannot run on a link: {REFUSED[step.java]}"))
         if step.java == f"{KAFKA}.Filter" and f"{prefix}.predicate" not in config:
-            found.append(Finding(f"{prefix}.predicate", "missing; without one Filter would drop every record"))
+            findings.append(Finding(f"{prefix}.predicate", "missing; without one Filter would drop every record"))
         if f"{prefix}.route.by.field" in config:
-            found.append(Finding(f"{prefix}.route.by.field", f"cannot be used on a link: {_TOPICS}"))
-    found += _converter_findings(transforms, steps)
-    return list(dict.fromkeys(found))
+            findings.append(Finding(f"{prefix}.route.by.field", f"cannot be used on a link: {_TOPICS}"))
+    findings += _converter_findings(transforms, steps)
+    return list(dict.fromkeys(findings))
 
 
 def _converter_findings(transforms: Transforms, steps: list[Step]) -> Iterator[Finding]:
@@ -73,7 +73,7 @@ def _converter_findings(transforms: Transforms, steps: list[Step]) -> Iterator[F
         try:
             name, its = converter_of(transforms, side)
         except SettingsRefused as refused:
-            yield from (Finding(key, one.message) for one in refused.findings)
+            yield from (Finding(key, finding.message) for finding in refused.findings)
             continue
         looks = [step.name for step in steps if side in step.sides]
         who = f"transforms.{looks[0]} looks into the {side}" if looks else ""

@@ -91,7 +91,7 @@ def _is_of(record: RecordColumns, topics: Patterns) -> Column:
 def _mask_steps(mask: FieldMask) -> list[Step]:
     """One step for each field; a document without the field, and a tombstone, stay as they are."""
 
-    def one(field: str) -> Step:
+    def masking_step(field: str) -> Step:
         masking = MaskFieldValue({"fields": field})
 
         def apply(record: RecordColumns) -> RecordColumns:
@@ -102,4 +102,4 @@ def _mask_steps(mask: FieldMask) -> list[Step]:
 
         return Step(f"residency-{mask.rule}-{field}", _MASK, ("value",), apply)
 
-    return [one(field) for field in mask.fields]
+    return [masking_step(field) for field in mask.fields]

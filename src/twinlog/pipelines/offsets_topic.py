@@ -43,7 +43,7 @@ class StoredOffset:
 
 def offsets_of(table: Mapping[bytes, bytes], connector: str) -> list[StoredOffset]:
     """What the topic holds for one connector. Records of other formats are passed over."""
-    found = []
+    offsets = []
     for key, value in table.items():
         try:
             name, partition = json.loads(key)
@@ -51,8 +51,8 @@ def offsets_of(table: Mapping[bytes, bytes], connector: str) -> list[StoredOffse
         except (ValueError, TypeError):
             continue
         if name == connector and isinstance(partition, dict) and isinstance(offset, dict):
-            found.append(StoredOffset(key, partition, offset))
-    return found
+            offsets.append(StoredOffset(key, partition, offset))
+    return offsets
 
 
 class OffsetsTopic:
@@ -80,7 +80,7 @@ class OffsetsTopic:
 
 def start_of(stored: list[StoredOffset], partition: SourcePartition) -> tuple[Offset | None, StoredOffset | None]:
     """Where a source partition goes on; fields may stand in another order."""
-    for one in stored:
-        if one.partition == dict(partition.at):
-            return dict(one.offset), one
+    for entry in stored:
+        if entry.partition == dict(partition.at):
+            return dict(entry.offset), entry
     return None, None

@@ -71,12 +71,12 @@ class Parked:
         if not self.told:
             return "unknown: errors.deadletterqueue.context.headers.enable was false when it was parked"
         parts = (self.told.get("stage"), self.told.get("exception.class.name"), self.told.get("exception.message"))
-        return ": ".join(one for one in parts if one)
+        return ": ".join(part for part in parts if part)
 
 
 def sorted_out(records: Iterable[Any]) -> list[Parked]:
     """Dead letters with what the receipts among the records say of them. Pure."""
-    found: dict[Place, Parked] = {}
+    parked: dict[Place, Parked] = {}
     receipts: dict[Place, Action] = {}
     for record in records:
         headers = [(name, data) for name, data in record.headers() or ()]
@@ -91,8 +91,8 @@ def sorted_out(records: Iterable[Any]) -> list[Parked]:
         }
         own = tuple((name, data) for name, data in headers if not name.startswith(ERRORS))
         place = Place(record.partition() or 0, record.offset() or 0)
-        found[place] = Parked(place, record.key(), record.value(), own, record.timestamp()[1], told)
-    return [replace(one, action=receipts.get(place, "open")) for place, one in sorted(found.items())]
+        parked[place] = Parked(place, record.key(), record.value(), own, record.timestamp()[1], told)
+    return [replace(entry, action=receipts.get(place, "open")) for place, entry in sorted(parked.items())]
 
 
 def read_parked(cluster: ClientSettings, topic: str) -> list[Parked]:
@@ -104,8 +104,8 @@ def read_parked(cluster: ClientSettings, topic: str) -> list[Parked]:
     probe = RecordReader(cluster, {})
     ends = probe.ends(partitions)
     probe.close()
-    waiting = {one: high for one, (low, high) in ends.items() if high > low}
-    reader = RecordReader(cluster, {one: ends[one][0] for one in waiting})
+    waiting = {partition: high for partition, (low, high) in ends.items() if high > low}
+    reader = RecordReader(cluster, {partition: ends[partition][0] for partition in waiting})
     records: list[Any] = []
     deadline = time.monotonic() + _WITHIN_S
     try:
@@ -114,9 +114,9 @@ def read_parked(cluster: ClientSettings, topic: str) -> list[Parked]:
             records += taken
             if taken:
                 deadline = time.monotonic() + _WITHIN_S
-            for one, position in reader.positions(list(waiting)).items():
-                if position >= waiting[one]:
-                    del waiting[one]
+            for partition, position in reader.positions(list(waiting)).items():
+                if position >= waiting[partition]:
+                    del waiting[partition]
             if waiting and time.monotonic() > deadline:
                 raise ClusterUnreachable(cluster.cluster, f"{next(iter(waiting))}: could not be read to its end")
     finally:
@@ -132,19 +132,24 @@ def replay(
     to: str | None = None,
 ) -> int:
     """Write open dead letters back to their topics, with repaired values where given. Raises ParkedRefused."""
-    for one in chosen:
-        if to is None and "topic" not in one.told:
-            raise ParkedRefused(topic, str(one.place), "does not say which topic it came from; name one with --to")
+    for parked in chosen:
+        if to is None and "topic" not in parked.told:
+            raise ParkedRefused(topic, str(parked.place), "does not say which topic it came from; name one with --to")
     with_receipts = [
-        (to or one.told["topic"], one, repaired.get(one.place, one.value), _receipt(one.place, "replayed"))
-        for one in chosen
+        (
+            to or parked.told["topic"],
+            parked,
+            repaired.get(parked.place, parked.value),
+            _receipt(parked.place, "replayed"),
+        )
+        for parked in chosen
     ]
     return _write(cluster, topic, with_receipts)
 
 
 def drop(cluster: ClientSettings, topic: str, chosen: Sequence[Parked]) -> int:
     """Say of open dead letters that nothing will be done with them. Raises ParkedRefused."""
-    return _write(cluster, topic, [(None, one, None, _receipt(one.place, "dropped")) for one in chosen])
+    return _write(cluster, topic, [(None, parked, None, _receipt(parked.place, "dropped")) for parked in chosen])
 
 
 def _receipt(place: Place, action: Action) -> list[tuple[str, bytes | None]]:
@@ -159,17 +164,19 @@ def _write(
     writer = RecordWriter(cluster, f"twinlog-parked-{topic}", {"partitioner": "murmur2_random"})
     # Opening shuts out whoever else replays; only then it is certain which letters are still open.
     writer.open()
-    now = {one.place: one.action for one in read_parked(cluster, topic)}
-    for _, one, _, _ in work:
-        if now.get(one.place) != "open":
-            raise ParkedRefused(topic, str(one.place), f"is not open: {now.get(one.place, 'it is not there')}")
+    now = {parked.place: parked.action for parked in read_parked(cluster, topic)}
+    for _, parked, _, _ in work:
+        if now.get(parked.place) != "open":
+            raise ParkedRefused(topic, str(parked.place), f"is not open: {now.get(parked.place, 'it is not there')}")
     if not work:
         return 0
     writer.begin()
-    for target, one, value, receipt in work:
+    for target, parked, value, receipt in work:
         if target is not None:
-            writer.send(target, one.key, value, headers=one.headers, mark=f"{target}: {one.place}")
-        writer.send(topic, None, None, partition=one.place.partition, headers=receipt, mark=f"{topic}: {one.place}")
+            writer.send(target, parked.key, value, headers=parked.headers, mark=f"{target}: {parked.place}")
+        writer.send(
+            topic, None, None, partition=parked.place.partition, headers=receipt, mark=f"{topic}: {parked.place}"
+        )
     for mark, error in writer.flush().items():
         writer.abort()
         raise ParkedRefused(topic, str(mark), f"could not be written: {error}")

@@ -116,7 +116,7 @@ class Frame:
             for name in _SHARED:
                 if getattr(after, name) is not getattr(before, name):
                     shared.setdefault(name, []).append((branch, getattr(after, name)))
-            problems += [(branch, one) for one in after.problems]
+            problems += [(branch, problem) for problem in after.problems]
             if after.drop is not None:
                 drops.append(frame.only(branch, after.drop))
             branches.append(
@@ -163,7 +163,7 @@ class Frame:
             record = self.record(branch).read(side)
             if branch.shape(side).unread:
                 changes[branch.column(side)] = self.only(branch, record.part(side))
-                problems += [(branch, one) for one in record.problems]
+                problems += [(branch, problem) for problem in record.problems]
             branches.append(branch.with_shape(side, record.shape(side)))
         if not changes:
             return self
@@ -177,7 +177,7 @@ class Frame:
     ) -> Frame:
         """Decode (or encode) one side of all branches."""
         frame = self._each(side, java, lambda column, branch: convert(column, branch.shape(side)))
-        branches = self.branches if into is None else tuple(one.with_shape(side, into) for one in self.branches)
+        branches = self.branches if into is None else tuple(branch.with_shape(side, into) for branch in self.branches)
         return replace(frame, branches=branches)
 
     def encoded(self, side: Side, java: str, its: Converter) -> Frame:
@@ -185,8 +185,11 @@ class Frame:
         if not isinstance(its, TopicConverter):
             return self.converted(side, java, its.encode)
         encode = its.encode_to
-        return self._each(side, java, lambda column, one: encode(column, one.shape(side), F.col("topic"), one.topics,
-                                                                 side))  # fmt: skip
+        return self._each(
+            side,
+            java,
+            lambda column, branch: encode(column, branch.shape(side), F.col("topic"), branch.topics, side),
+        )
 
     def _each(self, side: Side, java: str, convert: Callable[[Column, Branch], Decoded | Encoded]) -> Frame:
         changes: dict[str, Column] = {}
@@ -196,7 +199,7 @@ class Frame:
             source = F.col(name) if name in self.rows.columns else self.only(branch, F.col(side))
             done = convert(source, branch)
             changes[name] = self.only(branch, done.column)
-            problems += [(branch, one) for one in done.problems]
+            problems += [(branch, problem) for problem in done.problems]
         error = self.failed(_STAGE[side], java, problems)
         if error is not None:
             changes["error"] = error

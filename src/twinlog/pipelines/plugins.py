@@ -152,7 +152,7 @@ def find(name: str, *kinds: Kind) -> Plugin:
     for plugin in all_plugins():
         if plugin.kind in kinds and plugin.is_called(name):
             return plugin
-    known = sorted(one.name for one in all_plugins() if one.kind in kinds)
+    known = sorted(registered.name for registered in all_plugins() if registered.kind in kinds)
     near = difflib.get_close_matches(name, known, 1, 0.8)
     hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
     raise SettingsRefused([Finding(None, f"{name}: no such {' or '.join(kinds)}; {hint}")])

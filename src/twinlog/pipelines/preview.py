@@ -73,22 +73,22 @@ def sample_records(worker: Worker, planner: SinkPlanner, count: int) -> list[Raw
     if not positions:
         return []
     reader = RecordReader(worker.cluster, positions)
-    found: list[RawRecord] = []
+    sampled: list[RawRecord] = []
     try:
-        while len(found) < count:
-            taken = reader.take(count - len(found), _WAIT_S)
+        while len(sampled) < count:
+            taken = reader.take(count - len(sampled), _WAIT_S)
             if not taken:
                 break
-            found += [
+            sampled += [
                 RawRecord(
-                    one.topic() or "", one.partition() or 0, one.offset() or 0, one.timestamp()[1], one.key(),
-                    one.value(), tuple(cast("Any", one.headers()) or ()),
+                    record.topic() or "", record.partition() or 0, record.offset() or 0, record.timestamp()[1],
+                    record.key(), record.value(), tuple(cast("Any", record.headers()) or ()),
                 )
-                for one in taken
+                for record in taken
             ]  # fmt: skip
     finally:
         reader.close()
-    return found
+    return sampled
 
 
 def preview(spark: Session, connector: Connector, worker: Worker, rows: int) -> Preview:
@@ -115,10 +115,10 @@ def preview_sink(
     """The records after the converter and after each transform. Raises PlanRefused, SettingsRefused."""
     planner = SinkPlanner(connector, worker, generation=0)
     rows, broken = _sorted(planner, records)
-    planned = planner.planned(sorted({one.topic for one in records}))
+    planned = planner.planned(sorted({record.topic for record in records}))
     # In one task: a service has hundreds of slots, and Spark would deal a few rows to all of them.
     frames = planned.frames(spark.createDataFrame(rows, ROWS_SQL).coalesce(1))
-    steps = [StepView("record", [_raw(one) for one in records])]
+    steps = [StepView("record", [_raw(record) for record in records])]
     frame: Frame | None = None
     for name, frame in frames:
         steps.append(StepView(name, shown(frame)))
@@ -132,38 +132,38 @@ def preview_sink(
 def _sorted(planner: SinkPlanner, records: Sequence[RawRecord]) -> tuple[list[Any], list[str]]:
     rows: list[Any] = []
     broken: list[str] = []
-    for one in records:
-        fault, number, key, value = None, 0, one.key, one.value
+    for record in records:
+        fault, number, key, value = None, 0, record.key, record.value
         try:
-            number, key, value = planner.learn(one.topic, one.key, one.value)
+            number, key, value = planner.learn(record.topic, record.key, record.value)
         except ConversionFailed as error:
             fault = str(error)
             key = value = None
-            broken.append(f"{one.topic}-{one.partition} offset {one.offset}: {error}")
-            planner.learn(one.topic, None, None)
-        headers = [(name, None if data is None else bytearray(data)) for name, data in one.headers]
+            broken.append(f"{record.topic}-{record.partition} offset {record.offset}: {error}")
+            planner.learn(record.topic, None, None)
+        headers = [(name, None if data is None else bytearray(data)) for name, data in record.headers]
         arrays = [None if data is None else bytearray(data) for data in (key, value)]
-        rows.append((one.topic, one.partition, one.offset, one.timestamp, *arrays, headers, number, fault))
+        rows.append((record.topic, record.partition, record.offset, record.timestamp, *arrays, headers, number, fault))
     return rows, broken
 
 
 def _remarks(connector: Connector, records: Sequence[RawRecord]) -> list[str]:
-    found = []
+    remarks = []
     names = connector.converters
     for side, name, config in (("key", names.key, names.key_config), ("value", names.value, names.value_config)):
-        samples = [getattr(one, side) for one in records]
+        samples = [getattr(record, side) for record in records]
         schemas = config.get("schemas.enable", "true").lower() == "true"
         told = remark(samples, find(name, "converter").name, schemas=schemas)
         if told is not None:
-            found.append(f"{side}: {told}")
-    return found
+            remarks.append(f"{side}: {told}")
+    return remarks
 
 
-def _raw(one: RawRecord) -> dict[str, Any]:
+def _raw(record: RawRecord) -> dict[str, Any]:
     return {
-        "topic": one.topic, "partition": one.partition, "offset": one.offset, "timestamp": one.timestamp,
-        "key": text_of(one.key), "value": text_of(one.value), "key is": kind_of(one.key),
-        "value is": kind_of(one.value),
+        "topic": record.topic, "partition": record.partition, "offset": record.offset, "timestamp": record.timestamp,
+        "key": text_of(record.key), "value": text_of(record.value), "key is": kind_of(record.key),
+        "value is": kind_of(record.value),
     }  # fmt: skip
 
 
@@ -175,13 +175,13 @@ def text_of(data: bytes | None) -> str | None:
 def shown(frame: Frame) -> list[dict[str, Any]]:
     """All records of a frame, as people read them."""
     made = frame.delivered(
-        lambda one: {
-            "key": document(one.key, one.key_shape),
-            "value": document(one.value, one.value_shape),
+        lambda record: {
+            "key": document(record.key, record.key_shape),
+            "value": document(record.value, record.value_shape),
         },
         ["from_topic", "partition", "offset", "topic", "timestamp", "headers", "error", "drop", "branch"],
     )
-    schemas = {one.number: one for one in frame.branches}
+    schemas = {branch.number: branch for branch in frame.branches}
     rows = []
     for row in made.collect():
         view: dict[str, Any] = {"topic": row["topic"], "timestamp": row["timestamp"]}
@@ -191,7 +191,7 @@ def shown(frame: Frame) -> list[dict[str, Any]]:
             view["left out"] = True
         view |= {"key": _parsed(row["key"]), "value": _parsed(row["value"])}
         if row["headers"]:
-            view["headers"] = {one["key"]: text_of(bytes(one["value"] or b"")) for one in row["headers"]}
+            view["headers"] = {header["key"]: text_of(bytes(header["value"] or b"")) for header in row["headers"]}
         schema = schemas[row["branch"]].value_shape.schema
         view["schema"] = None if schema is None else schema.name or schema.type
         rows.append(view)

@@ -43,27 +43,27 @@ class Progress:
     def totals(self) -> Counter[str]:
         """Counts since the start."""
         total = Counter(self.counts)
-        for one in list(self.by_task.values()):
-            total.update(one)
+        for counts in list(self.by_task.values()):
+            total.update(counts)
         return total
 
     @property
     def hindrance(self) -> str:
         """Why nothing, or not everything, moves while it runs; empty: nothing is in the way."""
         told = [self.waiting, *self.task_waiting.values()]
-        return "; ".join(dict.fromkeys(one for one in told if one))
+        return "; ".join(dict.fromkeys(reason for reason in told if reason))
 
     def troubles(self) -> dict[int, str]:
         """Why single tasks do not advance: what they wait for, and their partitions that stand still."""
-        found: dict[int, list[str]] = {}
+        by_task: dict[int, list[str]] = {}
         for (task, _), reason in list(self.task_waiting.items()):
-            found.setdefault(task, []).append(reason)
+            by_task.setdefault(task, []).append(reason)
         for fault in list(self.faults):
-            found.setdefault(int(fault.get("task", 0)), []).append(fault_words(fault))
+            by_task.setdefault(int(fault.get("task", 0)), []).append(fault_words(fault))
         if self.waiting:
             for task in range(max(1, self.tasks)):
-                found.setdefault(task, []).append(self.waiting)
-        return {task: "; ".join(dict.fromkeys(reasons)) for task, reasons in found.items()}
+                by_task.setdefault(task, []).append(self.waiting)
+        return {task: "; ".join(dict.fromkeys(reasons)) for task, reasons in by_task.items()}
 
     def take(self, report: Mapping[str, Any]) -> None:
         """What a task reported."""
@@ -104,8 +104,8 @@ class Progress:
 
     def end_epoch(self) -> None:
         """Add up what the tasks counted; nobody waits any more."""
-        for one in self.by_task.values():
-            self.counts.update(one)
+        for counts in self.by_task.values():
+            self.counts.update(counts)
         self.by_task.clear()
         self.task_waiting.clear()
 

@@ -161,8 +161,8 @@ class _Place:
 
     def tell(self, reader: RecordReader, line: TaskLine) -> None:
         """Report it, if it is news."""
-        found = reader.positions(list(self._last))
-        news = {str(one): (self._last[one] + 1, to) for one, to in found.items()}
+        positions = reader.positions(list(self._last))
+        news = {str(partition): (self._last[partition] + 1, to) for partition, to in positions.items()}
         news = {place: told for place, told in news.items() if self._told.get(place) != told}
         if news:
             self._told |= news
@@ -177,9 +177,9 @@ def _strike_out(until: dict[TopicPartition, int], reader: RecordReader) -> None:
 
 def _batch(records: list[Any], sorter: _Sorter) -> tuple[pa.RecordBatch, bool]:
     """The records as one batch; false: the ones from an unknown schema on were left out."""
-    keys: list[bytes | None] = [one.key() for one in records]
-    values: list[bytes | None] = [one.value() for one in records]
-    topics = [one.topic() for one in records]
+    keys: list[bytes | None] = [record.key() for record in records]
+    values: list[bytes | None] = [record.value() for record in records]
+    topics = [record.topic() for record in records]
     branches: list[int | None]
     faults: list[str | None] = []
     whole = True
@@ -198,13 +198,13 @@ def _batch(records: list[Any], sorter: _Sorter) -> tuple[pa.RecordBatch, bool]:
     else:
         branches = [0] * len(records)
     count = len(records)
-    headers = [one.headers() for one in records]
+    headers = [record.headers() for record in records]
     return pa.RecordBatch.from_arrays(
         [
             pa.array(topics, pa.string()),
-            pa.array([one.partition() for one in records], pa.int32()),
-            pa.array([one.offset() for one in records], pa.int64()),
-            pa.array([one.timestamp()[1] for one in records], pa.int64()),
+            pa.array([record.partition() for record in records], pa.int32()),
+            pa.array([record.offset() for record in records], pa.int64()),
+            pa.array([record.timestamp()[1] for record in records], pa.int64()),
             pa.array(keys, pa.binary()),
             pa.array(values, pa.binary()),
             _headers(headers) if any(headers) else _none(count),
@@ -234,6 +234,6 @@ def _none(count: int) -> Any:
 
 
 def _empty(count: int, *, caught_up: bool) -> pa.RecordBatch:
-    columns = [pa.nulls(count, one.type) for one in ROWS]
+    columns = [pa.nulls(count, field.type) for field in ROWS]
     columns[1] = pa.array([int(caught_up)] * count, pa.int32())
     return pa.RecordBatch.from_arrays(columns, schema=ROWS)

@@ -62,7 +62,7 @@ class Schema:
 
     def field(self, name: str) -> Schema | None:
         """The schema of one field, if there is such a field."""
-        return next((one.schema for one in self.fields if one.name == name), None)
+        return next((member.schema for member in self.fields if member.name == name), None)
 
     def with_fields(self, fields: Iterable[Field]) -> Schema:
         return replace(self, fields=tuple(fields), default=None)
@@ -72,7 +72,7 @@ class Schema:
         if self.is_decimal:
             return f"decimal({_LONGEST_DECIMAL},{self.scale})"
         if self.type == "struct":
-            return f"struct<{', '.join(f'{quoted(one.name)}: {one.schema.spark()}' for one in self.fields)}>"
+            return f"struct<{', '.join(f'{quoted(member.name)}: {member.schema.spark()}' for member in self.fields)}>"
         if self.type == "array":
             return f"array<{_there(self.values).spark()}>"
         if self.type == "map":
@@ -81,50 +81,52 @@ class Schema:
 
     def to_json(self) -> dict[str, Any]:
         """As JsonConverter writes it, with its order of the entries."""
-        found: dict[str, Any] = {"type": self.type}
+        document: dict[str, Any] = {"type": self.type}
         if self.type == "array":
-            found["items"] = _there(self.values).to_json()
+            document["items"] = _there(self.values).to_json()
         elif self.type == "map":
-            found |= {"keys": _there(self.keys).to_json(), "values": _there(self.values).to_json()}
+            document |= {"keys": _there(self.keys).to_json(), "values": _there(self.values).to_json()}
         elif self.type == "struct":
-            found["fields"] = [one.schema.to_json() | {"field": one.name} for one in self.fields]
-        found["optional"] = self.optional
+            document["fields"] = [member.schema.to_json() | {"field": member.name} for member in self.fields]
+        document["optional"] = self.optional
         for key in ("name", "version", "doc"):
             if getattr(self, key) is not None:
-                found[key] = getattr(self, key)
+                document[key] = getattr(self, key)
         if self.parameters:
-            found["parameters"] = dict(self.parameters)
+            document["parameters"] = dict(self.parameters)
         if self.default is not None:
-            found["default"] = self.default
-        return found
+            document["default"] = self.default
+        return document
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> Schema:
+    def from_json(cls, document: Mapping[str, Any]) -> Schema:
         """Read what JsonConverter wrote. Raises ValueError."""
-        if not isinstance(found, Mapping):
-            raise ValueError(f"a schema is an object, not {found!r}")  # noqa: TRY004  as all that is wrong with one
-        kind = found.get("type")
+        if not isinstance(document, Mapping):
+            raise ValueError(f"a schema is an object, not {document!r}")  # noqa: TRY004  as all that is wrong with one
+        kind = document.get("type")
         if kind not in (*_SPARK, "array", "map", "struct"):
             raise ValueError(f"unknown type {kind!r} in a schema")
         nested: dict[str, Any] = {}
         try:
             if kind == "array":
-                nested["values"] = cls.from_json(found["items"])
+                nested["values"] = cls.from_json(document["items"])
             elif kind == "map":
-                nested |= {"keys": cls.from_json(found["keys"]), "values": cls.from_json(found["values"])}
+                nested |= {"keys": cls.from_json(document["keys"]), "values": cls.from_json(document["values"])}
             elif kind == "struct":
-                nested["fields"] = tuple(Field(str(one["field"]), cls.from_json(one)) for one in found["fields"])
-            parameters = dict(found.get("parameters") or {})
+                nested["fields"] = tuple(
+                    Field(str(member["field"]), cls.from_json(member)) for member in document["fields"]
+                )
+            parameters = dict(document.get("parameters") or {})
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the schema of a {kind} makes no sense: {error!r}") from error
         return cls(
             kind,
-            optional=bool(found.get("optional", False)),
-            name=found.get("name"),
-            version=found.get("version"),
-            doc=found.get("doc"),
+            optional=bool(document.get("optional", False)),
+            name=document.get("name"),
+            version=document.get("version"),
+            doc=document.get("doc"),
             parameters=tuple((str(key), str(value)) for key, value in parameters.items()),
-            default=found.get("default"),
+            default=document.get("default"),
             **nested,
         )
 
@@ -138,7 +140,7 @@ class Field:
 
 
 def struct(*fields: tuple[str, Schema], name: str | None = None, optional: bool = False) -> Schema:
-    return Schema("struct", optional=optional, name=name, fields=tuple(Field(*one) for one in fields))
+    return Schema("struct", optional=optional, name=name, fields=tuple(Field(*member) for member in fields))
 
 
 def quoted(name: str) -> str:

@@ -41,7 +41,11 @@ class SettingsRefused(Exception):
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
-        super().__init__("; ".join(f"{one.key}: {one.message}" if one.key else one.message for one in self.findings))
+        super().__init__(
+            "; ".join(
+                f"{finding.key}: {finding.message}" if finding.key else finding.message for finding in self.findings
+            )
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.findings,))
@@ -84,7 +88,11 @@ def setting(cls: type[T]) -> type[T]:
 
 def facts_of(settings: type) -> dict[str, tuple[Facts, dataclasses.Field[Any]]]:
     """The settings of a class: field name to what is known about it."""
-    return {one.name: (one.metadata["setting"], one) for one in dataclasses.fields(settings) if one.metadata}
+    return {
+        attribute.name: (attribute.metadata["setting"], attribute)
+        for attribute in dataclasses.fields(settings)
+        if attribute.metadata
+    }
 
 
 def keys_of(settings: type) -> set[str]:
@@ -129,10 +137,10 @@ def _value(text: str, kind: Any, facts: Facts) -> Any:
     elif kind is Secret:
         return Secret(text)
     elif kind == tuple[str, ...]:
-        return tuple(part for part in (one.strip() for one in text.split(",")) if part)
+        return tuple(part for part in (piece.strip() for piece in text.split(",")) if part)
     else:
         value = text
-    if facts.choices and text.lower() not in (one.lower() for one in facts.choices):
+    if facts.choices and text.lower() not in (choice.lower() for choice in facts.choices):
         near = difflib.get_close_matches(text, facts.choices, 1)
         raise ValueError(f"must be one of {', '.join(facts.choices)}" + (f"; did you mean {near[0]}?" if near else ""))
     if facts.at_least is not None and value is not None and value < facts.at_least:

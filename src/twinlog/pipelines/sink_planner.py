@@ -83,20 +83,20 @@ class SinkPlanner:
         admin = ClusterAdmin(self.worker.cluster)
         common = self.connector.common
         if common.topics:
-            found = admin.describe_topics(common.topics)
-            return [name for name, facts in found.items() if isinstance(facts, TopicFacts)]
+            described = admin.describe_topics(common.topics)
+            return [name for name, facts in described.items() if isinstance(facts, TopicFacts)]
         pattern = re.compile(common.topics_regex)
         own = {self.worker.offsets_topic, self.worker.status_topic, self.worker.keys.config_topic}
-        names = [one for one in admin.list_topics() if pattern.fullmatch(one)]
-        return [one for one in names if one not in own and one != self.connector.errors.dead_letters]
+        names = [topic for topic in admin.list_topics() if pattern.fullmatch(topic)]
+        return [name for name in names if name not in own and name != self.connector.errors.dead_letters]
 
     def places(self) -> tuple[Places, Places, Places]:
         """Where to read on, where the logs begin, where they end."""
         admin = ClusterAdmin(self.worker.cluster)
-        found = admin.describe_topics(self.topics())
+        described = admin.describe_topics(self.topics())
         partitions = [
             TopicPartition(name, number)
-            for name, facts in found.items()
+            for name, facts in described.items()
             if isinstance(facts, TopicFacts)
             for number in range(facts.partitions)
         ]
@@ -149,7 +149,7 @@ class SinkPlanner:
             return Nothing("every partition stands still at a record that cannot be handled")
         if not self._learn(session, starts, ends):
             return Nothing("no record has come yet, so no schema is known", idle=True)
-        topics = sorted({one.topic for one in starts})
+        topics = sorted({start.topic for start in starts})
         gear: Gear = "catch-up" if available or self.lag >= CATCH_UP_ROWS else "live"
         planned = self.planned(topics)
         outputs = planned.outputs(session)
@@ -178,8 +178,8 @@ class SinkPlanner:
         common = self.connector.common
         if common.topics_regex:
             return f"no topic has a name that topics.regex {common.topics_regex} matches"
-        found = ClusterAdmin(self.worker.cluster).describe_topics(common.topics)
-        return "; ".join(f"{name}: {facts}" for name, facts in found.items() if not isinstance(facts, TopicFacts))
+        described = ClusterAdmin(self.worker.cluster).describe_topics(common.topics)
+        return "; ".join(f"{name}: {facts}" for name, facts in described.items() if not isinstance(facts, TopicFacts))
 
     def _done(self, starts: Places) -> bool:
         return self._until is not None and all(self.reached(p, at) >= self._until.get(p, 0) for p, at in starts.items())
@@ -193,7 +193,7 @@ class SinkPlanner:
         waiting = {p: at for p, at in starts.items() if at < ends[p]}
         for partition, at in waiting.items():
             # A record without a value tells no schema: it may be planned beside others of its topic.
-            for kind in sorted(self._kinds(partition, at), key=lambda one: one.value is None):
+            for kind in sorted(self._kinds(partition, at), key=lambda sample: sample.value is None):
                 if kind in self.branches or kind in self.refused:
                     continue
                 reason = self._reason_against(session, kind)
@@ -300,7 +300,7 @@ class Planned:
     def outputs(self, session: Session) -> tuple[tuple[Schema | None, Schema | None], ...]:
         """Key and value schema of each branch behind the transforms. Raises PlanRefused."""
         frame = self.frame(session.createDataFrame([], ROWS_SQL))
-        return tuple((one.key_shape.schema, one.value_shape.schema) for one in frame.branches)
+        return tuple((branch.key_shape.schema, branch.value_shape.schema) for branch in frame.branches)
 
     def rows(self, rows: DataFrame) -> DataFrame:
         return self.delivered(self.frame(rows))
@@ -309,7 +309,7 @@ class Planned:
         """The rows for the writer, in the form that the sink takes."""
         takes = self.sink.takes
         if takes == "columns":
-            own = [name for one in frame.branches for name in (one.column("key"), one.column("value"))]
+            own = [name for branch in frame.branches for name in (branch.column("key"), branch.column("value"))]
             made = {name: text_if_variant(frame, name) for name in own}
             return frame.rows.select(*KEPT, *[column.alias(name) for name, column in made.items()])
 

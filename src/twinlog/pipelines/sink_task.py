@@ -218,32 +218,39 @@ class SinkTask:
 
     def _stop_at(self, failures: list[Failure]) -> None:
         """Give up what was put since the last flush, and put it again without the partitions that stand still."""
-        for one in sorted(failures, key=lambda one: one.offset):
-            before = self.stopped.get(one.partition)
-            if before is None or one.offset < before:
-                self.stopped[one.partition] = one.offset
-                self.line.send(fault=_as_fault(one))
+        for failure in sorted(failures, key=lambda failure: failure.offset):
+            before = self.stopped.get(failure.partition)
+            if before is None or failure.offset < before:
+                self.stopped[failure.partition] = failure.offset
+                self.line.send(fault=_as_fault(failure))
         self._open_anew()
         for rows in self.pending:
             self._put(rows)
 
     def _park(self, failures: list[Failure]) -> None:
-        new = [one for one in failures if (one.partition, one.offset) not in self.parked]
+        new = [failure for failure in failures if (failure.partition, failure.offset) not in self.parked]
         if not new:
             return
         self.counts["failed"] += len(new)
         if self.run.errors.log:
-            for one in new:
-                where = f" {one.partition} offset {one.offset}" if self.run.errors.log_messages else ""
-                log.error("%s: %s%s: %s: %s", self.run.owner.connector, one.stage, where, one.exception, one.message)
+            for failure in new:
+                where = f" {failure.partition} offset {failure.offset}" if self.run.errors.log_messages else ""
+                log.error(
+                    "%s: %s%s: %s: %s",
+                    self.run.owner.connector,
+                    failure.stage,
+                    where,
+                    failure.exception,
+                    failure.message,
+                )
         try:
             self.dead.park(new)
         except ClusterError as error:
             raise Retriable(str(error)) from error
-        self.parked |= {(one.partition, one.offset) for one in new}
+        self.parked |= {(failure.partition, failure.offset) for failure in new}
         if self.run.errors.dead_letters:
             self.counts["parked"] += len(new)
-        self.line.send(failed=[_as_fault(one) for one in new[:20]])
+        self.line.send(failed=[_as_fault(failure) for failure in new[:20]])
 
     def _flush(self) -> None:
         began = time.monotonic()
@@ -279,10 +286,10 @@ class SinkTask:
             self._group.close()
 
 
-def _as_fault(one: Failure) -> dict[str, Any]:
+def _as_fault(failure: Failure) -> dict[str, Any]:
     return {
-        "topic": one.partition.topic, "partition": one.partition.partition, "offset": one.offset,
-        "stage": one.stage, "class": one.java, "exception": one.exception, "message": one.message,
+        "topic": failure.partition.topic, "partition": failure.partition.partition, "offset": failure.offset,
+        "stage": failure.stage, "class": failure.java, "exception": failure.exception, "message": failure.message,
     }  # fmt: skip
 
 
@@ -299,10 +306,10 @@ def _mask(rows: pa.RecordBatch, partition: TopicPartition) -> Any:
 def _spans(rows: pa.RecordBatch) -> dict[TopicPartition, tuple[int, int]]:
     """The partitions that occur, each with its first and last offset."""
     table = pa.table({name: rows.column(name) for name in ("from_topic", "partition", "offset")})
-    found: Any = table.group_by(["from_topic", "partition"]).aggregate([("offset", "min"), ("offset", "max")])
+    spans: Any = table.group_by(["from_topic", "partition"]).aggregate([("offset", "min"), ("offset", "max")])
     return {
-        TopicPartition(one["from_topic"], one["partition"]): (one["offset_min"], one["offset_max"])
-        for one in found.to_pylist()
+        TopicPartition(span["from_topic"], span["partition"]): (span["offset_min"], span["offset_max"])
+        for span in spans.to_pylist()
     }
 
 

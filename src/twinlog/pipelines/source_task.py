@@ -78,7 +78,7 @@ class SourceTask:
         """Rows until the epoch ends: by time, by the driver's word, by a new schema, or when all is read."""
         stored = self._stored()
         self._confirm(stored)
-        starts = {n: start_of(stored, one) for n, one in enumerate(self.partitions)}
+        starts = {n: start_of(stored, place) for n, place in enumerate(self.partitions)}
         backoff = Backoff(_FIRST_PAUSE_S, self.run.errors.retry_delay_max_ms / 1000)
         while not self._stop():
             news, whole = False, True
@@ -118,9 +118,9 @@ class SourceTask:
         if told is None or (stored is None and now - self._confirmed_at < _CONFIRM_S):
             return
         self._confirmed_at = now
-        found = self._stored() if stored is None else stored
+        offsets = self._stored() if stored is None else stored
         for partition in self.partitions:
-            offset, _ = start_of(found, partition)
+            offset, _ = start_of(offsets, partition)
             if offset is not None:
                 told(partition, offset)
 
@@ -143,11 +143,11 @@ class SourceTask:
 
     def _chunk(self, chunk: Chunk, key: bytes, start: Any) -> Iterator[pa.RecordBatch]:
         # All schemas are looked at first: a transaction must not get a part of what shares a position.
-        known = [self._known(one) for one in (chunk, *chunk.others)]
-        for one, rows, branch in known:
+        known = [self._known(part) for part in (chunk, *chunk.others)]
+        for part, rows, branch in known:
             if rows.num_rows:
-                value_schema, key_schema = schemas_of(one, rows)
-                batch = self.batch(one, rows, branch, key_schema, value_schema)
+                value_schema, key_schema = schemas_of(part, rows)
+                batch = self.batch(part, rows, branch, key_schema, value_schema)
                 self.sent += batch.num_rows
                 yield batch
         yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
@@ -191,21 +191,21 @@ class SourceTask:
                 if names == [""]
                 else _struct([rows.column(name) for name in names], value_schema, gone)
             )
-        columns = [made[one.name] if one.name in made else pa.nulls(count, one.type) for one in self.schema]
+        columns = [made[field.name] if field.name in made else pa.nulls(count, field.type) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _mark(self, facts: dict[str, Any]) -> pa.RecordBatch:
         self.sent += 1
         columns = [
-            pa.array([json.dumps(facts)], pa.string()) if one.name == "mark" else pa.nulls(1, one.type)
-            for one in self.schema
+            pa.array([json.dumps(facts)], pa.string()) if field.name == "mark" else pa.nulls(1, field.type)
+            for field in self.schema
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _filled(self) -> Iterator[pa.RecordBatch]:
         fill = empty_rows(self.sent, self.run.batch_rows)
         self.sent += fill
-        yield pa.RecordBatch.from_arrays([pa.nulls(fill, one.type) for one in self.schema], schema=self.schema)
+        yield pa.RecordBatch.from_arrays([pa.nulls(fill, field.type) for field in self.schema], schema=self.schema)
 
 
 def _headers(chunk: Chunk, count: int) -> Any:
@@ -214,7 +214,7 @@ def _headers(chunk: Chunk, count: int) -> Any:
 
     if isinstance(chunk.headers, Mapping):
         return pa.repeat(pa.scalar(listed(chunk.headers), _HEADERS), count)
-    return pa.array([listed(one) for one in chunk.headers[:count]], _HEADERS)
+    return pa.array([listed(header) for header in chunk.headers[:count]], _HEADERS)
 
 
 def with_tombstones(chunk: Chunk, count: int) -> tuple[Any, Any]:

@@ -36,11 +36,11 @@ class StoredOffsets:
         if self.connector.kind == "source":
             topic = self._topic()
             stored = topic.read(self.connector.name, topic.partitions())
-            return [{"partition": dict(one.partition), "offset": dict(one.offset)} for one in stored]
-        found = self._of_group() | dict(self._sink().positions(self.connector.name) or {})
+            return [{"partition": dict(entry.partition), "offset": dict(entry.offset)} for entry in stored]
+        positions = self._of_group() | dict(self._sink().positions(self.connector.name) or {})
         return [
             {"partition": {_KAFKA[0]: p.topic, _KAFKA[1]: p.partition}, "offset": {_KAFKA[2]: offset}}
-            for p, offset in sorted(found.items())
+            for p, offset in sorted(positions.items())
         ]
 
     def change(self, wishes: Sequence[Mapping[str, Any]], generation: int) -> None:
@@ -52,7 +52,7 @@ class StoredOffsets:
 
     def clear(self, generation: int) -> None:
         """Remove all positions."""
-        self.change([{"partition": one["partition"], "offset": None} for one in self.shown()], generation)
+        self.change([{"partition": entry["partition"], "offset": None} for entry in self.shown()], generation)
 
     def _topic(self) -> OffsetsTopic:
         name = self.connector.config.get("offsets.storage.topic", self.worker.offsets_topic)
@@ -64,7 +64,8 @@ class StoredOffsets:
     def _change_source(self, wishes: Sequence[Mapping[str, Any]]) -> None:
         topic = self._topic()
         known = {
-            tuple(sorted(one.partition.items())): one.key for one in topic.read(self.connector.name, topic.partitions())
+            tuple(sorted(entry.partition.items())): entry.key
+            for entry in topic.read(self.connector.name, topic.partitions())
         }
         for task in range(self.connector.common.tasks):
             # Shuts out a task that was believed dead.
@@ -112,10 +113,10 @@ class StoredOffsets:
 
     def _of_group(self) -> dict[TopicPartition, int]:
         topics = self.connector.common.topics or tuple(ClusterAdmin(self.worker.cluster).list_topics())
-        found = ClusterAdmin(self.worker.cluster).describe_topics(topics)
+        described = ClusterAdmin(self.worker.cluster).describe_topics(topics)
         places = [
             TopicPartition(name, number)
-            for name, facts in found.items()
+            for name, facts in described.items()
             if isinstance(facts, TopicFacts)
             for number in range(facts.partitions)
         ]

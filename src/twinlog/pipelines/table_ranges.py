@@ -41,7 +41,7 @@ class Comparison:
     differences: list[Difference] = field(default_factory=list)
 
     def count(self, kind: Kind) -> int:
-        return sum(1 for one in self.differences if one.kind == kind)
+        return sum(1 for difference in self.differences if difference.kind == kind)
 
 
 def ranges(low: int | None, high: int | None, parts: int) -> list[KeyRange]:
@@ -50,7 +50,7 @@ def ranges(low: int | None, high: int | None, parts: int) -> list[KeyRange]:
         return [KeyRange(None, None)]
     parts = max(1, min(parts, high - low + 1))
     bounds = [low + (high - low + 1) * number // parts for number in range(1, parts)]
-    starts, ends = [None, *bounds], [*[one - 1 for one in bounds], None]
+    starts, ends = [None, *bounds], [*[bound - 1 for bound in bounds], None]
     return [KeyRange(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
@@ -85,13 +85,13 @@ def rows_by_key(
     rows: Iterable[Mapping[str, Any]], key: str, columns: Sequence[str]
 ) -> dict[str, tuple[str | None, ...]]:
     """Rows in comparable form by their key. Raises ValueError where a key names several rows."""
-    found: dict[str, tuple[str | None, ...]] = {}
+    by_key: dict[str, tuple[str | None, ...]] = {}
     for row in rows:
         named = str(comparable(row[key]))
-        if named in found:
+        if named in by_key:
             raise ValueError(f"{key}={named} names several rows; choose a column with --key that names one")
-        found[named] = tuple(comparable(row[name]) for name in columns)
-    return found
+        by_key[named] = tuple(comparable(row[name]) for name in columns)
+    return by_key
 
 
 def digest(rows: Rows) -> str:
@@ -104,16 +104,16 @@ def digest(rows: Rows) -> str:
 
 def differences(source: Rows, target: Rows, columns: Sequence[str]) -> list[Difference]:
     """Rows that are missing on the target, extra on it, or different."""
-    found = [Difference("missing", key, _shown(source[key], columns), "") for key in source.keys() - target.keys()]
-    found += [Difference("extra", key, "", _shown(target[key], columns)) for key in target.keys() - source.keys()]
+    differing = [Difference("missing", key, _shown(source[key], columns), "") for key in source.keys() - target.keys()]
+    differing += [Difference("extra", key, "", _shown(target[key], columns)) for key in target.keys() - source.keys()]
     for key in source.keys() & target.keys():
-        mine, theirs = source[key], target[key]
-        if mine != theirs:
-            at = [n for n, pair in enumerate(zip(mine, theirs, strict=True)) if pair[0] != pair[1]]
+        source_row, target_row = source[key], target[key]
+        if source_row != target_row:
+            at = [n for n, pair in enumerate(zip(source_row, target_row, strict=True)) if pair[0] != pair[1]]
             names = [columns[n] for n in at]
-            shown = _shown([mine[n] for n in at], names), _shown([theirs[n] for n in at], names)
-            found.append(Difference("different", key, *shown))
-    return sorted(found, key=lambda one: (one.kind, len(one.key), one.key))
+            shown = _shown([source_row[n] for n in at], names), _shown([target_row[n] for n in at], names)
+            differing.append(Difference("different", key, *shown))
+    return sorted(differing, key=lambda difference: (difference.kind, len(difference.key), difference.key))
 
 
 def _shown(row: Sequence[str | None], columns: Sequence[str]) -> str:

@@ -123,9 +123,9 @@ class LineServer:
         """Ask every task of this run to end, also those that connect later."""
         with self._lock:
             self._stopping = True
-            for one in self._open:
+            for connection in self._open:
                 with contextlib.suppress(OSError):
-                    one.sendall(b"stop\n")
+                    connection.sendall(b"stop\n")
 
     def close(self) -> None:
         self.stop_tasks()

@@ -20,22 +20,23 @@ def _text(column: Column, schema: Schema) -> Column:
     match schema.type:
         case "struct":
             parts = [
-                F.concat(F.lit(f"{one.name}="), _text(column.getField(one.name), one.schema)) for one in schema.fields
+                F.concat(F.lit(f"{field.name}="), _text(column.getField(field.name), field.schema))
+                for field in schema.fields
             ]
             # Java leaves out fields that are null; concat_ws does the same.
             return F.when(F.isnotnull(column), F.concat(F.lit("Struct{"), F.concat_ws(",", *parts), F.lit("}")))
         case "array" if schema.values is not None:
             values = schema.values
-            items = F.transform(column, lambda one: F.coalesce(_text(one, values), F.lit("null")))
+            items = F.transform(column, lambda item: F.coalesce(_text(item, values), F.lit("null")))
             return F.concat(F.lit("["), F.array_join(items, ", "), F.lit("]"))
         case "map" if schema.keys is not None and schema.values is not None:
             keys, values = schema.keys, schema.values
             pairs = F.transform(
                 F.map_entries(column),
-                lambda one: F.concat(
-                    _text(one.getField("key"), keys),
+                lambda entry: F.concat(
+                    _text(entry.getField("key"), keys),
                     F.lit("="),
-                    F.coalesce(_text(one.getField("value"), values), F.lit("null")),
+                    F.coalesce(_text(entry.getField("value"), values), F.lit("null")),
                 ),
             )
             return F.concat(F.lit("{"), F.array_join(pairs, ", "), F.lit("}"))

@@ -20,7 +20,7 @@ class TopicCreation:
     def __init__(self, config: Mapping[str, str]) -> None:
         self._config = config
         groups = config.get(f"{_PREFIX}groups", "")
-        self._groups = [*(one.strip() for one in groups.split(",") if one.strip()), "default"]
+        self._groups = [*(group.strip() for group in groups.split(",") if group.strip()), "default"]
 
     def group_of(self, topic: str) -> str:
         for group in self._groups[:-1]:
@@ -37,9 +37,9 @@ class TopicCreation:
             for key, value in self._config.items()
             if key.startswith(f"{_PREFIX}default.") and key.removeprefix(f"{_PREFIX}default.") in _OWN
         }
-        found = fallback | own
-        partitions = int(found.get("partitions", _BROKERS_DEFAULT))
-        replicas = int(found.get("replication.factor", _BROKERS_DEFAULT))
+        settings = fallback | own
+        partitions = int(settings.get("partitions", _BROKERS_DEFAULT))
+        replicas = int(settings.get("replication.factor", _BROKERS_DEFAULT))
         return partitions, replicas, {key: value for key, value in own.items() if key not in _OWN}
 
     def ensure(self, cluster: ClientSettings, topic: str) -> None:
@@ -49,4 +49,4 @@ class TopicCreation:
 
     def _matches(self, group: str, key: str, topic: str) -> bool:
         patterns = self._config.get(f"{_PREFIX}{group}.{key}", "").split(",")
-        return any(re.fullmatch(one.strip(), topic) for one in patterns if one.strip())
+        return any(re.fullmatch(pattern.strip(), topic) for pattern in patterns if pattern.strip())

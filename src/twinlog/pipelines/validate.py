@@ -36,10 +36,14 @@ def findings_of(name: str, config: Mapping[str, str], worker: Mapping[str, str])
     try:
         plugin = find(config.get("connector.class", ""), "source", "sink")
     except SettingsRefused as error:
-        known = {one.message for one in findings}
+        known = {finding.message for finding in findings}
         return [
             *findings,
-            *[Finding("connector.class", one.message) for one in error.findings if one.message not in known],
+            *[
+                Finding("connector.class", finding.message)
+                for finding in error.findings
+                if finding.message not in known
+            ],
         ]
     target: Any = plugin.target
     try:
@@ -56,14 +60,14 @@ def findings_of(name: str, config: Mapping[str, str], worker: Mapping[str, str])
 
 def _unknown(config: Mapping[str, str], own: set[str]) -> list[Finding]:
     known = _FRAMEWORK | own | keys_of(CommonSettings) | keys_of(ErrorSettings)
-    found = []
+    findings = []
     for key in config:
         if key in known or key.startswith(_FAMILIES):
             continue
         near = difflib.get_close_matches(key, known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        found.append(Finding(key, f"unknown key; it has no effect{hint}", "warning"))
-    return found
+        findings.append(Finding(key, f"unknown key; it has no effect{hint}", "warning"))
+    return findings
 
 
 def checked(config: Mapping[str, str]) -> list[Finding]:
@@ -81,7 +85,7 @@ def definitions(name: str) -> list[dict[str, Any]]:
     kinds = [settings] if settings is not None else []
     if plugin.kind in {"source", "sink"}:
         kinds += [CommonSettings, ErrorSettings]
-    return [one for kind in kinds for one in _definitions(kind)]
+    return [definition for kind in kinds for definition in _definitions(kind)]
 
 
 _TYPES: Final = {"str": "STRING", "int": "INT", "bool": "BOOLEAN", "float": "DOUBLE", "Secret": "PASSWORD"}

@@ -66,7 +66,7 @@ class SourceWriter:
         self._writer.open()
         topic = OffsetsTopic(self.run.cluster, self.run.offsets_topic)
         stored = {
-            one.key: dict(one.offset) for one in topic.read(self.run.owner.connector, self.run.offsets_partitions)
+            entry.key: dict(entry.offset) for entry in topic.read(self.run.owner.connector, self.run.offsets_partitions)
         }
         self._ends: dict[bytes, dict[str, Any] | None] = dict(stored)
         try:
@@ -87,7 +87,9 @@ class SourceWriter:
     def _batch(self, batch: pa.RecordBatch) -> None:
         columns = [batch.column(name) for name in ("topic", "key", "value", "timestamp", "mark")]
         odd = _odd_rows(batch)
-        for row, (topic, key, value, at, mark) in enumerate(zip(*(one.to_pylist() for one in columns), strict=True)):
+        for row, (topic, key, value, at, mark) in enumerate(
+            zip(*(column.to_pylist() for column in columns), strict=True)
+        ):
             if topic is None:
                 if mark is not None:
                     self._mark(json.loads(mark))
@@ -176,7 +178,7 @@ def _odd_rows(batch: pa.RecordBatch) -> dict[int, tuple[Any, Any, list[tuple[str
         row: (
             errors[row].as_py(),
             drops[row].as_py(),
-            [(one["key"], one["value"]) for one in cast("list[Any]", headers[row].as_py() or [])] or None,
+            [(header["key"], header["value"]) for header in cast("list[Any]", headers[row].as_py() or [])] or None,
         )
         for row in numbers
     }

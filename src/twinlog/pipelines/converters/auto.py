@@ -71,10 +71,10 @@ class AutoConverter:
             return ("bytes",), data
         if text[:1] in {"{", "["}:
             try:
-                found = json.loads(text)
+                parsed = json.loads(text)
             except ValueError:
                 return ("text",), data
-            if isinstance(found, dict) and found.keys() == {"schema", "payload"}:
+            if isinstance(parsed, dict) and parsed.keys() == {"schema", "payload"}:
                 schema, rest = self._envelopes.tell(data)
                 return ("envelope", schema), rest
             return ("document",), data

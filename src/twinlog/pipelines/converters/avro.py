@@ -78,14 +78,16 @@ class AvroConverter:
         schema = with_schema(shape, "AvroConverter")
         text = avro_text(schema)
         ids = {
-            one: expect(self.registry.id_of(subject(self.s, side, one, record_name(text)), AVRO, text), AVRO)
-            for one in topics
+            topic_name: expect(
+                self.registry.id_of(subject(self.s, side, topic_name, record_name(text)), AVRO, text), AVRO
+            )
+            for topic_name in topics
         }
-        written = {one.id: one.text for one in ids.values()}
+        written = {registered.id: registered.text for registered in ids.values()}
         if len(set(written.values())) > 1:
             raise PlanRefused("use.latest.version: the topics of one stream have different latest schemas")
         done = batch_codec.encoded(column, partial(writer, next(iter(written.values())), schema, b""), "Avro")
-        return with_heads(done, {one: head(registered.id) for one, registered in ids.items()}, topic)
+        return with_heads(done, {topic_name: head(registered.id) for topic_name, registered in ids.items()}, topic)
 
 
 def with_schema(shape: Shape, who: str) -> Schema:
@@ -95,40 +97,44 @@ def with_schema(shape: Shape, who: str) -> Schema:
 
 
 def record_name(text: str) -> str | None:
-    found = json.loads(text)
-    found = next((one for one in found if isinstance(one, dict)), found) if isinstance(found, list) else found
-    if not isinstance(found, dict) or "name" not in found:
+    parsed = json.loads(text)
+    parsed = (
+        next((member for member in parsed if isinstance(member, dict)), parsed) if isinstance(parsed, list) else parsed
+    )
+    if not isinstance(parsed, dict) or "name" not in parsed:
         return None
-    space = found.get("namespace")
-    return f"{space}.{found['name']}" if space else str(found["name"])
+    space = parsed.get("namespace")
+    return f"{space}.{parsed['name']}" if space else str(parsed["name"])
 
 
-def expect(found: Registered, kind: str) -> Registered:
+def expect(registered: Registered, kind: str) -> Registered:
     """Raises PlanRefused for a schema of another kind."""
-    if found.kind != kind:
-        raise PlanRefused(f"schema {found.id} of the registry is {found.kind}, not {kind}; choose its converter")
-    return found
+    if registered.kind != kind:
+        raise PlanRefused(
+            f"schema {registered.id} of the registry is {registered.kind}, not {kind}; choose its converter"
+        )
+    return registered
 
 
-def whole_schema(found: Registered) -> str:
+def whole_schema(registered: Registered) -> str:
     """A schema with the definitions that it refers to put where they are used first."""
-    if not found.references:
-        return found.text
+    if not registered.references:
+        return registered.text
     known = {}
-    for _, text in found.references:
-        one = json.loads(text)
-        if isinstance(one, dict) and "name" in one:
-            known[record_name(text) or ""] = one
+    for _, text in registered.references:
+        parsed = json.loads(text)
+        if isinstance(parsed, dict) and "name" in parsed:
+            known[record_name(text) or ""] = parsed
 
-    def filled(one: Any, space: str) -> Any:
-        if isinstance(one, str):
-            full = one if "." in one or not space else f"{space}.{one}"
-            definition = known.pop(full, None) or known.pop(one, None)
-            return one if definition is None else filled(definition, space)
-        if isinstance(one, list):
-            return [filled(member, space) for member in one]
-        own = one.get("namespace", space)
-        made = dict(one)
+    def filled(avro: Any, space: str) -> Any:
+        if isinstance(avro, str):
+            full = avro if "." in avro or not space else f"{space}.{avro}"
+            definition = known.pop(full, None) or known.pop(avro, None)
+            return avro if definition is None else filled(definition, space)
+        if isinstance(avro, list):
+            return [filled(member, space) for member in avro]
+        own = avro.get("namespace", space)
+        made = dict(avro)
         for key in ("items", "values"):
             if key in made:
                 made[key] = filled(made[key], own)
@@ -138,14 +144,14 @@ def whole_schema(found: Registered) -> str:
             made["fields"] = [field | {"type": filled(field["type"], own)} for field in made["fields"]]
         return made
 
-    return json.dumps(filled(json.loads(found.text), ""))
+    return json.dumps(filled(json.loads(registered.text), ""))
 
 
 def with_heads(done: Encoded, heads: Mapping[str, bytes], topic: Column) -> Encoded:
     """Bytes behind the id of their topic's schema."""
     first = next(iter(heads.values()))
     choice = F.unhex(F.lit(first.hex()))
-    for name, one in heads.items():
-        if one != first:
-            choice = F.when(topic == name, F.unhex(F.lit(one.hex()))).otherwise(choice)
+    for name, prefix in heads.items():
+        if prefix != first:
+            choice = F.when(topic == name, F.unhex(F.lit(prefix.hex()))).otherwise(choice)
     return Encoded(F.concat(choice, done.column), done.problems)

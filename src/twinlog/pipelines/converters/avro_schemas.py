@@ -61,22 +61,22 @@ class _Reader:
     def schema(self, avro: Any, space: str, **more: Any) -> Schema:
         if isinstance(avro, list):
             return self._union(avro, space, **more)
-        found: Mapping[str, Any] = avro if isinstance(avro, dict) else {"type": avro}
-        kind = found["type"]
+        definition: Mapping[str, Any] = avro if isinstance(avro, dict) else {"type": avro}
+        kind = definition["type"]
         if isinstance(kind, dict | list):
             return self.schema(kind, space, **more)
         if kind in {"record", "error"}:
-            return self._record(found, space, **more)
+            return self._record(definition, space, **more)
         if kind in {"enum", "fixed"}:
-            self._named[_full(found, space)] = (found, space)
+            self._named[_full(definition, space)] = (definition, space)
         elif kind == "array":
-            return _made("array", found, values=self.schema(found["items"], space), **more)
+            return _made("array", definition, values=self.schema(definition["items"], space), **more)
         elif kind == "map":
-            values = self.schema(found["values"], space)
-            return _made("map", found, keys=Schema("string"), values=values, **more)
+            values = self.schema(definition["values"], space)
+            return _made("map", definition, keys=Schema("string"), values=values, **more)
         elif kind not in _TO_CONNECT:
             return self._known(kind, space, **more)
-        return _plain(kind, found, space, **more)
+        return _plain(kind, definition, space, **more)
 
     def _known(self, name: str, space: str, **more: Any) -> Schema:
         full = name if "." in name or not space else f"{space}.{name}"
@@ -88,67 +88,70 @@ class _Reader:
         definition, its_space = self._named[full]
         return self.schema(definition, its_space, **more)
 
-    def _record(self, found: Mapping[str, Any], space: str, **more: Any) -> Schema:
-        full = _full(found, space)
+    def _record(self, definition: Mapping[str, Any], space: str, **more: Any) -> Schema:
+        full = _full(definition, space)
         if full in self._open:
             raise PlanRefused(f"the Avro record {full} holds itself; columns cannot hold that")
-        self._named[full] = (found, space)
+        self._named[full] = (definition, space)
         self._open.append(full)
         inner = full.rpartition(".")[0]
-        fields = tuple(Field(one["name"], self._field(one, inner)) for one in found["fields"])
+        fields = tuple(Field(field["name"], self._field(field, inner)) for field in definition["fields"])
         self._open.pop()
-        made = _made("struct", found, fields=fields, **more)
+        made = _made("struct", definition, fields=fields, **more)
         own = None if full == f"{NAMESPACE}.{DEFAULT_NAME}" else full
-        return _with(made, name=found.get("connect.name", own))
+        return _with(made, name=definition.get("connect.name", own))
 
-    def _field(self, one: Mapping[str, Any], space: str) -> Schema:
-        has, default = "default" in one, one.get("default")
-        made = self.schema(one["type"], space)
+    def _field(self, field: Mapping[str, Any], space: str) -> Schema:
+        has, default = "default" in field, field.get("default")
+        made = self.schema(field["type"], space)
         if has and default is not None:
             made = _with(made, default=_default(default, made))
-        return _with(made, doc=made.doc or one.get("doc"))
+        return _with(made, doc=made.doc or field.get("doc"))
 
     def _union(self, members: list[Any], space: str, **more: Any) -> Schema:
-        rest = [one for one in members if one != "null"]
+        rest = [member for member in members if member != "null"]
         if len(rest) == 1:
             return _with(self.schema(rest[0], space, **more), optional=len(rest) < len(members))
         fields = []
-        for one in rest:
-            name = one if isinstance(one, str) else one.get("name", one["type"])
-            fields.append(Field(name.rpartition(".")[2], _with(self.schema(one, space), optional=True)))
+        for member in rest:
+            name = member if isinstance(member, str) else member.get("name", member["type"])
+            fields.append(Field(name.rpartition(".")[2], _with(self.schema(member, space), optional=True)))
         return Schema("struct", optional=len(rest) < len(members), name=UNION, fields=tuple(fields))
 
 
-def _full(found: Mapping[str, Any], space: str) -> str:
-    name, own = found["name"], found.get("namespace", space)
+def _full(definition: Mapping[str, Any], space: str) -> str:
+    name, own = definition["name"], definition.get("namespace", space)
     return name if "." in name or not own else f"{own}.{name}"
 
 
-def _plain(kind: str, found: Mapping[str, Any], space: str, **more: Any) -> Schema:
-    logical = _LOGICAL.get((kind, found.get("logicalType", "")))
+def _plain(kind: str, definition: Mapping[str, Any], space: str, **more: Any) -> Schema:
+    logical = _LOGICAL.get((kind, definition.get("logicalType", "")))
     if logical == DECIMAL:
-        scale = str(found.get("scale", 0))
+        scale = str(definition.get("scale", 0))
         parameters: tuple[tuple[str, str], ...] = ((SCALE, scale),)
-        precision = found.get("precision", _PRECISION)
+        precision = definition.get("precision", _PRECISION)
         if precision != _PRECISION:
             parameters = ((SCALE, scale), (PRECISION, str(precision)))
         return Schema("bytes", name=DECIMAL, version=1, parameters=parameters, **more)
     if logical is not None:
         return Schema("int32" if kind == "int" else "int64", name=logical, version=1, **more)
     if kind == "enum":
-        symbols = ((ENUM, _full(found, space)), *((f"{ENUM}.{one}", one) for one in found["symbols"]))
-        return _with(_made("string", found, **more), parameters=symbols)
-    return _made(found.get("connect.type", _TO_CONNECT[kind]), found, **more)
+        symbols = (
+            (ENUM, _full(definition, space)),
+            *((f"{ENUM}.{symbol}", symbol) for symbol in definition["symbols"]),
+        )
+        return _with(_made("string", definition, **more), parameters=symbols)
+    return _made(definition.get("connect.type", _TO_CONNECT[kind]), definition, **more)
 
 
-def _made(kind: Any, found: Mapping[str, Any], **more: Any) -> Schema:
+def _made(kind: Any, definition: Mapping[str, Any], **more: Any) -> Schema:
     return Schema(
         kind,
-        name=found.get("connect.name"),
-        version=found.get("connect.version"),
-        doc=found.get("connect.doc", found.get("doc") if kind == "struct" else None),
-        parameters=tuple((str(k), str(v)) for k, v in (found.get("connect.parameters") or {}).items()),
-        default=found.get("connect.default"),
+        name=definition.get("connect.name"),
+        version=definition.get("connect.version"),
+        doc=definition.get("connect.doc", definition.get("doc") if kind == "struct" else None),
+        parameters=tuple((str(k), str(v)) for k, v in (definition.get("connect.parameters") or {}).items()),
+        default=definition.get("connect.default"),
         **more,
     )
 
@@ -171,16 +174,16 @@ class _Writer:
 
     def schema(self, schema: Schema, *, plain: bool = False) -> Any:
         """`plain`: without the union that makes it optional."""
-        made = self._one(schema)
+        made = self._written(schema)
         if not schema.optional or plain:
             return made
         members = made if isinstance(made, list) else [made]
         return [*members, "null"] if schema.default is not None else ["null", *members]
 
-    def _one(self, schema: Schema) -> Any:
-        found = self._base(schema)
+    def _written(self, schema: Schema) -> Any:
+        avro = self._base(schema)
         if schema.name == UNION:
-            return found["members"]
+            return avro["members"]
         for key, value in (
             ("connect.doc", schema.doc if schema.type != "struct" else None),
             ("connect.version", schema.version),
@@ -189,12 +192,12 @@ class _Writer:
             ("connect.name", schema.name),
         ):
             if value is not None:
-                found[key] = value
-        return found["type"] if list(found) == ["type"] and isinstance(found["type"], str) else found
+                avro[key] = value
+        return avro["type"] if list(avro) == ["type"] and isinstance(avro["type"], str) else avro
 
     def _base(self, schema: Schema) -> dict[str, Any]:
         if schema.name == UNION:
-            return {"members": [self.schema(one.schema, plain=True) for one in schema.fields]}
+            return {"members": [self.schema(field.schema, plain=True) for field in schema.fields]}
         if schema.type == "struct":
             return self._struct(schema)
         if schema.type == "array" and schema.values is not None:
@@ -204,15 +207,15 @@ class _Writer:
                 return {"type": "map", "values": self.schema(schema.values)}
             pair = Schema("struct", fields=(Field("key", schema.keys), Field("value", schema.values)))
             return {"type": "array", "items": self._struct(pair, ENTRY)}
-        found: dict[str, Any] = {"type": _TO_AVRO[schema.type]}
+        avro: dict[str, Any] = {"type": _TO_AVRO[schema.type]}
         if schema.is_decimal:
             precision = int(dict(schema.parameters).get(PRECISION, _PRECISION))
-            return found | {"scale": schema.scale, "precision": precision, "logicalType": "decimal"}
+            return avro | {"scale": schema.scale, "precision": precision, "logicalType": "decimal"}
         if schema.name in _LOGICAL_BACK:
-            return found | {"logicalType": _LOGICAL_BACK[schema.name]}
+            return avro | {"logicalType": _LOGICAL_BACK[schema.name]}
         if schema.type in {"int8", "int16"}:
-            return found | {"connect.type": schema.type}
-        return found
+            return avro | {"connect.type": schema.type}
+        return avro
 
     def _struct(self, schema: Schema, fallback: str = DEFAULT_NAME) -> dict[str, Any]:
         if schema.name is not None:
@@ -228,23 +231,23 @@ class _Writer:
                 raise PlanRefused(f"two different structs are named {full}; Avro has one record of a name")
             return {"type": full}
         self._seen[full] = schema
-        found: dict[str, Any] = {"type": "record", "name": name}
+        record: dict[str, Any] = {"type": "record", "name": name}
         if space:
-            found["namespace"] = space
+            record["namespace"] = space
         if schema.doc is not None:
-            found["doc"] = schema.doc
-        found["fields"] = [self._member(one) for one in schema.fields]
-        return found
+            record["doc"] = schema.doc
+        record["fields"] = [self._member(field) for field in schema.fields]
+        return record
 
-    def _member(self, one: Field) -> dict[str, Any]:
-        found: dict[str, Any] = {"name": one.name, "type": self.schema(one.schema)}
-        if one.schema.doc is not None:
-            found["doc"] = one.schema.doc
-        if one.schema.default is not None:
-            found["default"] = _avro_default(one.schema)
-        elif one.schema.optional:
-            found["default"] = None
-        return found
+    def _member(self, field: Field) -> dict[str, Any]:
+        member: dict[str, Any] = {"name": field.name, "type": self.schema(field.schema)}
+        if field.schema.doc is not None:
+            member["doc"] = field.schema.doc
+        if field.schema.default is not None:
+            member["default"] = _avro_default(field.schema)
+        elif field.schema.optional:
+            member["default"] = None
+        return member
 
 
 def _avro_default(schema: Schema) -> Any:

@@ -17,22 +17,22 @@ from twinlog.pipelines.converters.wire_format import SERIALIZATION
 from twinlog.pipelines.records import Decoded, Encoded, Problem
 from twinlog.pipelines.schemas import Schema
 
-One = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
 _functions: Any = F  # its stubs do not know arrow_udf
 _FAILED: Final[tuple[type[Exception], ...]] = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError,
                                                AttributeError, StopIteration)  # fmt: skip
 # What libraries raise for bytes that are not in their format. Anything else is our own mistake and ends the task.
 
 
-def tried(values: Iterable[Any], one: One) -> tuple[list[Any], list[str | None]]:
-    """Each value through `one`; the second list says what went wrong."""
+def tried(values: Iterable[Any], convert: Convert) -> tuple[list[Any], list[str | None]]:
+    """Each value through `convert`; the second list says what went wrong."""
     made: list[Any] = []
     errors: list[str | None] = []
     for value in values:
         error = result = None
         if value is not None:
             try:
-                result = one(value)
+                result = convert(value)
             except _FAILED as failure:
                 error = f"{failure}" or type(failure).__name__
         made.append(result)
@@ -40,7 +40,7 @@ def tried(values: Iterable[Any], one: One) -> tuple[list[Any], list[str | None]]
     return made, errors
 
 
-def decoded(column: Column, schema: Schema, make: Callable[[], One], what: str) -> Decoded:
+def decoded(column: Column, schema: Schema, make: Callable[[], Convert], what: str) -> Decoded:
     """A column of `schema` from bytes. `make` builds the function for one record, in the worker."""
     kind = arrow_type(schema)
 
@@ -57,7 +57,7 @@ def decoded(column: Column, schema: Schema, make: Callable[[], One], what: str) 
     return Decoded(both.getField("v"), (_problem(error, f"Failed to deserialize data to {what}: "),))
 
 
-def encoded(column: Column, make: Callable[[], One], what: str) -> Encoded:
+def encoded(column: Column, make: Callable[[], Convert], what: str) -> Encoded:
     """Bytes from a column."""
 
     def batch(data: Any) -> Any:

@@ -59,14 +59,14 @@ class _Columns:
 
     def _checked(self, column: Column, read: Column) -> Decoded:
         broken = F.isnotnull(column) & (F.isnull(read) | F.isnotnull(read.getField(_CORRUPT)))
-        names = [F.coalesce(read.getField(one.name)).alias(one.name) for one in self.schema.fields]
+        names = [F.coalesce(read.getField(field.name)).alias(field.name) for field in self.schema.fields]
         value = F.when(F.isnotnull(column), F.struct(*names))
         return Decoded(value, (Problem(broken, F.lit(f"these bytes are no {self.what} of the columns: {self.ddl}")),))
 
     def _writable(self, shape: Shape) -> None:
         if shape.schema is None or shape.schema.type != "struct":
             raise PlanRefused(f"{type(self).__name__} writes structs")
-        wrong = [one.name for one in shape.schema.fields if one.schema.type in {"struct", "array", "map"}]
+        wrong = [field.name for field in shape.schema.fields if field.schema.type in {"struct", "array", "map"}]
         if wrong and self.what == "CSV":
             raise PlanRefused(f"CsvConverter writes flat structs; {', '.join(wrong)} is not flat. Flatten makes it so")
 
@@ -119,12 +119,12 @@ def schema_of_ddl(text: str) -> Schema:
     """The struct of `id INT, name STRING`. Raises SettingsRefused. Needs no Spark: workers and `validate` have none."""
     fields = []
     for part in text.split(","):
-        found = _COLUMN.fullmatch(part.strip())
-        kind = _TYPES.get(found["kind"].lower()) if found is not None else None
-        if found is None or kind is None:
+        matched = _COLUMN.fullmatch(part.strip())
+        kind = _TYPES.get(matched["kind"].lower()) if matched is not None else None
+        if matched is None or kind is None:
             known = ", ".join(name.upper() for name in _TYPES)
             message = f"{part.strip()!r} is no name and type; types are {known}"
             raise SettingsRefused([Finding("columns", message)])
-        name = found["quoted"] if found["quoted"] is not None else found["name"]
+        name = matched["quoted"] if matched["quoted"] is not None else matched["name"]
         fields.append(Field(name, Schema(cast("TypeName", kind), optional=True)))
     return Schema("struct", fields=tuple(fields))

@@ -58,15 +58,15 @@ class JsonConverter:
     def _parsed(self, data: bytes) -> tuple[Hashable, bytes]:
         try:
             text = data.decode()
-            found = json.loads(text)
+            document = json.loads(text)
         except ValueError as error:
             raise ConversionFailed(_BROKEN) from error
-        if found is None:
+        if document is None:
             return None, b'{"payload":null}'
-        if not isinstance(found, dict) or found.keys() != {"schema", "payload"}:
+        if not isinstance(document, dict) or document.keys() != {"schema", "payload"}:
             raise ConversionFailed(_NO_ENVELOPE)
         payload, start = _raw_payload(text)
-        schema = None if found["schema"] is None else json.dumps(found["schema"], sort_keys=True)
+        schema = None if document["schema"] is None else json.dumps(document["schema"], sort_keys=True)
         if schema is not None and text[start - len('"payload":') : start] == '"payload":' and text[-1] == "}":
             beginning = text[: start - len('"payload":')].encode()
             if text[start:-1] == payload and len(self._beginnings) < self.s.cache:
@@ -152,7 +152,7 @@ def _physical(schema: Schema, decimals: str) -> str:
     if schema.is_decimal:
         return "binary" if decimals == "BASE64" else schema.spark()
     if schema.type == "struct":
-        inner = ", ".join(f"{quoted(one.name)}: {_physical(one.schema, decimals)}" for one in schema.fields)
+        inner = ", ".join(f"{quoted(field.name)}: {_physical(field.schema, decimals)}" for field in schema.fields)
         return f"struct<{inner}>"
     if schema.type == "array" and schema.values is not None:
         return f"array<{_physical(schema.values, decimals)}>"
@@ -167,8 +167,10 @@ def _is_plain(schema: Schema, s: JsonSettings) -> bool:
     """Whether what from_json reads is the value already."""
     if (schema.is_decimal and s.decimals == "BASE64") or (schema.default is not None and s.defaults):
         return False
-    inner = [one.schema for one in schema.fields] + [one for one in (schema.keys, schema.values) if one is not None]
-    return all(_is_plain(one, s) for one in inner)
+    inner = [field.schema for field in schema.fields] + [
+        part for part in (schema.keys, schema.values) if part is not None
+    ]
+    return all(_is_plain(part, s) for part in inner)
 
 
 def _logical(column: Column, schema: Schema, s: JsonSettings) -> Column:
@@ -178,14 +180,14 @@ def _logical(column: Column, schema: Schema, s: JsonSettings) -> Column:
     if schema.is_decimal and s.decimals == "BASE64":
         value = decimal_of_bytes(column, schema.scale)
     elif schema.type == "struct":
-        fields = [_logical(column.getField(one.name), one.schema, s).alias(one.name) for one in schema.fields]
+        fields = [_logical(column.getField(field.name), field.schema, s).alias(field.name) for field in schema.fields]
         value = F.when(F.isnotnull(column), F.struct(*fields))
     elif schema.type == "array" and schema.values is not None:
         items = schema.values
-        value = F.transform(column, lambda one: _logical(one, items, s))
+        value = F.transform(column, lambda item: _logical(item, items, s))
     elif schema.type == "map" and schema.values is not None:
         values = schema.values
-        value = F.transform_values(column, lambda _, one: _logical(one, values, s))
+        value = F.transform_values(column, lambda _, item: _logical(item, values, s))
     if schema.default is not None and s.defaults:
         value = F.coalesce(value, literal(schema.default, schema))
     return value
@@ -193,14 +195,14 @@ def _logical(column: Column, schema: Schema, s: JsonSettings) -> Column:
 
 def _missing(column: Column, schema: Schema, there: Column) -> list[Problem]:
     """Required fields that are null."""
-    found = []
+    problems = []
     if not schema.optional and schema.default is None:
         message = f"Invalid null value for required {schema.type.upper()} field"
-        found.append(Problem(there & F.isnull(column), F.lit(message), DATA_EXCEPTION))
+        problems.append(Problem(there & F.isnull(column), F.lit(message), DATA_EXCEPTION))
     if schema.type == "struct":
-        for one in schema.fields:
-            found += _missing(column.getField(one.name), one.schema, there & F.isnotnull(column))
-    return found
+        for field in schema.fields:
+            problems += _missing(column.getField(field.name), field.schema, there & F.isnotnull(column))
+    return problems
 
 
 def _writable(column: Column, schema: Schema, decimals: str) -> Column:
@@ -209,17 +211,19 @@ def _writable(column: Column, schema: Schema, decimals: str) -> Column:
     if schema.is_decimal:
         return bytes_of_decimal(column, schema.scale)
     if schema.type == "struct":
-        fields = [_writable(column.getField(one.name), one.schema, decimals).alias(one.name) for one in schema.fields]
+        fields = [
+            _writable(column.getField(field.name), field.schema, decimals).alias(field.name) for field in schema.fields
+        ]
         return F.when(F.isnotnull(column), F.struct(*fields))
     if schema.type == "array" and schema.values is not None:
         items = schema.values
-        return F.transform(column, lambda one: _writable(one, items, decimals))
+        return F.transform(column, lambda item: _writable(item, items, decimals))
     values = schema.values
     if values is None:
         return column
-    return F.transform_values(column, lambda _, one: _writable(one, values, decimals))
+    return F.transform_values(column, lambda _, item: _writable(item, values, decimals))
 
 
 def _has_decimals(schema: Schema) -> bool:
-    inner: list[Any] = [one.schema for one in schema.fields] + [schema.keys, schema.values]
-    return schema.is_decimal or any(_has_decimals(one) for one in inner if one is not None)
+    inner: list[Any] = [field.schema for field in schema.fields] + [schema.keys, schema.values]
+    return schema.is_decimal or any(_has_decimals(part) for part in inner if part is not None)

@@ -50,9 +50,9 @@ class JsonSchemaConverter:
     def shape(self, schema: Hashable) -> Shape:
         if schema is None:
             return Shape(Schema("bytes", optional=True))  # only records without a value are there
-        found = expect(self.registry.schema(int(str(schema))), JSON)
-        others = {name: json.loads(text) for name, text in found.references}
-        made = connect_schema(json.loads(found.text), others, nonrequired_optional=self.s.optional)
+        registered = expect(self.registry.schema(int(str(schema))), JSON)
+        others = {name: json.loads(text) for name, text in registered.references}
+        made = connect_schema(json.loads(registered.text), others, nonrequired_optional=self.s.optional)
         return Shape(made, wire=JSON)
 
     def decode(self, column: Column, shape: Shape) -> Decoded:
@@ -68,7 +68,9 @@ class JsonSchemaConverter:
         schema = with_schema(shape, "JsonSchemaConverter")
         text = json.dumps(json_schema(schema, self.s.decimals), separators=(",", ":"), ensure_ascii=False)
         heads = {
-            one: head(expect(self.registry.id_of(subject(self.s, side, one, schema.name), JSON, text), JSON).id)
-            for one in topics
+            topic_name: head(
+                expect(self.registry.id_of(subject(self.s, side, topic_name, schema.name), JSON, text), JSON).id
+            )
+            for topic_name in topics
         }
         return with_heads(Encoded(json_text(column, schema, self.s.decimals.upper()).cast("binary")), heads, topic)

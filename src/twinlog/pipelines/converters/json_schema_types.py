@@ -30,58 +30,64 @@ class _Reader:
         self._root, self._others, self._nonrequired = root, others, nonrequired_optional
         self._open: list[str] = []
 
-    def schema(self, found: Any) -> Schema:
-        if not isinstance(found, Mapping):
-            raise PlanRefused(f"a JSON Schema that is {found!r} says nothing about the values")
-        if "$ref" in found:
-            return self._referred(found["$ref"])
-        members = found.get("oneOf") or found.get("anyOf")
+    def schema(self, definition: Any) -> Schema:
+        if not isinstance(definition, Mapping):
+            raise PlanRefused(f"a JSON Schema that is {definition!r} says nothing about the values")
+        if "$ref" in definition:
+            return self._referred(definition["$ref"])
+        members = definition.get("oneOf") or definition.get("anyOf")
         if members:
-            return self._one_of(found, members)
-        kinds = found.get("type", "object" if "properties" in found else None)
+            return self._one_of(definition, members)
+        kinds = definition.get("type", "object" if "properties" in definition else None)
         if isinstance(kinds, list):
-            rest = [one for one in kinds if one != "null"]
+            rest = [kind for kind in kinds if kind != "null"]
             if len(rest) != 1:
                 raise PlanRefused(f"a JSON Schema with the types {kinds} has no one type in columns")
-            return replace(self.schema({**found, "type": rest[0]}), optional=len(rest) < len(kinds))
-        if kinds is None and "enum" in found:
+            return replace(self.schema({**definition, "type": rest[0]}), optional=len(rest) < len(kinds))
+        if kinds is None and "enum" in definition:
             kinds = "string"
-        made = self._typed(found, kinds)
-        parameters = tuple((str(k), str(v)) for k, v in (found.get("connect.parameters") or {}).items())
+        made = self._typed(definition, kinds)
+        parameters = tuple((str(k), str(v)) for k, v in (definition.get("connect.parameters") or {}).items())
         return replace(
-            made, name=found.get("title"), version=found.get("connect.version"), doc=found.get("description"),
-            parameters=parameters, default=found.get("default"),
+            made, name=definition.get("title"), version=definition.get("connect.version"),
+            doc=definition.get("description"), parameters=parameters, default=definition.get("default"),
         )  # fmt: skip
 
-    def _typed(self, found: Mapping[str, Any], kind: str | None) -> Schema:
-        own = found.get("connect.type")
+    def _typed(self, definition: Mapping[str, Any], kind: str | None) -> Schema:
+        own = definition.get("connect.type")
         if kind == "object" and own == "map":
-            return Schema("map", keys=Schema("string"), values=self.schema(found.get("additionalProperties")))
+            return Schema("map", keys=Schema("string"), values=self.schema(definition.get("additionalProperties")))
         if kind == "object":
-            needed = set(found.get("required", ()))
-            order = sorted(found.get("properties", {}).items(), key=lambda one: one[1].get("connect.index", 1 << 30))
-            return Schema("struct", fields=tuple(Field(name, self._member(one, name in needed)) for name, one in order))
+            needed = set(definition.get("required", ()))
+            order = sorted(
+                definition.get("properties", {}).items(), key=lambda entry: entry[1].get("connect.index", 1 << 30)
+            )
+            return Schema(
+                "struct", fields=tuple(Field(name, self._member(member, name in needed)) for name, member in order)
+            )
         if kind == "array" and own == "map":
-            pair = self.schema(found["items"])
+            pair = self.schema(definition["items"])
             return Schema("map", keys=pair.field("key"), values=pair.field("value"))
         if kind == "array":
-            return Schema("array", values=self.schema(found.get("items")))
+            return Schema("array", values=self.schema(definition.get("items")))
         name = _OWN.get(str(own), own) or _DEFAULT.get(str(kind))
         if name is None:
             raise PlanRefused(f"a JSON Schema with the type {kind!r} has no counterpart in Connect")
         return Schema(cast("TypeName", name))
 
-    def _member(self, found: Any, required: bool) -> Schema:
-        made = self.schema(found)
+    def _member(self, definition: Any, required: bool) -> Schema:
+        made = self.schema(definition)
         return replace(made, optional=made.optional or (self._nonrequired and not required))
 
-    def _one_of(self, found: Mapping[str, Any], members: list[Any]) -> Schema:
-        rest = [one for one in members if one.get("type") != "null"]
+    def _one_of(self, definition: Mapping[str, Any], members: list[Any]) -> Schema:
+        rest = [member for member in members if member.get("type") != "null"]
         if len(rest) != 1:
             raise PlanRefused("a JSON Schema with oneOf of several types has no one type in columns")
         inner = self.schema(rest[0])
-        default = found.get("default", inner.default)
-        return replace(inner, optional=len(rest) < len(members), default=default, name=inner.name or found.get("title"))
+        default = definition.get("default", inner.default)
+        return replace(
+            inner, optional=len(rest) < len(members), default=default, name=inner.name or definition.get("title")
+        )
 
     def _referred(self, reference: str) -> Schema:
         if reference in self._open:
@@ -102,7 +108,7 @@ class _Reader:
 
 def json_schema(schema: Schema, decimals: str = "BASE64", index: int | None = None) -> dict[str, Any]:
     """The JSON Schema of a Connect schema."""
-    found = _written(schema, decimals)
+    written = _written(schema, decimals)
     for key, value in (
         ("title", schema.name),
         ("description", schema.doc),
@@ -111,19 +117,19 @@ def json_schema(schema: Schema, decimals: str = "BASE64", index: int | None = No
         ("default", schema.default),
     ):
         if value is not None:
-            found[key] = value
+            written[key] = value
     if schema.optional:
-        found = {"oneOf": [{"type": "null"}, found]}
+        written = {"oneOf": [{"type": "null"}, written]}
     if index is not None:
-        found["connect.index"] = index
-    return found
+        written["connect.index"] = index
+    return written
 
 
 def _written(schema: Schema, decimals: str) -> dict[str, Any]:
     if schema.is_decimal:
         return {"type": "string" if decimals.upper() == "BASE64" else "number", "connect.type": "bytes"}
     if schema.type == "struct":
-        members = {one.name: json_schema(one.schema, decimals, n) for n, one in enumerate(schema.fields)}
+        members = {field.name: json_schema(field.schema, decimals, n) for n, field in enumerate(schema.fields)}
         return {"type": "object", "properties": members}
     if schema.type == "array" and schema.values is not None:
         return {"type": "array", "items": json_schema(schema.values, decimals)}
@@ -131,7 +137,7 @@ def _written(schema: Schema, decimals: str) -> dict[str, Any]:
         if schema.keys.type != "string" or schema.keys.optional:
             raise PlanRefused(f"maps with keys of type {schema.keys.type} are not supported; use string keys")
         return {"type": "object", "connect.type": "map", "additionalProperties": json_schema(schema.values, decimals)}
-    found: dict[str, Any] = {"type": _JSON[schema.type]}
+    written: dict[str, Any] = {"type": _JSON[schema.type]}
     if schema.type not in {"boolean", "string"}:
-        found["connect.type"] = _BACK.get(schema.type, schema.type)
-    return found
+        written["connect.type"] = _BACK.get(schema.type, schema.type)
+    return written

@@ -62,9 +62,11 @@ class ProtobufConverter:
     def shape(self, schema: Hashable) -> Shape:
         if not isinstance(schema, tuple):
             return Shape(Schema("bytes", optional=True))  # only records without a value are there
-        found = expect(self.registry.schema(schema[0]), PROTOBUF)
-        message = message_at(file_of(found.text, found.references), schema[1:])
-        return Shape(connect_schema(message, self.s.scale), wire=MessageOf(found.text, found.references, schema[1:]))
+        registered = expect(self.registry.schema(schema[0]), PROTOBUF)
+        message = message_at(file_of(registered.text, registered.references), schema[1:])
+        return Shape(
+            connect_schema(message, self.s.scale), wire=MessageOf(registered.text, registered.references, schema[1:])
+        )
 
     def decode(self, column: Column, shape: Shape) -> Decoded:
         its = shape.wire
@@ -83,8 +85,10 @@ class ProtobufConverter:
         text = proto_text(schema)
         name = schema.name or DEFAULT_NAME
         heads = {
-            one: head(expect(self.registry.id_of(subject(self.s, side, one, name), PROTOBUF, text), PROTOBUF).id)
-            for one in topics
+            topic_name: head(
+                expect(self.registry.id_of(subject(self.s, side, topic_name, name), PROTOBUF, text), PROTOBUF).id
+            )
+            for topic_name in topics
         }
         done = batch_codec.encoded(column, partial(writer, text, schema, written_indexes((0,))), "Protobuf")
         return with_heads(done, heads, topic)

@@ -65,34 +65,36 @@ class _Reader:
             raise PlanRefused(f"the Protobuf message {message.full_name} holds itself; columns cannot hold that")
         self._open.append(message.full_name)
         fields = [
-            Field(f"{one.name}_{n}", self._union(one)) for n, one in enumerate(message.oneofs) if not _synthetic(one)
+            Field(f"{oneof.name}_{n}", self._union(oneof))
+            for n, oneof in enumerate(message.oneofs)
+            if not _synthetic(oneof)
         ]
-        fields += [Field(one.name, self._field(one)) for one in message.fields
-                   if one.containing_oneof is None or _synthetic(one.containing_oneof)]  # fmt: skip
+        fields += [Field(field.name, self._field(field)) for field in message.fields
+                   if field.containing_oneof is None or _synthetic(field.containing_oneof)]  # fmt: skip
         self._open.pop()
         return Schema("struct", name=message.full_name, fields=tuple(fields))
 
     def _union(self, oneof: Any) -> Schema:
-        fields = tuple(Field(one.name, replace(self._field(one), optional=True)) for one in oneof.fields)
+        fields = tuple(Field(field.name, replace(self._field(field), optional=True)) for field in oneof.fields)
         return Schema("struct", optional=True, name=UNION + oneof.name, fields=fields)
 
-    def _field(self, one: Any) -> Schema:
-        made = self._repeated(one) if one.is_repeated else self._single(one)
-        return replace(made, parameters=(*made.parameters, (TAG, str(one.number))))
+    def _field(self, field: Any) -> Schema:
+        made = self._repeated(field) if field.is_repeated else self._single(field)
+        return replace(made, parameters=(*made.parameters, (TAG, str(field.number))))
 
-    def _repeated(self, one: Any) -> Schema:
-        if one.message_type is not None and one.message_type.GetOptions().map_entry:
-            key, value = one.message_type.fields_by_name["key"], one.message_type.fields_by_name["value"]
+    def _repeated(self, field: Any) -> Schema:
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
+            key, value = field.message_type.fields_by_name["key"], field.message_type.fields_by_name["value"]
             return Schema("map", keys=self._single(key), values=replace(self._single(value), optional=False))
-        return Schema("array", values=replace(self._single(one), optional=False))
+        return Schema("array", values=replace(self._single(field), optional=False))
 
-    def _single(self, one: Any) -> Schema:
-        if one.message_type is not None:
-            return replace(self._of_message(one.message_type), optional=True)
-        kind = _SCALARS.get(one.cpp_type)
+    def _single(self, field: Any) -> Schema:
+        if field.message_type is not None:
+            return replace(self._of_message(field.message_type), optional=True)
+        kind = _SCALARS.get(field.cpp_type)
         if kind is None:
-            kind = "bytes" if one.type == FieldDescriptor.TYPE_BYTES else "string"
-        return Schema(kind, optional=one.has_presence)  # type: ignore[arg-type]
+            kind = "bytes" if field.type == FieldDescriptor.TYPE_BYTES else "string"
+        return Schema(kind, optional=field.has_presence)  # type: ignore[arg-type]
 
     def _of_message(self, message: Any) -> Schema:
         if message.full_name in _LOGICAL:
@@ -118,7 +120,7 @@ def proto_text(schema: Schema) -> str:
     body = writer.message(schema, name, "")
     lines = ['syntax = "proto3";']
     lines += [f"package {space};"] if space else []
-    lines += [f'import "{one}";' for one in sorted(writer.imports)]
+    lines += [f'import "{imported}";' for imported in sorted(writer.imports)]
     return "\n".join([*lines, "", *body]) + "\n"
 
 
@@ -130,16 +132,16 @@ class _Writer:
         lines, inner, taken = [f"{indent}message {_checked(name)} {{"], f"{indent}  ", set()
         nested: list[str] = []
         numbers = _numbers(schema)
-        for one, number in zip(schema.fields, numbers, strict=True):
-            kind, inside = self._type(one.schema, one.name, inner)
+        for field, number in zip(schema.fields, numbers, strict=True):
+            kind, inside = self._type(field.schema, field.name, inner)
             own = inside[0].split()[1] if inside else ""
             if own and own in taken:
                 raise PlanRefused(f"two fields of {name} need a message named {own}")
             taken.add(own)
             nested += inside
-            is_plain = one.schema.optional and one.schema.type not in {"array", "map", "struct"}
-            label = "optional " if is_plain and one.schema.name not in _IMPORTS else ""
-            lines.append(f"{inner}{label}{kind} {_checked(one.name)} = {number};")
+            is_plain = field.schema.optional and field.schema.type not in {"array", "map", "struct"}
+            label = "optional " if is_plain and field.schema.name not in _IMPORTS else ""
+            lines.append(f"{inner}{label}{kind} {_checked(field.name)} = {number};")
         return [*lines, *nested, f"{indent}}}"]
 
     def _type(self, schema: Schema, name: str, indent: str) -> tuple[str, list[str]]:
@@ -168,9 +170,9 @@ class _Writer:
 
 def _numbers(schema: Schema) -> list[int]:
     """The tags that the schema carries, or numbers from 1."""
-    tags = [dict(one.schema.parameters).get(TAG) for one in schema.fields]
+    tags = [dict(field.schema.parameters).get(TAG) for field in schema.fields]
     if all(tags) and len(set(tags)) == len(tags):
-        return [int(str(one)) for one in tags]
+        return [int(str(tag)) for tag in tags]
     return list(range(1, len(tags) + 1))
 
 

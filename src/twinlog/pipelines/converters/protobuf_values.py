@@ -14,18 +14,18 @@ from twinlog.pipelines.converters.wire_format import indexes_at
 from twinlog.pipelines.records import ConversionFailed
 from twinlog.pipelines.schemas import Schema
 
-One = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
 References = tuple[tuple[str, str], ...]
 _EPOCH: Final = date(1970, 1, 1)
 _MS: Final = 1000
 
 
-def reader(text: str, references: References, indexes: Sequence[int], schema: Schema) -> One:
+def reader(text: str, references: References, indexes: Sequence[int], schema: Schema) -> Convert:
     """A function from the bytes behind the schema's id to a value."""
     message = message_at(file_of(text, references), indexes)
     parse, shape = class_of(message).FromString, _struct_out(message, schema)
 
-    def one(data: bytes) -> Any:
+    def read(data: bytes) -> Any:
         try:
             _, at = indexes_at(data)
         except ConversionFailed as error:
@@ -37,71 +37,74 @@ def reader(text: str, references: References, indexes: Sequence[int], schema: Sc
                 raise ValueError(f"no message {message.full_name}: {error}") from error
             raise
 
-    return one
+    return read
 
 
-def writer(text: str, schema: Schema, head: bytes) -> One:
+def writer(text: str, schema: Schema, head: bytes) -> Convert:
     """A function from a value of `schema` to bytes behind `head`."""
     message = message_at(file_of(text, ()), (0,))
     make, fill = class_of(message), _struct_in(message, schema)
 
-    def one(value: Any) -> bytes:
+    def write(value: Any) -> bytes:
         made = make()
         fill(made, value)
         return head + bytes(made.SerializeToString(deterministic=True))
 
-    return one
+    return write
 
 
-def _struct_out(message: Any, schema: Schema) -> One:
-    parts: list[tuple[str, One]] = []
+def _struct_out(message: Any, schema: Schema) -> Convert:
+    parts: list[tuple[str, Convert]] = []
     for field in schema.fields:
         if (field.schema.name or "").startswith(UNION):
-            members = [(one.name, _out(message.fields_by_name[one.name], one.schema)) for one in field.schema.fields]
+            members = [
+                (member.name, _out(message.fields_by_name[member.name], member.schema))
+                for member in field.schema.fields
+            ]
             parts.append((field.name, _union_out(members)))
             continue
         parts.append((field.name, _out(message.fields_by_name[field.name], field.schema)))
-    return lambda found: {name: get(found) for name, get in parts}
+    return lambda decoded: {name: get(decoded) for name, get in parts}
 
 
-def _union_out(members: list[tuple[str, One]]) -> One:
-    def union(found: Any) -> Any:
-        chosen = {name: get(found) for name, get in members if found.HasField(name)}
+def _union_out(members: list[tuple[str, Convert]]) -> Convert:
+    def union(decoded: Any) -> Any:
+        chosen = {name: get(decoded) for name, get in members if decoded.HasField(name)}
         return chosen or None
 
     return union
 
 
-def _out(field: Any, schema: Schema) -> One:
+def _out(field: Any, schema: Schema) -> Convert:
     """From a message to the value of one of its fields."""
     name = field.name
     if schema.type == "map" and schema.values is not None:
         value = _item_out(field.message_type.fields_by_name["value"], schema.values)
-        return lambda found: [(key, value(one)) for key, one in getattr(found, name).items()]
+        return lambda decoded: [(key, value(entry)) for key, entry in getattr(decoded, name).items()]
     if field.is_repeated and schema.values is not None:
         item = _item_out(field, schema.values)
-        return lambda found: [item(one) for one in getattr(found, name)]
+        return lambda decoded: [item(entry) for entry in getattr(decoded, name)]
     inner = _item_out(field, schema)
     if field.has_presence:
-        return lambda found: inner(getattr(found, name)) if found.HasField(name) else None
-    return lambda found: inner(getattr(found, name))
+        return lambda decoded: inner(getattr(decoded, name)) if decoded.HasField(name) else None
+    return lambda decoded: inner(getattr(decoded, name))
 
 
-def _item_out(field: Any, schema: Schema) -> One:
+def _item_out(field: Any, schema: Schema) -> Convert:
     if field.enum_type is not None:
-        names = {one.number: one.name for one in field.enum_type.values}
+        names = {symbol.number: symbol.name for symbol in field.enum_type.values}
         return lambda value: names.get(value, str(value))
     kind = "" if field.message_type is None else field.message_type.full_name
     if kind == "google.protobuf.Timestamp":
-        return lambda found: found.seconds * _MS + found.nanos // 1_000_000
+        return lambda decoded: decoded.seconds * _MS + decoded.nanos // 1_000_000
     if kind == "google.type.Date":
-        return lambda found: (date(found.year, found.month, found.day) - _EPOCH).days
+        return lambda decoded: (date(decoded.year, decoded.month, decoded.day) - _EPOCH).days
     if kind == "google.type.TimeOfDay":
         return lambda f: ((f.hours * 60 + f.minutes) * 60 + f.seconds) * _MS + f.nanos // 1_000_000
     if kind == "confluent.type.Decimal":
-        return lambda found: Decimal(int.from_bytes(found.value, "big", signed=True)).scaleb(-found.scale)
+        return lambda decoded: Decimal(int.from_bytes(decoded.value, "big", signed=True)).scaleb(-decoded.scale)
     if kind.startswith("google.protobuf.") and kind.endswith("Value") and schema.type != "struct":
-        return lambda found: found.value
+        return lambda decoded: decoded.value
     if kind:
         return _struct_out(field.message_type, schema)
     return _signed if field.cpp_type == field.CPPTYPE_UINT64 else _same
@@ -116,13 +119,13 @@ def _same(value: Any) -> Any:
 
 
 def _struct_in(message: Any, schema: Schema) -> Callable[[Any, Any], None]:
-    parts = [(one.name, _in(message.fields_by_name[one.name], one.schema)) for one in schema.fields]
+    parts = [(field.name, _in(message.fields_by_name[field.name], field.schema)) for field in schema.fields]
 
     def fill(made: Any, value: Any) -> None:
         for name, put in parts:
-            one = value.get(name)
-            if one is not None:
-                put(made, one)
+            given = value.get(name)
+            if given is not None:
+                put(made, given)
 
     return fill
 
@@ -136,8 +139,8 @@ def _in(field: Any, schema: Schema) -> Callable[[Any, Any], None]:
             fill = _message_in(inside, schema.values)
 
             def each(made: Any, value: Any) -> None:
-                for key, one in value:
-                    fill(getattr(made, name)[key], one)
+                for key, item in value:
+                    fill(getattr(made, name)[key], item)
 
             return each
         return lambda made, value: getattr(made, name).update(dict(value))
@@ -146,8 +149,8 @@ def _in(field: Any, schema: Schema) -> Callable[[Any, Any], None]:
             fill_item = _message_in(field, schema.values)
 
             def add(made: Any, value: Any) -> None:
-                for one in value:
-                    fill_item(getattr(made, name).add(), one)
+                for item in value:
+                    fill_item(getattr(made, name).add(), item)
 
             return add
         return lambda made, value: getattr(made, name).extend(value)

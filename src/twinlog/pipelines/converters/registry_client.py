@@ -32,15 +32,15 @@ class RegistryClient:
 
     def __init__(self, s: RegistrySettings) -> None:
         self._s = s
-        self._addresses = [urlsplit(one.rstrip("/")) for one in s.urls]
+        self._addresses = [urlsplit(url.rstrip("/")) for url in s.urls]
         self._by_id: dict[int, Registered] = {}
         self._ids: dict[tuple[str, str], Registered] = {}
 
     def schema(self, schema_id: int) -> Registered:
         """Raises RegistryUnreachable, RegistryRefused."""
         if schema_id not in self._by_id:
-            found = self._ask("GET", f"/schemas/ids/{schema_id}")
-            self._by_id[schema_id] = self._registered(schema_id, found)
+            answer = self._ask("GET", f"/schemas/ids/{schema_id}")
+            self._by_id[schema_id] = self._registered(schema_id, answer)
         return self._by_id[schema_id]
 
     def id_of(self, subject: str, kind: str, text: str) -> Registered:
@@ -50,8 +50,8 @@ class RegistryClient:
             return known
         place = f"/subjects/{quote(subject, safe='')}"
         if self._s.latest:
-            found = self._ask("GET", f"{place}/versions/latest")
-            made = self._registered(int(found["id"]), found)
+            answer = self._ask("GET", f"{place}/versions/latest")
+            made = self._registered(int(answer["id"]), answer)
         else:
             body = {"schema": text} if kind == "AVRO" else {"schema": text, "schemaType": kind}
             normal = "?normalize=true" if self._s.normalize else ""
@@ -60,25 +60,25 @@ class RegistryClient:
         self._ids[subject, text] = made
         return made
 
-    def _registered(self, schema_id: int, found: dict[str, Any]) -> Registered:
+    def _registered(self, schema_id: int, answer: dict[str, Any]) -> Registered:
         references: dict[str, str] = {}
-        self._collect(found.get("references") or [], references)
-        return Registered(schema_id, found.get("schemaType", "AVRO"), found["schema"], tuple(references.items()))
+        self._collect(answer.get("references") or [], references)
+        return Registered(schema_id, answer.get("schemaType", "AVRO"), answer["schema"], tuple(references.items()))
 
     def _collect(self, wanted: list[dict[str, Any]], into: dict[str, str]) -> None:
-        for one in wanted:
-            if one["name"] not in into:
-                place = f"/subjects/{quote(one['subject'], safe='')}/versions/{one['version']}"
-                found = self._ask("GET", place)
+        for reference in wanted:
+            if reference["name"] not in into:
+                place = f"/subjects/{quote(reference['subject'], safe='')}/versions/{reference['version']}"
+                answer = self._ask("GET", place)
                 # What it refers to comes before it, as a parser needs it.
-                self._collect(found.get("references") or [], into)
-                into[one["name"]] = found["schema"]
+                self._collect(answer.get("references") or [], into)
+                into[reference["name"]] = answer["schema"]
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         reasons = []
         for address in self._addresses:
             try:
-                status, answer = self._one(address, method, path, body)
+                status, answer = self._asked(address, method, path, body)
             except (OSError, http.client.HTTPException) as error:
                 reasons.append(str(error) or type(error).__name__)
                 continue
@@ -89,9 +89,9 @@ class RegistryClient:
                 told = answer.get("message", "") if isinstance(answer, dict) else answer
                 raise RegistryRefused(shown(address), f"{method} {path}", f"{status} {told}")
             return answer
-        raise RegistryUnreachable(", ".join(shown(one) for one in self._addresses), "; ".join(reasons))
+        raise RegistryUnreachable(", ".join(shown(url) for url in self._addresses), "; ".join(reasons))
 
-    def _one(self, address: SplitResult, method: str, path: str, body: Any) -> tuple[int, Any]:
+    def _asked(self, address: SplitResult, method: str, path: str, body: Any) -> tuple[int, Any]:
         wait_s = self._s.timeout_ms / 1000
         connection: http.client.HTTPConnection
         if address.scheme == "https":

@@ -40,17 +40,17 @@ def indexes_at(data: bytes) -> tuple[tuple[int, ...], int]:
         return (0,), at
     if not 0 < count <= _MOST_INDEXES:
         raise ConversionFailed(f"{count} message indexes", SERIALIZATION)
-    found = []
+    indexes = []
     for _ in range(count):
         index, at = _zigzag(data, at)
-        found.append(index)
-    return tuple(found), at
+        indexes.append(index)
+    return tuple(indexes), at
 
 
 def written_indexes(indexes: Sequence[int]) -> bytes:
     if tuple(indexes) == (0,):
         return b"\x00"
-    return b"".join(_varint(one << 1) for one in (len(indexes), *indexes))
+    return b"".join(_varint(number << 1) for number in (len(indexes), *indexes))
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:

@@ -39,7 +39,7 @@ def read_address(url: str, user: str = "", password: Secret | None = None) -> Ad
     parts = urlsplit(url.removeprefix("jdbc:"))
     product = _PRODUCTS.get(parts.scheme)
     if product is None:
-        known = ", ".join(f"jdbc:{one}://" for one in _PRODUCTS)
+        known = ", ".join(f"jdbc:{product}://" for product in _PRODUCTS)
         raise ValueError(f"no dialect for jdbc:{parts.scheme}; there are: {known}")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     own_user, own_password = options.pop("user", ""), options.pop("password", "")

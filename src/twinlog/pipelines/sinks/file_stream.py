@@ -68,10 +68,10 @@ class FileStreamSink:
                 file.truncate(length)
             known = _positions(noted)
             self._note(length, known)
-        return {one: known[one] for one in partitions if one in known}
+        return {partition: known[partition] for partition in partitions if partition in known}
 
     def put(self, batch: SinkBatch) -> Sequence[Rejected]:
-        self._lines += [b"null" if one is None else one.encode() for one in batch.values.to_pylist()]
+        self._lines += [b"null" if line is None else line.encode() for line in batch.values.to_pylist()]
         return ()
 
     def flush(self, positions: Mapping[TopicPartition, int]) -> None:
@@ -95,12 +95,12 @@ class FileStreamSink:
         self._lines = []
 
     def preview(self, batch: SinkBatch) -> Sequence[str]:
-        return [f"append to {self.s.file}: {one}" for one in batch.values.to_pylist()]
+        return [f"append to {self.s.file}: {line}" for line in batch.values.to_pylist()]
 
     def _noted(self) -> dict[str, Any]:
         with contextlib.suppress(FileNotFoundError):
-            found: dict[str, Any] = json.loads(self.side.read_text())
-            return found
+            noted: dict[str, Any] = json.loads(self.side.read_text())
+            return noted
         return {}
 
     def _note(self, length: int, positions: Mapping[TopicPartition, int]) -> None:
@@ -110,7 +110,9 @@ class FileStreamSink:
             "connector": self._owner.connector,
             "generation": self._owner.generation,
             "length": length,
-            "positions": [[one.topic, one.partition, offset] for one, offset in sorted(positions.items())],
+            "positions": [
+                [partition.topic, partition.partition, offset] for partition, offset in sorted(positions.items())
+            ],
         }
         fresh = Path(f"{self.side}.new")
         with fresh.open("w") as file:

@@ -75,11 +75,13 @@ class SyslogSource:
         self._listen()
         count = int((start or {}).get("messages") or 0)
         while not stop():
-            found = self._received()
-            if not found:
+            messages = self._received()
+            if not messages:
                 return
-            count += len(found)
-            rows = pa.RecordBatch.from_pylist([parsed(*one) for one in found], schema=pa.schema(list(FIELDS)))
+            count += len(messages)
+            rows = pa.RecordBatch.from_pylist(
+                [parsed(*message) for message in messages], schema=pa.schema(list(FIELDS))
+            )
             yield Chunk(self.s.topic, rows, at, {"messages": count})
 
     def _listen(self) -> None:
@@ -102,29 +104,29 @@ class SyslogSource:
         return 0 if self._server is None else int(self._server.getsockname()[1])
 
     def _received(self) -> list[tuple[bytes, str]]:
-        found: list[tuple[bytes, str]] = []
+        messages: list[tuple[bytes, str]] = []
         selector, server = self._selector, self._server
         if selector is None or server is None:
             return []
         wait = _WAIT_S
-        while len(found) < _MOST:
+        while len(messages) < _MOST:
             events = selector.select(wait)
             if not events:
-                return found
+                return messages
             wait = 0
             for key, _ in events:
-                one: Any = key.fileobj
-                if one is server and self.s.listener == "udp":
-                    data, sender = one.recvfrom(_LONGEST)
-                    found.append((data, sender[0]))
-                elif one is server:
-                    connection, _ = one.accept()
+                ready: Any = key.fileobj
+                if ready is server and self.s.listener == "udp":
+                    data, sender = ready.recvfrom(_LONGEST)
+                    messages.append((data, sender[0]))
+                elif ready is server:
+                    connection, _ = ready.accept()
                     connection.setblocking(False)
                     self._rest[connection] = b""
                     selector.register(connection, selectors.EVENT_READ)
                 else:
-                    found += self._lines(one)
-        return found
+                    messages += self._lines(ready)
+        return messages
 
     def _lines(self, connection: socket.socket) -> list[tuple[bytes, str]]:
         try:
@@ -139,11 +141,11 @@ class SyslogSource:
             del self._rest[connection]
             return [(rest, sender)] if rest else []
         *lines, self._rest[connection] = rest.split(b"\n")
-        return [(one, sender) for one in lines if one]
+        return [(line, sender) for line in lines if line]
 
     def close(self) -> None:
-        for one in (*self._rest, *((self._server,) if self._server is not None else ())):
-            one.close()
+        for open_socket in (*self._rest, *((self._server,) if self._server is not None else ())):
+            open_socket.close()
         if self._selector is not None:
             self._selector.close()
         self._selector = self._server = None
@@ -155,14 +157,14 @@ def parsed(data: bytes, sender: str) -> dict[str, Any]:
     text = data.decode(errors="replace").rstrip("\r\n\x00")
     made: dict[str, Any] = {"rawMessage": text, "remoteAddress": sender}
     for kind, form in (("RFC5424", _NEW), ("RFC3164", _OLD)):
-        found = form.fullmatch(text)
-        if found is not None:
-            parts = {name: None if value in {"-", ""} else value for name, value in found.groupdict().items()}
-            priority = int(found["priority"])
+        matched = form.fullmatch(text)
+        if matched is not None:
+            parts = {name: None if value in {"-", ""} else value for name, value in matched.groupdict().items()}
+            priority = int(matched["priority"])
             return made | {
-                "type": kind, "message": found["message"], "host": parts["host"], "facility": priority >> 3,
+                "type": kind, "message": matched["message"], "host": parts["host"], "facility": priority >> 3,
                 "severity": priority & 7, "appName": parts["app"], "processId": parts["process"],
                 "messageId": parts.get("id"), "structuredData": parts.get("data"), "timestamp": parts["time"],
-                "version": int(found["version"]) if kind == "RFC5424" else None,
+                "version": int(matched["version"]) if kind == "RFC5424" else None,
             }  # fmt: skip
     return made | {"type": "UNKNOWN", "message": text}

@@ -38,10 +38,10 @@ class _Cast(Sided):
         s = read_settings(CastSettings, config)
         self.whole: str | None = None
         self.fields: dict[str, str] = {}
-        for one in s.spec:
-            name, colon, kind = one.rpartition(":")
+        for entry in s.spec:
+            name, colon, kind = entry.rpartition(":")
             if kind.strip().lower() not in _TYPES:
-                raise SettingsRefused([Finding("spec", f"{one!r}: the type must be one of {', '.join(_TYPES)}")])
+                raise SettingsRefused([Finding("spec", f"{entry!r}: the type must be one of {', '.join(_TYPES)}")])
             if colon:
                 self.fields[name.strip()] = _TYPES[kind.strip().lower()]
             else:

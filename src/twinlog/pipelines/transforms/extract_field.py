@@ -39,8 +39,8 @@ class _ExtractField(Sided):
         record = needs_object(record, self.side, "field extraction")
         column, schema = record.part(self.side), record.shape(self.side).schema
         if schema is None:
-            found = F.try_variant_get(column, "$" + "".join(path(one)[1:] for one in self.path), "variant")
-            return record.with_part(self.side, F.when(~F.is_variant_null(found), found))
+            extracted = F.try_variant_get(column, "$" + "".join(path(name)[1:] for name in self.path), "variant")
+            return record.with_part(self.side, F.when(~F.is_variant_null(extracted), extracted))
         if schema.type != "struct":
             return record
         for name in self.path:
@@ -141,5 +141,5 @@ class ValueToKey:
             if its is None:
                 return record.refused_when(F.lit(True), f"Field does not exist: {name}")
             fields.append(Field(name, its))
-        made = F.struct(*[column.getField(one.name).alias(one.name) for one in fields])
+        made = F.struct(*[column.getField(field.name).alias(field.name) for field in fields])
         return replace(record, key=made, key_shape=Shape(Schema("struct", fields=tuple(fields))))

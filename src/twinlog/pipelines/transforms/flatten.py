@@ -47,7 +47,7 @@ class _Flatten(Sided):
             kind = refused.upper()
             message = f"Flatten transformation does not support {kind} for record with schemas (for field )."
             return record.refused_when(F.isnotnull(column), message)
-        made = rebuilt(column, [(one.name, its) for one, its in zip(fields, columns, strict=True)])
+        made = rebuilt(column, [(field.name, its) for field, its in zip(fields, columns, strict=True)])
         return record.with_part(self.side, made, Shape(schema.with_fields(fields)))
 
     def _leaves(
@@ -55,19 +55,19 @@ class _Flatten(Sided):
     ) -> tuple[list[Field], list[Column], str]:
         fields: list[Field] = []
         columns: list[Column] = []
-        for one in schema.fields:
-            name = f"{prefix}{self.delimiter}{one.name}" if prefix else one.name
-            its = column.getField(one.name)
-            if one.schema.type == "struct":
-                more, theirs, refused = self._leaves(name, its, one.schema, optional or one.schema.optional)
+        for field in schema.fields:
+            name = f"{prefix}{self.delimiter}{field.name}" if prefix else field.name
+            its = column.getField(field.name)
+            if field.schema.type == "struct":
+                more, inner, refused = self._leaves(name, its, field.schema, optional or field.schema.optional)
                 if refused:
                     return [], [], refused
                 fields += more
-                columns += theirs
-            elif one.schema.type == "map":
+                columns += inner
+            elif field.schema.type == "map":
                 return [], [], "map"
             else:
-                fields.append(Field(name, replace(one.schema, optional=optional or one.schema.optional)))
+                fields.append(Field(name, replace(field.schema, optional=optional or field.schema.optional)))
                 columns.append(its)
         return fields, columns, ""
 
@@ -76,14 +76,14 @@ class _Flatten(Sided):
         entries = F.map_entries(F.try_variant_get(column, "$", _OBJECT))
         for _ in range(_DEEPEST):
             entries = F.flatten(F.transform(entries, self._opened))
-        deep = F.exists(entries, lambda one: _members(one).isNotNull())
+        deep = F.exists(entries, lambda entry: _members(entry).isNotNull())
         made = F.to_variant_object(
             F.map_from_entries(
                 F.transform(
                     entries,
-                    lambda one: F.struct(
-                        one.getField("key").alias("key"),
-                        F.coalesce(one.getField("value"), variant_null()).alias("value"),
+                    lambda entry: F.struct(
+                        entry.getField("key").alias("key"),
+                        F.coalesce(entry.getField("value"), variant_null()).alias("value"),
                     ),
                 )
             )
@@ -93,20 +93,20 @@ class _Flatten(Sided):
         )
         return record.with_part(self.side, F.when(is_object(column), made).otherwise(column))
 
-    def _opened(self, one: Column) -> Column:
+    def _opened(self, entry: Column) -> Column:
         inner = F.transform(
-            F.map_entries(_members(one)),
+            F.map_entries(_members(entry)),
             lambda child: F.struct(
-                F.concat(one.getField("key"), F.lit(self.delimiter), child.getField("key")).alias("key"),
+                F.concat(entry.getField("key"), F.lit(self.delimiter), child.getField("key")).alias("key"),
                 child.getField("value").alias("value"),
             ),
         )
-        same = F.array(F.struct(one.getField("key").alias("key"), one.getField("value").alias("value")))
+        same = F.array(F.struct(entry.getField("key").alias("key"), entry.getField("value").alias("value")))
         return F.coalesce(inner, same)
 
 
-def _members(one: Column) -> Column:
-    return F.try_variant_get(one.getField("value"), "$", _OBJECT)
+def _members(entry: Column) -> Column:
+    return F.try_variant_get(entry.getField("value"), "$", _OBJECT)
 
 
 class FlattenKey(_Flatten):

@@ -34,7 +34,7 @@ class DropHeaders:
         self.names = read_settings(DropHeadersSettings, config).headers
 
     def apply(self, record: RecordColumns) -> RecordColumns:
-        kept = F.filter(record.headers, lambda one: ~one.getField("key").isin(*self.names))
+        kept = F.filter(record.headers, lambda header: ~header.getField("key").isin(*self.names))
         return replace(record, headers=kept)
 
 
@@ -61,8 +61,8 @@ class InsertHeader:
 
 
 def with_header(headers: Column, name: str, text: Column) -> Column:
-    one = F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value"))
-    return F.concat(headers, F.array(one))
+    header = F.struct(F.lit(name).alias("key"), text.cast("binary").alias("value"))
+    return F.concat(headers, F.array(header))
 
 
 @setting
@@ -116,7 +116,7 @@ class _HeaderFrom(Sided):
         record = replace(record, headers=headers)
         if self.s.operation == "copy":
             return record
-        return record.with_part(self.side, F.variant_delete(column, *[path(one) for one in self.s.fields]))
+        return record.with_part(self.side, F.variant_delete(column, *[path(field) for field in self.s.fields]))
 
 
 def header_text(column: Column, schema: Schema) -> Column:

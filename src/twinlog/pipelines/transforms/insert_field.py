@@ -56,14 +56,14 @@ class _InsertField(Sided):
             raise SettingsRefused([Finding("static.value", f"No value specified for static field: {self.s.static}")])
 
     def _insertions(self, record: RecordColumns) -> list[_Insertion]:
-        found = []
+        insertions = []
         for kind, schema in _KINDS.items():
             name = getattr(self.s, kind)
             if name:
-                found.append(_insertion(name, schema, getattr(record, kind), only_if_there=kind == "timestamp"))
+                insertions.append(_insertion(name, schema, getattr(record, kind), only_if_there=kind == "timestamp"))
         if self.s.static:
-            found.append(_insertion(self.s.static, Schema("string"), F.lit(self.s.value)))
-        return found
+            insertions.append(_insertion(self.s.static, Schema("string"), F.lit(self.s.value)))
+        return insertions
 
     def apply(self, record: RecordColumns) -> RecordColumns:
         record = needs_object(record, self.side, "field insertion")
@@ -71,15 +71,15 @@ class _InsertField(Sided):
         new = self._insertions(record)
         if schema is None:
             made = column
-            for one in new:
-                put = F.variant_set(made, path(one.name), one.column.cast("variant"))
-                made = F.when(F.isnotnull(one.column), put).otherwise(made) if one.only_if_there else put
+            for insertion in new:
+                put = F.variant_set(made, path(insertion.name), insertion.column.cast("variant"))
+                made = F.when(F.isnotnull(insertion.column), put).otherwise(made) if insertion.only_if_there else put
             return record.with_part(self.side, F.when(is_object(column), made).otherwise(column))
         if schema.type != "struct":
             return record
-        old = [(one.name, column.getField(one.name)) for one in schema.fields]
-        made = rebuilt(column, [*old, *((one.name, one.column) for one in new)])
-        after = schema.with_fields((*schema.fields, *(Field(one.name, one.schema) for one in new)))
+        old = [(field.name, column.getField(field.name)) for field in schema.fields]
+        made = rebuilt(column, [*old, *((insertion.name, insertion.column) for insertion in new)])
+        after = schema.with_fields((*schema.fields, *(Field(insertion.name, insertion.schema) for insertion in new)))
         return record.with_part(self.side, made, Shape(after))
 
 

@@ -30,8 +30,8 @@ class HasHeaderKey:
         self.name = read_settings(HasHeaderKeySettings, config).name
 
     def test(self, record: RecordColumns) -> Column:
-        found = F.exists(record.headers, lambda one: one.getField("key") == self.name)
-        return F.coalesce(found, F.lit(False))
+        there = F.exists(record.headers, lambda header: header.getField("key") == self.name)
+        return F.coalesce(there, F.lit(False))
 
 
 class RecordIsTombstone:
@@ -70,12 +70,12 @@ class TopicNameMatches:
 
     def known(self, record: RecordColumns) -> bool | None:
         """The answer when it is the same for all topics of the records."""
-        answers = {self.pattern.fullmatch(one) is not None for one in record.topics}
+        answers = {self.pattern.fullmatch(topic) is not None for topic in record.topics}
         return answers.pop() if len(answers) == 1 else None
 
     def test(self, record: RecordColumns) -> Column:
         if not record.topics:  # a link: topics come while it runs
             return F.coalesce(record.topic.rlike(f"\\A(?:{self.text})\\z"), F.lit(False))
         return F.coalesce(
-            record.topic.isin(*[one for one in record.topics if self.pattern.fullmatch(one)]), F.lit(False)
+            record.topic.isin(*[topic for topic in record.topics if self.pattern.fullmatch(topic)]), F.lit(False)
         )

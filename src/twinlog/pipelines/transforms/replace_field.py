@@ -30,10 +30,10 @@ class _ReplaceField(Sided):
     def __init__(self, config: Mapping[str, str]) -> None:
         s = read_settings(ReplaceFieldSettings, config)
         self.include, self.exclude = set(s.include), set(s.exclude)
-        wrong = [one for one in s.renames if len(one.split(":")) != 2]
+        wrong = [rename for rename in s.renames if len(rename.split(":")) != 2]
         if wrong:
             raise SettingsRefused([Finding("renames", f"{wrong[0]!r}: expected old:new")])
-        self.renames = dict(one.split(":") for one in s.renames)
+        self.renames = dict(rename.split(":") for rename in s.renames)
 
     def keeps(self, name: str) -> bool:
         return name not in self.exclude and (not self.include or name in self.include)
@@ -66,10 +66,10 @@ class _ReplaceField(Sided):
             return F.when(is_object(column), made).otherwise(column)
         made = column
         if self.exclude:
-            made = F.variant_delete(made, *[path(one) for one in sorted(self.exclude)])
+            made = F.variant_delete(made, *[path(name) for name in sorted(self.exclude)])
         moved = {old: new for old, new in self.renames.items() if self.keeps(old)}
         if moved:
-            made = F.variant_delete(made, *[path(one) for one in moved])
+            made = F.variant_delete(made, *[path(name) for name in moved])
             for old, new in moved.items():
                 made = F.when(F.isnotnull(of(old)), F.variant_set(made, path(new), of(old))).otherwise(made)
         return F.when(is_object(column), made).otherwise(column)

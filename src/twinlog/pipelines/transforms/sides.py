@@ -79,8 +79,8 @@ def changed_struct(
     """A struct with each field changed, renamed or left out; null stays null."""
     fields: list[Field] = []
     columns: list[tuple[str, Column]] = []
-    for one in schema.fields:
-        made = change(one, column.getField(one.name))
+    for field in schema.fields:
+        made = change(field, column.getField(field.name))
         if made is not None:
             fields.append(made[0])
             columns.append((made[0].name, made[1]))
@@ -88,4 +88,4 @@ def changed_struct(
 
 
 def names(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -73,9 +73,9 @@ class Sql:
             raise PlanRefused(f"select: {text}: is no list of expressions")
         made = _over(record, f"struct({text})")
         fields, columns = [], []
-        for one in kind.fields:
-            fields.append(Field(one.name, replace(schema_of(one.dataType, one.name), optional=True)))
-            columns.append(_physical(made.getField(one.name), one.dataType).alias(one.name))
+        for field in kind.fields:
+            fields.append(Field(field.name, replace(schema_of(field.dataType, field.name), optional=True)))
+            columns.append(_physical(made.getField(field.name), field.dataType).alias(field.name))
         schema = Schema("struct", fields=tuple(fields))
         there = F.isnotnull(record.value) if side == "value" else F.lit(True)
         return after.with_part(side, F.when(there, F.struct(*columns)), Shape(schema))
@@ -119,7 +119,9 @@ def schema_of(kind: DataType, name: str) -> Schema:
     if isinstance(kind, VariantType):
         raise PlanRefused(f"select: {name} is still a variant; use variant_get with a type")
     if isinstance(kind, StructType):
-        fields = tuple(Field(one.name, replace(_inner(one.dataType, one.name), optional=True)) for one in kind.fields)
+        fields = tuple(
+            Field(field.name, replace(_inner(field.dataType, field.name), optional=True)) for field in kind.fields
+        )
         return Schema("struct", fields=fields)
     inner: Any = kind
     if kind.typeName() == "array":

@@ -72,8 +72,8 @@ class _TimestampConverter(Sided):
         return record.refused_when(failures[0], _UNPARSED) if failures else record
 
     def _schema(self, *, optional: bool) -> Schema:
-        one = _SCHEMAS[self.s.target]
-        return Schema(one.type, optional, one.name, one.version)
+        wanted = _SCHEMAS[self.s.target]
+        return Schema(wanted.type, optional, wanted.name, wanted.version)
 
     def _millis(self, column: Column, schema: Schema) -> tuple[Column, Column]:
         """Milliseconds since 1970 of any of the five forms, and where there is none."""

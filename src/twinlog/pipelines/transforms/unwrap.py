@@ -64,7 +64,7 @@ class Member:
     inner: str
     name: str
 
-    def found(self, envelope: Schema) -> tuple[tuple[str, ...], Schema] | None:
+    def located(self, envelope: Schema) -> tuple[tuple[str, ...], Schema] | None:
         """Where it is: in its struct, or else in the event. None: nowhere. Raises LookupError without the struct."""
         parent = envelope.field(self.outer) if self.outer else envelope
         if parent is None:
@@ -77,8 +77,8 @@ class Member:
 
     def document(self, value: Column) -> Column:
         """Of an event without a schema."""
-        for one in (self.outer, self.inner) if self.outer else (self.inner,):
-            value = part(value, one)
+        for name in (self.outer, self.inner) if self.outer else (self.inner,):
+            value = part(value, name)
         return F.when(~F.is_variant_null(value), value)
 
 
@@ -100,8 +100,8 @@ def members(texts: Iterable[str], prefix: str, key: str) -> list[Member]:
 
 
 def _at(value: Column, path: Iterable[str]) -> Column:
-    for one in path:
-        value = value.getField(one)
+    for name in path:
+        value = value.getField(name)
     return value
 
 
@@ -141,25 +141,25 @@ class ExtractNewRecordState:
         rewrites = self.deletes == "rewrite"
         base = F.coalesce(after, before) if rewrites else after
         fields = list(row.fields)
-        columns = [(one.name, base.getField(one.name)) for one in row.fields]
+        columns = [(field.name, base.getField(field.name)) for field in row.fields]
         if rewrites:
             fields.append(Field(_DELETED, OPTIONAL_STRING))
             columns.append((_DELETED, F.when(is_gone, F.lit("true")).otherwise(F.lit("false"))))
         is_kept = is_event & ~is_empty & (F.lit(True) if rewrites else ~is_gone)
-        for one in self.fields:
+        for added in self.fields:
             try:
-                found = one.found(envelope)
+                member = added.located(envelope)
             except LookupError:
-                record = record.refused_when(is_kept, f"the event has no member `{one.outer}`")
+                record = record.refused_when(is_kept, f"the event has no member `{added.outer}`")
                 continue
-            if found is None:
+            if member is None:
                 continue
-            if any(one.name == field.name for field in fields):
-                message = f"Cannot create field because of field name duplication {one.name}"
+            if any(added.name == field.name for field in fields):
+                message = f"Cannot create field because of field name duplication {added.name}"
                 record = record.refused_when(is_kept, message)
                 continue
-            fields.append(Field(one.name, replace(found[1], optional=True, default=None)))
-            columns.append((one.name, _at(value, found[0])))
+            fields.append(Field(added.name, replace(member[1], optional=True, default=None)))
+            columns.append((added.name, _at(value, member[0])))
         record = self._with_headers(record, envelope, is_event)
         null_schema = row if self.deletes == "null" else None
         shape = Shape(replace(row, optional=False, fields=tuple(fields)), absent=True, null_schema=null_schema)
@@ -173,21 +173,23 @@ class ExtractNewRecordState:
         """Events without a schema. Debezium hands them on as they are."""
         value = record.value
         is_event = is_object(value) & F.isnotnull(part(value, "op")) & F.isnotnull(part(value, "source"))
-        after, before = (F.when(~F.is_variant_null(part(value, one)), part(value, one)) for one in ("after", "before"))
+        after, before = (
+            F.when(~F.is_variant_null(part(value, side)), part(value, side)) for side in ("after", "before")
+        )
         is_empty = is_event & F.isnull(after) & F.isnull(before)
         is_gone = is_event & F.isnull(after) & F.isnotnull(before)
         made = base = F.coalesce(after, before) if self.deletes == "rewrite" else after
         if self.deletes == "rewrite":
             deleted = F.when(is_gone, F.lit("true")).otherwise(F.lit("false")).cast("variant")
             made = with_member(made, _DELETED, deleted)
-        for one in self.fields:
-            made = with_member(made, one.name, one.document(value))
+        for field in self.fields:
+            made = with_member(made, field.name, field.document(value))
         headers = record.headers
-        for one in self.headers:
-            text = F.try_variant_get(one.document(value), "$", "string")
-            named = F.when(is_event, with_header(headers, one.name, text))
-            if one.inner == "op":
-                named = named.when(F.isnull(value), with_header(headers, one.name, F.lit("d")))
+        for header in self.headers:
+            text = F.try_variant_get(header.document(value), "$", "string")
+            named = F.when(is_event, with_header(headers, header.name, text))
+            if header.inner == "op":
+                named = named.when(F.isnull(value), with_header(headers, header.name, F.lit("d")))
             headers = named.otherwise(headers)
         record = replace(record.with_part("value", F.when(is_event, made).otherwise(value)), headers=headers)
         if self.s.route:
@@ -196,16 +198,16 @@ class ExtractNewRecordState:
 
     def _with_headers(self, record: RecordColumns, envelope: Schema, is_event: Column) -> RecordColumns:
         headers = record.headers
-        for one in self.headers:
+        for header in self.headers:
             try:
-                found = one.found(envelope)
+                member = header.located(envelope)
             except LookupError:
-                record = record.refused_when(is_event, f"the event has no member `{one.outer}`")
+                record = record.refused_when(is_event, f"the event has no member `{header.outer}`")
                 continue
-            others = with_header(headers, one.name, F.lit("d")) if one.inner == "op" else headers
-            if found is not None:
-                text = header_text(_at(record.value, found[0]), found[1])
-                headers = F.when(is_event, with_header(headers, one.name, text)).otherwise(others)
+            others = with_header(headers, header.name, F.lit("d")) if header.inner == "op" else headers
+            if member is not None:
+                text = header_text(_at(record.value, member[0]), member[1])
+                headers = F.when(is_event, with_header(headers, header.name, text)).otherwise(others)
         return replace(record, headers=headers)
 
     def _routed(self, record: RecordColumns, row: Schema, base: Column, goes_on: Column) -> RecordColumns:

@@ -29,7 +29,7 @@ def stream_name(kind: str, dataset: str, namespace: str, topic: str) -> str:
 
 def mapping_of(schema: Schema) -> dict[str, Any]:
     """The mapping of a value's fields."""
-    return {"properties": {one.name: _field(one.schema) for one in schema.fields}}
+    return {"properties": {field.name: _field(field.schema) for field in schema.fields}}
 
 
 def _field(schema: Schema) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Requests:
 
     def __init__(self, s: ElasticsearchSettings) -> None:
         self._s = s
-        self._addresses = [urlsplit(one if "://" in one else f"http://{one}") for one in s.urls]
+        self._addresses = [urlsplit(url if "://" in url else f"http://{url}") for url in s.urls]
         self._connection: http.client.HTTPConnection | None = None
         self._turn = 0
         self._headers = {"Connection": "keep-alive"}

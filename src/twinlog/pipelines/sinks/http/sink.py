@@ -85,7 +85,7 @@ class HttpSink:
             return []
         if len(rows) == 1:
             return [Rejected(rows[0], refusal)]
-        return [one for row in rows for one in self._sent(batch, [row], values, keys)]
+        return [rejected for row in rows for rejected in self._sent(batch, [row], values, keys)]
 
     def _request(self, method: str, batch: SinkBatch, row: int, key: str | None, body: bytes | None) -> str | None:
         """None when the server took it, or why not. Raises Retriable."""
@@ -128,7 +128,7 @@ class HttpSink:
 
     def preview(self, batch: SinkBatch) -> Sequence[str]:
         """The requests that would be sent."""
-        return [f"{self.s.method.upper()} {self.s.url} {one}" for one in batch.values.to_pylist()]
+        return [f"{self.s.method.upper()} {self.s.url} {value}" for value in batch.values.to_pylist()]
 
     def close(self) -> None:
         if self._connection is not None:
@@ -138,24 +138,24 @@ class HttpSink:
 
 def status_codes(text: str) -> range | frozenset[int]:
     """`408,429,500-` as a set of numbers. Raises SettingsRefused."""
-    found: set[int] = set()
-    for part in (one.strip() for one in text.split(",") if one.strip()):
+    codes: set[int] = set()
+    for part in (piece.strip() for piece in text.split(",") if piece.strip()):
         first, dash, last = part.partition("-")
         try:
-            found |= set(range(int(first), (int(last) if last else 599) + 1)) if dash else {int(first)}
+            codes |= set(range(int(first), (int(last) if last else 599) + 1)) if dash else {int(first)}
         except ValueError:
             raise SettingsRefused([Finding("retry.on.status.codes", f"{part!r} is no status or range")]) from None
-    return frozenset(found)
+    return frozenset(codes)
 
 
 def _headers(s: HttpSettings) -> dict[str, str]:
-    found = {}
-    for one in (part for part in s.headers.split(s.header_separator) if part.strip()):
-        name, _, value = one.partition(":")
-        found[name.strip()] = value.strip()
+    headers = {}
+    for header in (part for part in s.headers.split(s.header_separator) if part.strip()):
+        name, _, value = header.partition(":")
+        headers[name.strip()] = value.strip()
     if s.auth == "basic":
         login = base64.b64encode(f"{s.user}:{s.password.reveal()}".encode()).decode()
-        found["Authorization"] = f"Basic {login}"
+        headers["Authorization"] = f"Basic {login}"
     elif s.auth == "bearer":
-        found["Authorization"] = f"Bearer {s.password.reveal()}"
-    return found
+        headers["Authorization"] = f"Bearer {s.password.reveal()}"
+    return headers

@@ -20,7 +20,7 @@ _UNITS: Final = {
 
 def table_of(batch: SinkBatch, columns: list[ColumnPlan]) -> pa.Table:
     """The columns of all rows; a row without a value has nulls."""
-    return pa.table({one.name: _column(batch, one) for one in columns})
+    return pa.table({column.name: _column(batch, column) for column in columns})
 
 
 def _column(batch: SinkBatch, column: ColumnPlan) -> Any:
@@ -77,5 +77,5 @@ def csv_bytes(table: pa.Table) -> bytes:
 
 def _printable(column: Any) -> Any:
     if pa.types.is_binary(column.type):
-        return pa.array([None if one is None else "\\x" + one.hex() for one in column.to_pylist()], pa.string())
+        return pa.array([None if value is None else "\\x" + value.hex() for value in column.to_pylist()], pa.string())
     return column

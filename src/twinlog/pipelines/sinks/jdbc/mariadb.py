@@ -85,9 +85,9 @@ class MariaDb:
             )
             self._session = self._db.thread_id()
             self._end_older(cursor, table, owner, partitions)
-            found: dict[TopicPartition, int] = {}
-            for one in sorted(partitions):
-                place = [owner.connector, one.topic, one.partition]
+            offsets: dict[TopicPartition, int] = {}
+            for partition in sorted(partitions):
+                place = [owner.connector, partition.topic, partition.partition]
                 cursor.execute(f"INSERT IGNORE INTO {table} VALUES (%s, %s, %s, NULL, -1, 0)", place)
                 cursor.execute(
                     f"SELECT next_offset, generation FROM {table} WHERE connector = %s AND topic = %s AND part = %s "
@@ -97,16 +97,16 @@ class MariaDb:
                 offset, generation = cursor.fetchone()
                 if generation > owner.generation:
                     self._db.rollback()
-                    raise Superseded(f"{one}: {self._address} has a younger owner of {owner.connector}")
+                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
                 cursor.execute(
                     f"UPDATE {table} SET generation = %s, session = %s "
                     "WHERE connector = %s AND topic = %s AND part = %s",
                     [owner.generation, self._session, *place],
                 )
                 if offset is not None:
-                    found[one] = offset
+                    offsets[partition] = offset
             self._db.commit()
-            return found
+            return offsets
 
         return self._trying(ask)
 
@@ -141,7 +141,7 @@ class MariaDb:
         return self._trying(ask)
 
     def insert(self, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
-        names = ", ".join(self.words.one(one.name) for one in columns)
+        names = ", ".join(self.words.identifier(column.name) for column in columns)
         marks = ", ".join("%s" for _ in columns)
         self._many(f"INSERT INTO {self.words.name(table)} ({names}) VALUES ({marks})", rows)
 
@@ -150,14 +150,14 @@ class MariaDb:
         self._many(self.words.upsert(table, columns, f"VALUES ({marks})"), rows)
 
     def update(self, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
-        one = self.words.one
-        changes = ", ".join(f"{one(c.name)} = %s" for c in columns if not c.is_key)
-        same = " AND ".join(f"{one(c.name)} = %s" for c in columns if c.is_key)
+        quoted = self.words.identifier
+        changes = ", ".join(f"{quoted(c.name)} = %s" for c in columns if not c.is_key)
+        same = " AND ".join(f"{quoted(c.name)} = %s" for c in columns if c.is_key)
         order = [c.name for c in columns if not c.is_key] + [c.name for c in columns if c.is_key]
         self._many(f"UPDATE {self.words.name(table)} SET {changes} WHERE {same}", rows.select(order))
 
     def delete(self, table: str, keys: Sequence[ColumnPlan], rows: pa.Table) -> None:
-        same = " AND ".join(f"{self.words.one(one.name)} = %s" for one in keys)
+        same = " AND ".join(f"{self.words.identifier(key.name)} = %s" for key in keys)
         self._many(f"DELETE FROM {self.words.name(table)} WHERE {same}", rows)
 
     def _many(self, statement: str, rows: pa.Table) -> None:
@@ -181,18 +181,18 @@ class MariaDb:
         table = self.words.name(self._positions)
 
         def ask(cursor: Any) -> None:
-            for one, offset in sorted(positions.items()):
+            for partition, offset in sorted(positions.items()):
                 cursor.execute(
                     f"SELECT 1 FROM {table} WHERE connector = %s AND topic = %s AND part = %s "
                     "AND generation = %s AND session = %s FOR UPDATE",
-                    [owner.connector, one.topic, one.partition, owner.generation, self._session],
+                    [owner.connector, partition.topic, partition.partition, owner.generation, self._session],
                 )
                 if cursor.fetchone() is None:
                     self._db.rollback()
-                    raise Superseded(f"{one}: {self._address} has a younger owner of {owner.connector}")
+                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
                 cursor.execute(
                     f"UPDATE {table} SET next_offset = %s WHERE connector = %s AND topic = %s AND part = %s",
-                    [offset, owner.connector, one.topic, one.partition],
+                    [offset, owner.connector, partition.topic, partition.partition],
                 )
             self._db.commit()
 

@@ -48,12 +48,12 @@ class PostgreSql:
 
     def columns(self, table: str) -> dict[str, str] | None:
         def ask(cursor: Any) -> dict[str, str] | None:
-            found = cursor.execute(
+            rows = cursor.execute(
                 "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
                 "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped",
                 [self.words.name(table)],
             ).fetchall()
-            return dict(found) or None
+            return dict(rows) or None
 
         return self._trying(ask)
 
@@ -101,20 +101,20 @@ class PostgreSql:
                 "* 10000000 + a.pid WHERE a.pid <> pg_backend_pid()",
                 [owner.connector, owner.generation, [p.topic for p in partitions], [p.partition for p in partitions]],
             )
-            found: dict[TopicPartition, int] = {}
-            for one in sorted(partitions):
+            offsets: dict[TopicPartition, int] = {}
+            for partition in sorted(partitions):
                 row = cursor.execute(
                     f"INSERT INTO {table} AS p VALUES (%s, %s, %s, NULL, %s, %s) ON CONFLICT (connector, topic, part) "
                     "DO UPDATE SET generation = EXCLUDED.generation, session = EXCLUDED.session "
                     "WHERE p.generation <= EXCLUDED.generation RETURNING next_offset",
-                    [owner.connector, one.topic, one.partition, owner.generation, self._session],
+                    [owner.connector, partition.topic, partition.partition, owner.generation, self._session],
                 ).fetchone()
                 if row is None:
-                    raise Superseded(f"{one}: {self._address} has a younger owner of {owner.connector}")
+                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
                 if row[0] is not None:
-                    found[one] = row[0]
+                    offsets[partition] = row[0]
             self._db.commit()
-            return found
+            return offsets
 
         return self._trying(ask)
 
@@ -136,7 +136,7 @@ class PostgreSql:
         self._safely(lambda cursor: self._copy(cursor, self.words.name(table), columns, rows))
 
     def upsert(self, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
-        names = ", ".join(self.words.one(one.name) for one in columns)
+        names = ", ".join(self.words.identifier(column.name) for column in columns)
 
         def work(cursor: Any) -> None:
             staging = self._stage(cursor, table, columns, rows)
@@ -145,8 +145,8 @@ class PostgreSql:
         self._safely(work)
 
     def update(self, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
-        one = self.words.one
-        changes = ", ".join(f"{one(c.name)} = s.{one(c.name)}" for c in columns if not c.is_key)
+        quoted = self.words.identifier
+        changes = ", ".join(f"{quoted(c.name)} = s.{quoted(c.name)}" for c in columns if not c.is_key)
 
         def work(cursor: Any) -> None:
             staging = self._stage(cursor, table, columns, rows)
@@ -164,13 +164,13 @@ class PostgreSql:
         self._safely(work)
 
     def _same(self, columns: Sequence[ColumnPlan]) -> str:
-        names = [self.words.one(one.name) for one in columns if one.is_key]
+        names = [self.words.identifier(column.name) for column in columns if column.is_key]
         return " AND ".join(f"t.{name} = s.{name}" for name in names)
 
     def _stage(self, cursor: Any, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> str:
         """The rows in a temporary table of the same columns."""
-        staging = self.words.one("twinlog_" + re.sub(r"\W", "_", table)[:40] + f"_{len(columns)}")
-        names = ", ".join(self.words.one(one.name) for one in columns)
+        staging = self.words.identifier("twinlog_" + re.sub(r"\W", "_", table)[:40] + f"_{len(columns)}")
+        names = ", ".join(self.words.identifier(column.name) for column in columns)
         if staging in self._staged:
             cursor.execute(f"TRUNCATE {staging}")
         else:
@@ -180,7 +180,7 @@ class PostgreSql:
         return staging
 
     def _copy(self, cursor: Any, table: str, columns: Sequence[ColumnPlan], rows: pa.Table) -> None:
-        names = ", ".join(self.words.one(one.name) for one in columns)
+        names = ", ".join(self.words.identifier(column.name) for column in columns)
         with cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT csv)") as copy:
             copy.write(csv_bytes(rows))
 
@@ -204,15 +204,15 @@ class PostgreSql:
         table = self.words.name(self._positions)
 
         def ask(cursor: Any) -> None:
-            for one, offset in sorted(positions.items()):
+            for partition, offset in sorted(positions.items()):
                 cursor.execute(
                     f"UPDATE {table} SET next_offset = %s WHERE connector = %s AND topic = %s AND part = %s "
                     "AND generation = %s AND session = %s",
-                    [offset, owner.connector, one.topic, one.partition, owner.generation, self._session],
+                    [offset, owner.connector, partition.topic, partition.partition, owner.generation, self._session],
                 )
                 if cursor.rowcount != 1:
                     self._db.rollback()
-                    raise Superseded(f"{one}: {self._address} has a younger owner of {owner.connector}")
+                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
             self._db.commit()
 
         self._trying(ask)

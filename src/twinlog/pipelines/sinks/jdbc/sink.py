@@ -107,7 +107,9 @@ class JdbcSink:
         absent = pc.sum(gone).as_py() or 0
         if absent and not self.s.deletes:
             numbers = pc.indices_nonzero(gone).to_pylist()
-            refused = [Rejected(one, f"{batch.topic}: a record without a value; set delete.enabled") for one in numbers]
+            refused = [
+                Rejected(number, f"{batch.topic}: a record without a value; set delete.enabled") for number in numbers
+            ]
             return [*refused, *self._some(batch, pc.invert(gone))]
         return self._rows(batch, pa.array(range(len(batch)), pa.int64()))
 
@@ -122,19 +124,19 @@ class JdbcSink:
             columns = self._columns(batch)
             self._write(batch, columns)
         except RecordsUnwanted as error:
-            return [Rejected(int(one.as_py()), str(error), left_out=True) for one in numbers]
+            return [Rejected(int(number.as_py()), str(error), left_out=True) for number in numbers]
         except TableRefused as error:
-            return [Rejected(int(one.as_py()), str(error)) for one in numbers]
+            return [Rejected(int(number.as_py()), str(error)) for number in numbers]
         except RowsRefused as error:
             if len(batch) == 1:
                 return [Rejected(int(numbers[0].as_py()), str(error), _SQL)]
             half = len(batch) // 2
-            found: list[Rejected] = []
+            rejected: list[Rejected] = []
             for start, count in ((0, half), (half, len(batch) - half)):
                 rows = batch.rows.slice(start, count)
                 some = SinkBatch(batch.topic, rows, batch.key_schema, batch.schema)
-                found += self._rows(some, numbers.slice(start, count))
-            return found
+                rejected += self._rows(some, numbers.slice(start, count))
+            return rejected
         return ()
 
     def _columns(self, batch: SinkBatch) -> list[ColumnPlan]:
@@ -159,13 +161,13 @@ class JdbcSink:
         if there is None:
             return columns
         known = {name.lower() for name in there}
-        missing = [one for one in columns if one.name.lower() not in known]
-        names = ", ".join(one.name for one in missing)
+        missing = [column for column in columns if column.name.lower() not in known]
+        names = ", ".join(column.name for column in missing)
         if missing and self.s.contract == "discard":
             raise RecordsUnwanted(f"table {self.table(topic)} lacks the columns {names}, and schema.contract=discard")
-        if any(one.is_key for one in missing):
+        if any(column.is_key for column in missing):
             raise TableRefused(f"table {self.table(topic)} lacks the columns {names} of the key")
-        return [one for one in columns if one not in missing]
+        return [column for column in columns if column not in missing]
 
     def _change(self, statements: list[str]) -> None:
         """On a connection of its own: DDL of MySQL would commit the open transaction.
@@ -200,19 +202,19 @@ class JdbcSink:
                 raise TableRefused(f"table {table} is missing, and auto.create is off")
             return [self.db.words.create(table, columns)]
         known = {name.lower() for name in there}
-        missing = [one for one in columns if one.name.lower() not in known]
+        missing = [column for column in columns if column.name.lower() not in known]
         if missing and not self.evolves:
-            names = ", ".join(one.name for one in missing)
+            names = ", ".join(column.name for column in missing)
             why = "auto.evolve is off" if self.s.contract == "auto" else f"schema.contract={self.s.contract}"
             raise TableRefused(f"table {table} lacks the columns {names}, and {why}")
         return self.db.words.add(table, missing) if missing else []
 
     def _write(self, batch: SinkBatch, columns: list[ColumnPlan]) -> None:
-        table, keys = self.table(batch.topic), [one for one in columns if one.is_key]
+        table, keys = self.table(batch.topic), [column for column in columns if column.is_key]
         rows = table_of(batch, columns).append_column("__gone", pc.is_null(batch.values))
         if self.s.mode != "insert" or self.s.deletes:
-            rows = last_per_key(rows, [one.name for one in keys])
-        gone = rows.filter(rows.column("__gone")).select([one.name for one in keys])
+            rows = last_per_key(rows, [key.name for key in keys])
+        gone = rows.filter(rows.column("__gone")).select([key.name for key in keys])
         there = rows.filter(pc.invert(rows.column("__gone"))).drop_columns(["__gone"])
         work: dict[str, Callable[..., None]] = {
             "insert": self.db.insert, "upsert": self.db.upsert, "update": self.db.update,
@@ -236,7 +238,7 @@ class JdbcSink:
             self.close()
         words, table = self._words(), self.table(batch.topic)
         marks = f"VALUES ({', '.join('?' for _ in columns)})"
-        names = ", ".join(words.one(one.name) for one in columns)
+        names = ", ".join(words.identifier(column.name) for column in columns)
         statement = (
             words.upsert(table, columns, marks)
             if self.s.mode == "upsert"

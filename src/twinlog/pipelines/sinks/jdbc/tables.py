@@ -75,7 +75,7 @@ def columns_of(s: JdbcSinkSettings, key: Schema | None, value: Schema | None) ->
         case "record_value":
             if value is None or value.type != "struct":
                 raise TableRefused("pk.mode=record_value needs values with a schema that is a struct")
-            wanted = s.pk_fields or tuple(one.name for one in value.fields)
+            wanted = s.pk_fields or tuple(field.name for field in value.fields)
             for name in wanted:
                 its = value.field(name)
                 if its is None:
@@ -85,19 +85,21 @@ def columns_of(s: JdbcSinkSettings, key: Schema | None, value: Schema | None) ->
             raise TableRefused("pk.mode=record_header is not supported; use record_key or record_value")
         case _:
             pass
-    taken = {one.name for one in keys}
+    taken = {column.name for column in keys}
     rest: list[ColumnPlan] = []
     if value is not None:
         if value.type != "struct":
             raise TableRefused(f"values must be structs with a schema, not {value.type}")
         rest = [
-            ColumnPlan(one.name, one.schema, "value")
-            for one in value.fields
-            if one.name not in taken and (not s.fields or one.name in s.fields)
+            ColumnPlan(field.name, field.schema, "value")
+            for field in value.fields
+            if field.name not in taken and (not s.fields or field.name in s.fields)
         ]
-    for one in rest:
-        if one.schema.type in {"struct", "array", "map"}:
-            raise TableRefused(f"{one.name}: a column cannot hold a {one.schema.type}; flatten or leave out the field")
+    for column in rest:
+        if column.schema.type in {"struct", "array", "map"}:
+            raise TableRefused(
+                f"{column.name}: a column cannot hold a {column.schema.type}; flatten or leave out the field"
+            )
     if not keys and not rest:
         raise TableRefused("no fields found to write")
     return [*keys, *rest]
@@ -107,14 +109,14 @@ def _of_key(s: JdbcSinkSettings, key: Schema | None) -> list[ColumnPlan]:
     if key is None:
         raise TableRefused("pk.mode=record_key needs keys with a schema; their converter gives none")
     if key.type == "struct":
-        names = s.pk_fields or tuple(one.name for one in key.fields)
-        found = []
+        names = s.pk_fields or tuple(field.name for field in key.fields)
+        columns = []
         for name in names:
             its = key.field(name)
             if its is None:
                 raise TableRefused(f"PK mode is record_key with field {name}, but the key has no such field")
-            found.append(ColumnPlan(name, its, "key", is_key=True))
-        return found
+            columns.append(ColumnPlan(name, its, "key", is_key=True))
+        return columns
     if len(s.pk_fields) != 1:
         raise TableRefused("a key that is no struct needs exactly one name in pk.fields")
     return [ColumnPlan(s.pk_fields[0], key, "whole key", is_key=True)]
@@ -131,9 +133,9 @@ class Words:
         """A name, maybe with its schema in front of it."""
         mark = '"' if self.product == "postgresql" else "`"
         parts = name.split(".")
-        return ".".join(mark + one.replace(mark, mark * 2) + mark for one in parts) if self.quote else name
+        return ".".join(mark + part.replace(mark, mark * 2) + mark for part in parts) if self.quote else name
 
-    def one(self, name: str) -> str:
+    def identifier(self, name: str) -> str:
         mark = '"' if self.product == "postgresql" else "`"
         return mark + name.replace(mark, mark * 2) + mark if self.quote else name
 
@@ -148,38 +150,39 @@ class Words:
 
     def definition(self, column: ColumnPlan) -> str:
         null = "NOT NULL" if column.is_key or not column.schema.optional else "NULL"
-        return f"{self.one(column.name)} {self.type(column)} {null}"
+        return f"{self.identifier(column.name)} {self.type(column)} {null}"
 
     def create(self, table: str, columns: Sequence[ColumnPlan]) -> str:
-        lines = [self.definition(one) for one in columns]
-        keys = [self.one(one.name) for one in columns if one.is_key]
+        lines = [self.definition(column) for column in columns]
+        keys = [self.identifier(column.name) for column in columns if column.is_key]
         if keys:
             lines.append(f"PRIMARY KEY({', '.join(keys)})")
         return f"CREATE TABLE {self.name(table)} ({', '.join(lines)})"
 
     def add(self, table: str, columns: Sequence[ColumnPlan]) -> list[str]:
         """ALTER statements for new columns. Raises TableRefused for one that old rows cannot have."""
-        for one in columns:
-            if not one.schema.optional and one.schema.default is None:
+        for column in columns:
+            if not column.schema.optional and column.schema.default is None:
                 raise TableRefused(
-                    f"{table} lacks the column {one.name}; it cannot be added, because the field is not optional and "
-                    "has no default value"
+                    f"{table} lacks the column {column.name}; it cannot be added, because the field is not optional "
+                    "and has no default value"
                 )
         return [
-            f"ALTER TABLE {self.name(table)} ADD COLUMN {self.one(one.name)} {self.type(one)} NULL" for one in columns
+            f"ALTER TABLE {self.name(table)} ADD COLUMN {self.identifier(column.name)} {self.type(column)} NULL"
+            for column in columns
         ]
 
     def upsert(self, table: str, columns: Sequence[ColumnPlan], source: str) -> str:
         """INSERT … SELECT that replaces rows of the same key (PostgreSQL), or INSERT … VALUES (MySQL)."""
-        names = ", ".join(self.one(one.name) for one in columns)
-        rest = [self.one(one.name) for one in columns if not one.is_key]
+        names = ", ".join(self.identifier(column.name) for column in columns)
+        rest = [self.identifier(column.name) for column in columns if not column.is_key]
         head = f"INSERT INTO {self.name(table)} ({names}) {source}"
         if self.product == "postgresql":
-            keys = ", ".join(self.one(one.name) for one in columns if one.is_key)
-            action = "UPDATE SET " + ", ".join(f"{one} = EXCLUDED.{one}" for one in rest) if rest else "NOTHING"
+            keys = ", ".join(self.identifier(column.name) for column in columns if column.is_key)
+            action = "UPDATE SET " + ", ".join(f"{name} = EXCLUDED.{name}" for name in rest) if rest else "NOTHING"
             return f"{head} ON CONFLICT ({keys}) DO {action}"
-        changes = [f"{one} = VALUES({one})" for one in rest]
+        changes = [f"{name} = VALUES({name})" for name in rest]
         if not changes:
-            first = self.one(columns[0].name)
+            first = self.identifier(columns[0].name)
             changes = [f"{first} = {first}"]
         return f"{head} ON DUPLICATE KEY UPDATE {', '.join(changes)}"

@@ -42,7 +42,7 @@ def file_bytes(values: Any, schema: Schema | None, s: ObjectStoreSettings) -> by
     """A whole file of these values. Raises ValueError for values that the format cannot hold."""
     form = form_of(s)
     if form == "json":
-        data = b"".join(one.encode() + b"\n" for one in values.to_pylist())
+        data = b"".join(line.encode() + b"\n" for line in values.to_pylist())
         return _packed(data, s)
     if schema is None:
         raise ValueError(f"{form} files need records with a schema; these have none")
@@ -51,8 +51,8 @@ def file_bytes(values: Any, schema: Schema | None, s: ObjectStoreSettings) -> by
     if schema.type != "struct":
         raise ValueError(f"{form} files need structs, not {schema.type}")
     table = pa.Table.from_arrays(
-        [_logical(values.field(n), one.schema) for n, one in enumerate(schema.fields)],
-        names=[one.name for one in schema.fields],
+        [_logical(values.field(n), field.schema) for n, field in enumerate(schema.fields)],
+        names=[field.name for field in schema.fields],
     )
     out = io.BytesIO()
     if form == "parquet":
@@ -90,10 +90,10 @@ def _logical(column: Any, schema: Schema) -> Any:
 
 def _flat(table: pa.Table) -> pa.Table:
     """Lists and structs as JSON: CSV has one text per value."""
-    for n, one in enumerate(table.schema):
-        if pa.types.is_nested(one.type):
+    for n, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
             texts = [None if row is None else json.dumps(row, default=str) for row in table.column(n).to_pylist()]
-            table = table.set_column(n, one.name, pa.array(texts, pa.string()))
-        elif pa.types.is_binary(one.type):
-            table = table.set_column(n, one.name, pc.cast(table.column(n), pa.string()))
+            table = table.set_column(n, field.name, pa.array(texts, pa.string()))
+        elif pa.types.is_binary(field.type):
+            table = table.set_column(n, field.name, pc.cast(table.column(n), pa.string()))
     return table

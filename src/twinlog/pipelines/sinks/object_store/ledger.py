@@ -50,9 +50,9 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Manifest:
-        found: dict[str, Any] = json.loads(data)
-        found |= {name: [OpenFile(**one) for one in found[name]] for name in ("open", "closing")}
-        return cls(**found)
+        document: dict[str, Any] = json.loads(data)
+        document |= {name: [OpenFile(**file) for file in document[name]] for name in ("open", "closing")}
+        return cls(**document)
 
 
 class Ledger:
@@ -71,19 +71,19 @@ class Ledger:
 
     def positions(self) -> dict[TopicPartition, int]:
         """The next offsets of all partitions."""
-        found = {}
+        positions = {}
         for path in self._store.walk(f"{ROOT}/{self._connector}"):
             if path.endswith("/manifest.json"):
                 topic, partition, _ = path.split("/")[-3:]
                 place = TopicPartition(topic, int(partition))
                 reached = self.read(place).next
                 if reached is not None:
-                    found[place] = reached
-        return found
+                    positions[place] = reached
+        return positions
 
     def write(self, partition: TopicPartition, manifest: Manifest) -> None:
         """Raises Superseded when a younger owner has written."""
-        found = self.read(partition)
-        if found.generation > manifest.generation:
-            raise Superseded(f"{partition}: owner {found.generation} writes, this one is {manifest.generation}")
+        stored = self.read(partition)
+        if stored.generation > manifest.generation:
+            raise Superseded(f"{partition}: owner {stored.generation} writes, this one is {manifest.generation}")
         self._store.put(f"{self.folder(partition)}/manifest.json", manifest.to_bytes())

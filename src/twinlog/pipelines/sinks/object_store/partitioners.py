@@ -33,7 +33,7 @@ def partitioner(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Folders:
     """A function from a batch to the folder of each row. Raises SettingsRefused."""
     name = s.partitioner.rpartition(".")[2]
     if name == "DefaultPartitioner":
-        return lambda batch: [f"partition={one}" for one in batch.rows.column("partition").to_pylist()]
+        return lambda batch: [f"partition={number}" for number in batch.rows.column("partition").to_pylist()]
     if name == "FieldPartitioner":
         if not s.fields:
             raise SettingsRefused([Finding("partition.field.name", "FieldPartitioner needs it")])
@@ -62,7 +62,7 @@ def partitioner(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Folders:
             cache[begin] = datetime.fromtimestamp(begin / 1000, UTC).astimezone(zone).strftime(form)
         return cache[begin]
 
-    return lambda batch: [folder(one) for one in times(batch)]
+    return lambda batch: [folder(time) for time in times(batch)]
 
 
 def _times(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Callable[[SinkBatch], Sequence[int | Unplaced]]:
@@ -71,8 +71,8 @@ def _times(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Callable[[SinkB
         return lambda batch: [now_ms()] * len(batch)
     if name == "Record":
         return lambda batch: [
-            Unplaced("the record has no timestamp") if one is None else int(one)
-            for one in batch.rows.column("timestamp").to_pylist()
+            Unplaced("the record has no timestamp") if timestamp is None else int(timestamp)
+            for timestamp in batch.rows.column("timestamp").to_pylist()
         ]
     if name == "RecordField":
         return lambda batch: [_time_of(row, s.time_field) for row in rows_of(batch)]
@@ -83,7 +83,7 @@ def _times(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Callable[[SinkB
 
 def rows_of(batch: SinkBatch) -> list[Any]:
     """Values as Python objects; documents are parsed."""
-    return [json.loads(one) if isinstance(one, str) else one for one in batch.values.to_pylist()]
+    return [json.loads(value) if isinstance(value, str) else value for value in batch.values.to_pylist()]
 
 
 def _field(row: Any, path: str) -> Any:
@@ -109,11 +109,11 @@ def _shown(value: Any) -> str:
 
 def _time_of(row: Any, path: str) -> int | Unplaced:
     try:
-        found = _field(row, path)
-        if isinstance(found, str):
-            at = datetime.fromisoformat(found)
+        value = _field(row, path)
+        if isinstance(value, str):
+            at = datetime.fromisoformat(value)
             return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-        return int(found)
+        return int(value)
     except Unplaced as error:
         return error
     except (TypeError, ValueError):
@@ -123,8 +123,8 @@ def _time_of(row: Any, path: str) -> int | Unplaced:
 def strftime_of(path_format: str) -> str:
     """Joda's letters as Python's. Raises SettingsRefused."""
     made = []
-    for found in _TOKEN.finditer(path_format):
-        quoted, letters = found.group(1), found.group(0)
+    for token in _TOKEN.finditer(path_format):
+        quoted, letters = token.group(1), token.group(0)
         if quoted is not None:
             made.append(quoted.replace("%", "%%"))
         elif letters[0].isalpha():

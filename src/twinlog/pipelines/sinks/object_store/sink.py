@@ -88,23 +88,23 @@ class ObjectStoreSink:
             manifest.generation = owner.generation
             self._ledger.write(partition, manifest)
             place = self._places[partition] = _Place(manifest)
-            for one in manifest.closing:
-                self._finish(partition, _Growing(one, self._parts(one)))
-                place.rubbish += one.parts
+            for file in manifest.closing:
+                self._finish(partition, _Growing(file, self._parts(file)))
+                place.rubbish += file.parts
             manifest.closing = []
-            place.growing = [_Growing(one, self._parts(one)) for one in manifest.open]
+            place.growing = [_Growing(file, self._parts(file)) for file in manifest.open]
             if manifest.next is not None:
                 known[partition] = manifest.next
         return known
 
-    def _parts(self, one: OpenFile) -> list[Any]:
-        found = []
-        for part in one.parts:
+    def _parts(self, file: OpenFile) -> list[Any]:
+        columns = []
+        for part in file.parts:
             data = self.store.get(part)
             if data is None:
                 raise RuntimeError(f"{self.store.where}: {part} is gone; the manifest beside it names it")
-            found.append(pa.ipc.open_stream(io.BytesIO(data)).read_all().combine_chunks().column("value"))
-        return [chunk for column in found for chunk in column.chunks]
+            columns.append(pa.ipc.open_stream(io.BytesIO(data)).read_all().combine_chunks().column("value"))
+        return [chunk for column in columns for chunk in column.chunks]
 
     def put(self, batch: SinkBatch) -> Sequence[Rejected]:
         rejected: list[Rejected] = []
@@ -144,7 +144,7 @@ class ObjectStoreSink:
 
     def _add(self, place: _Place, new: OpenFile, values: Any, offsets: Any) -> None:
         while len(values):
-            growing = next((one for one in place.growing if one.file.folder == new.folder), None)
+            growing = next((candidate for candidate in place.growing if candidate.file.folder == new.folder), None)
             if growing is not None and (growing.file.schema != new.schema or self._is_old(growing.file, new)):
                 place.growing.remove(growing)
                 place.full.append(growing)
@@ -177,46 +177,48 @@ class ObjectStoreSink:
         if self.s.schedule_ms <= 0:
             return
         now = _now_ms()
-        for one in [one for one in place.growing if now - one.file.since >= self.s.schedule_ms]:
-            place.growing.remove(one)
-            place.full.append(one)
+        for growing in [growing for growing in place.growing if now - growing.file.since >= self.s.schedule_ms]:
+            place.growing.remove(growing)
+            place.full.append(growing)
 
     def _flush_one(self, partition: TopicPartition, place: _Place, position: int) -> None:
         manifest = place.manifest
-        for one in (*place.full, *place.growing):
-            if one.fresh:
+        for growing in (*place.full, *place.growing):
+            if growing.fresh:
                 part = f"{self._ledger.folder(partition)}/{manifest.number:012d}-{self._owner.generation}.arrow"
                 manifest.number += 1
-                self.store.put(part, _ipc(one.fresh))
-                one.file.parts.append(part)
-                one.stored += one.fresh
-                one.fresh = []
+                self.store.put(part, _ipc(growing.fresh))
+                growing.file.parts.append(part)
+                growing.stored += growing.fresh
+                growing.fresh = []
         manifest.next = position
-        manifest.open = [one.file for one in place.growing]
-        manifest.closing = [one.file for one in place.full]
+        manifest.open = [growing.file for growing in place.growing]
+        manifest.closing = [growing.file for growing in place.full]
         self._ledger.write(partition, manifest)
         for part in place.rubbish:
             self.store.remove(part)
         place.rubbish = []
-        for one in place.full:
-            self._finish(partition, one)
-            place.rubbish += one.file.parts
+        for growing in place.full:
+            self._finish(partition, growing)
+            place.rubbish += growing.file.parts
         place.full, place.touched = [], False
 
-    def _finish(self, partition: TopicPartition, one: _Growing) -> None:
+    def _finish(self, partition: TopicPartition, growing: _Growing) -> None:
         """Write a file whose content is fixed."""
-        values = pa.concat_arrays(one.stored)
-        schema = Schema.from_json(json.loads(one.file.schema)) if one.file.schema else None
-        topic = one.file.folder.partition(self.s.folder_delimiter)[0]
+        values = pa.concat_arrays(growing.stored)
+        schema = Schema.from_json(json.loads(growing.file.schema)) if growing.file.schema else None
+        topic = growing.file.folder.partition(self.s.folder_delimiter)[0]
         delimiter = self.s.file_delimiter
-        name = f"{topic}{delimiter}{partition.partition}{delimiter}{one.file.first:0{self.s.zeros}d}{ending(self.s)}"
-        path = self.s.folder_delimiter.join(part for part in (self.s.topics_dir, one.file.folder, name) if part)
+        name = (
+            f"{topic}{delimiter}{partition.partition}{delimiter}{growing.file.first:0{self.s.zeros}d}{ending(self.s)}"
+        )
+        path = self.s.folder_delimiter.join(part for part in (self.s.topics_dir, growing.file.folder, name) if part)
         self.store.put(path, file_bytes(values, schema, self.s))
 
     def preview(self, batch: SinkBatch) -> Sequence[str]:
         """The folders that the records would go to."""
-        found = dict.fromkeys(str(one) for one in self._folders(batch))
-        return [f"{self.s.topics_dir}/{batch.topic}/{one}" for one in found]
+        folders = dict.fromkeys(str(folder) for folder in self._folders(batch))
+        return [f"{self.s.topics_dir}/{batch.topic}/{folder}" for folder in folders]
 
     def close(self) -> None:
         self._places = {}

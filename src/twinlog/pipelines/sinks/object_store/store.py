@@ -50,8 +50,8 @@ class Store:
     def get(self, path: str) -> bytes | None:
         """The bytes of a file; None when it is not there. Raises Retriable."""
         try:
-            with self._fs.open_input_stream(f"{self._root}/{path}") as found:
-                return bytes(found.read())
+            with self._fs.open_input_stream(f"{self._root}/{path}") as file:
+                return bytes(file.read())
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -69,7 +69,7 @@ class Store:
         """All files inside of a folder."""
         chosen = pyarrow.fs.FileSelector(f"{self._root}/{folder}", allow_not_found=True, recursive=True)
         try:
-            return [one.path for one in self._fs.get_file_info(chosen) if one.is_file]
+            return [info.path for info in self._fs.get_file_info(chosen) if info.is_file]
         except OSError as error:
             raise Retriable(f"{self.where}: {folder}: {error}") from error
 

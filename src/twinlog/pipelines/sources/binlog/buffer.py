@@ -41,7 +41,7 @@ class Buffer:
         self.stream = stream
         self._named = (connector, prefix)
         self._columns: list[list[Any]] = [[] for _ in range(stream.width)]
-        self._appends = [one.append for one in self._columns]
+        self._appends = [column.append for column in self._columns]
         self._images = 0
         self._keys = [stream.places[stream.table.place(name)] for name in stream.table.key]
         self._ops: list[str] = []
@@ -129,7 +129,7 @@ class Buffer:
     def _picked(images: Any, places: list[int | None]) -> Any:
         if places and places[0] == 0 and len(places) == len(images) and None not in places:
             return images  # every row, in its order
-        if all(one is None for one in places):
+        if all(place is None for place in places):
             return pa.nulls(len(places), images.type)
         return images.take(pa.array(places, _LONG))
 
@@ -138,7 +138,9 @@ class Buffer:
         count, index = len(self._ops), pa.array(self._place_of, pa.int32())
         kinds: tuple[Any, ...] = (_LONG, pa.string(), pa.string(), _LONG, _LONG, _LONG)
         told = zip(zip(*self._places, strict=True), kinds, strict=True)
-        times, gtids, files, positions, servers, threads = (pa.array(list(one), of).take(index) for one, of in told)
+        times, gtids, files, positions, servers, threads = (
+            pa.array(list(values), of).take(index) for values, of in told
+        )
         connector, prefix = self._named
         made = {
             "version": pa.repeat(own_version(), count), "connector": pa.repeat(connector, count),
@@ -149,5 +151,5 @@ class Buffer:
             "row": pa.array(self._rows, pa.int32()), "thread": threads,
         }  # fmt: skip
         fields = [kind.field(n) for n in range(kind.num_fields)]
-        arrays = [made[one.name] if one.name in made else pa.nulls(count, one.type) for one in fields]
+        arrays = [made[field.name] if field.name in made else pa.nulls(count, field.type) for field in fields]
         return pa.StructArray.from_arrays(arrays, fields=fields)

@@ -101,8 +101,8 @@ class Catalogue:
                 )  # fmt: skip
                 self._facts.setdefault((database, table), []).append(column)
         if not self._charsets:
-            found = asked(db, "SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
-            self._charsets = {int(number): str(name) for number, name in found}
+            rows = asked(db, "SELECT ID, CHARACTER_SET_NAME FROM information_schema.COLLATIONS WHERE ID IS NOT NULL")
+            self._charsets = {int(number): str(name) for number, name in rows}
         return self._facts
 
     def stream(self, database: str, table: str) -> Stream:
@@ -121,48 +121,50 @@ class Catalogue:
         known = self._facts.get((logged.database, logged.table), [])
         if logged.full:
             by_name = {column.name: column for column in known}
-            columns = [self._column(n, logged, by_name.get(one.name)) for n, one in enumerate(logged.columns)]
-            key = [logged.columns[n].name for n in logged.key] or [one.name for one in columns if one.in_key]
+            columns = [self._column(n, logged, by_name.get(column.name)) for n, column in enumerate(logged.columns)]
+            key = [logged.columns[n].name for n in logged.key] or [column.name for column in columns if column.in_key]
         elif len(known) == len(logged.columns) and all(map(same_layout, known, logged.columns)):
-            columns, key = known, [one.name for one in known if one.in_key]
+            columns, key = known, [column.name for column in known if column.in_key]
         else:
             raise ChangesUnreadable(self._s.where, _changed_meanwhile(full, len(known), len(logged.columns)))
         try:
             stream = self._stream(logged.database, logged.table, columns, key, log_maker)
-            signed = [replace(one, unsigned=column.unsigned)
-                      for one, column in zip(logged.columns, columns, strict=True)]  # fmt: skip
+            signed = [replace(in_log, unsigned=column.unsigned)
+                      for in_log, column in zip(logged.columns, columns, strict=True)]  # fmt: skip
             return replace(stream, walk=walk_of(signed))
         except (UnknownKind, ValueError) as error:
             raise ChangesUnreadable(self._s.where, f"{full}: {error}; leave the table out") from error
 
     def _column(self, n: int, logged: TableMap, known: Column | None) -> Column:
-        one = logged.columns[n]
+        in_log = logged.columns[n]
         in_key = n in logged.key
-        if known is not None and same_layout(known, one):
+        if known is not None and same_layout(known, in_log):
             return replace(known, in_key=in_key or (known.in_key and not logged.key))
-        return logged_column(one, self._charsets.get(one.collation or 0, ""), in_key=in_key)
+        return logged_column(in_log, self._charsets.get(in_log.collation or 0, ""), in_key=in_key)
 
     def _stream(self, database: str, table: str, facts: list[Column], key: list[str], maker: Any) -> Stream:
         places = tuple(
-            n for n, one in enumerate(facts) if one.name in key or self._columns.take(f"{database}.{table}.{one.name}")
+            n
+            for n, fact in enumerate(facts)
+            if fact.name in key or self._columns.take(f"{database}.{table}.{fact.name}")
         )
         columns = tuple(facts[place] for place in places)
-        unknown = next((one for one in columns if one.kind not in KNOWN), None)
+        unknown = next((column for column in columns if column.kind not in KNOWN), None)
         if unknown is not None:
             raise ValueError(f"the type {unknown.kind} of column {unknown.name} is not known (column.exclude.list)")
-        schemas = [column_schema(one, self._s) for one in columns]
+        schemas = [column_schema(column, self._s) for column in columns]
         fields = tuple(
-            Field(one.name, replace(schema, default=default_of(one, schema)))
-            for one, schema in zip(columns, schemas, strict=True)
+            Field(column.name, replace(schema, default=default_of(column, schema)))
+            for column, schema in zip(columns, schemas, strict=True)
         )
         made = Table(f"{self._s.prefix}.{database}.{table}", fields, tuple(key), self._source)
-        makers = tuple(maker(one, schema, self._s) for one, schema in zip(columns, schemas, strict=True))
+        makers = tuple(maker(column, schema, self._s) for column, schema in zip(columns, schemas, strict=True))
         return Stream(database, table, made, columns, places, makers, len(facts))
 
     def selected(self, stream: Stream) -> str:
         """The columns of a stream in a SELECT."""
         return ", ".join(
-            selected(one, field.schema) for one, field in zip(stream.columns, stream.table.columns, strict=True)
+            selected(column, field.schema) for column, field in zip(stream.columns, stream.table.columns, strict=True)
         )
 
 

@@ -192,9 +192,9 @@ class Changes:
     def _table(self, event: Event) -> None:
         text = bytes(event.body[6:])
         if text not in self._known:
-            found = read_table_map(event)
-            wanted = self._catalogue.wanted(found.database, found.table)
-            self._known[text] = self._catalogue.stream_of(found, self._statements()) if wanted else None
+            table_map = read_table_map(event)
+            wanted = self._catalogue.wanted(table_map.database, table_map.table)
+            self._known[text] = self._catalogue.stream_of(table_map, self._statements()) if wanted else None
         self._maps[table_id(event)] = self._known[text]
 
     def _rows(self, event: Event) -> None:
@@ -225,8 +225,8 @@ class Changes:
         """What waits, as one chunk with the present position; those of other tables stand beside it."""
         now = int(SYSTEM_CLOCK.now_s() * 1_000_000)
         then = self.position
-        made = [one.chunk(at, then, now_us=now, tombstones=self._s.tombstones) for one in self._buffers.values()
-                if len(one)]  # fmt: skip
-        made += [replace(one, partition=at, next=then) for one in self._extra]
+        made = [buffer.chunk(at, then, now_us=now, tombstones=self._s.tombstones) for buffer in self._buffers.values()
+                if len(buffer)]  # fmt: skip
+        made += [replace(chunk, partition=at, next=then) for chunk in self._extra]
         self._buffers, self._extra, self._waiting, self.told = {}, [], 0, then
         return replace(made[0], others=tuple(made[1:]))

@@ -42,9 +42,9 @@ def _of_server(s: BinlogSettings, connector: str, db: Any) -> Iterator[Finding]:
         yield Finding("database.hostname", "the server writes no binary log", remedy="Start it with log_bin=ON.")
         return
     for name, wanted in (("binlog_format", "ROW"), ("binlog_row_image", "FULL")):
-        found = variable(db, name).upper()
-        if found and found != wanted:
-            yield Finding("database.hostname", f"{name} of the server is {found}; changes are read from {wanted} only",
+        value = variable(db, name).upper()
+        if value and value != wanted:
+            yield Finding("database.hostname", f"{name} of the server is {value}; changes are read from {wanted} only",
                           remedy=f"SET GLOBAL {name}={wanted}; sessions that are open keep the old value.")  # fmt: skip
     if variable(db, "binlog_row_metadata").upper() != "FULL":
         yield Finding(

@@ -65,7 +65,7 @@ def column_of(
     text = column_type.lower()
     kind = re.split(r"[ (]", text, maxsplit=1)[0]
     inside = text.partition("(")[2].rpartition(")")[0]
-    numbers = [int(one) for one in re.findall(r"\d+", inside)] if kind not in {"enum", "set"} else []
+    numbers = [int(digits) for digits in re.findall(r"\d+", inside)] if kind not in {"enum", "set"} else []
     size, scale = [*numbers, 0, 0][:2]
     if kind in {"tinyint", "smallint", "mediumint", "int", "bigint", "year"}:
         size = 0
@@ -80,7 +80,7 @@ def column_of(
 
 
 def _values(column_type: str) -> tuple[str, ...]:
-    return tuple(one.replace("''", "'") for one in re.findall(r"'((?:[^']|'')*)'", column_type))
+    return tuple(value.replace("''", "'") for value in re.findall(r"'((?:[^']|'')*)'", column_type))
 
 
 def same_layout(column: Column, logged: log.LogColumn) -> bool:
@@ -116,31 +116,31 @@ def _layout(column: Column) -> tuple[int | None, int | None]:
     if kind == "enum":
         return log.ENUM, 1 if len(column.values) < 256 else 2
     if kind == "set":
-        return log.SET, next(one for one in (1, 2, 3, 4, 8) if len(column.values) <= one * 8)
+        return log.SET, next(size for size in (1, 2, 3, 4, 8) if len(column.values) <= size * 8)
     if kind in GEOMETRIES:
         return log.GEOMETRY, None
     return _CODES.get(kind), None
 
 
-def logged_column(one: log.LogColumn, charset: str, *, in_key: bool) -> Column:
+def logged_column(in_log: log.LogColumn, charset: str, *, in_key: bool) -> Column:
     """A column that the log alone describes; its names are there."""
-    kind, size, scale = _KINDS.get(one.kind, ""), 0, 0
-    binary = one.collation == log.BINARY
-    if one.kind == log.STRING:
-        kind, size = "binary" if binary else "char", one.meta
-    elif one.kind in {log.VARCHAR, log.VAR_STRING}:
-        kind, size = "varbinary" if binary else "varchar", one.meta
-    elif one.kind == log.BLOB:
-        kind = {part: size for size, part in _BLOBS.items()}[one.meta] + ("blob" if binary else "text")
-    elif one.kind == log.NEWDECIMAL:
-        size, scale = one.meta & 255, one.meta >> 8
-    elif one.kind == log.BIT:
-        size = (one.meta >> 8) * 8 + (one.meta & 255)
-    elif one.kind in {log.TIME2, log.DATETIME2, log.TIMESTAMP2}:
-        size = one.meta
-    values = tuple(value.decode(errors="replace") for value in one.values)
-    named = kind or f"kind {one.kind}"
-    return Column(one.name, named, one.nullable, one.unsigned, size, scale, values, charset, in_key)
+    kind, size, scale = _KINDS.get(in_log.kind, ""), 0, 0
+    binary = in_log.collation == log.BINARY
+    if in_log.kind == log.STRING:
+        kind, size = "binary" if binary else "char", in_log.meta
+    elif in_log.kind in {log.VARCHAR, log.VAR_STRING}:
+        kind, size = "varbinary" if binary else "varchar", in_log.meta
+    elif in_log.kind == log.BLOB:
+        kind = {part: size for size, part in _BLOBS.items()}[in_log.meta] + ("blob" if binary else "text")
+    elif in_log.kind == log.NEWDECIMAL:
+        size, scale = in_log.meta & 255, in_log.meta >> 8
+    elif in_log.kind == log.BIT:
+        size = (in_log.meta >> 8) * 8 + (in_log.meta & 255)
+    elif in_log.kind in {log.TIME2, log.DATETIME2, log.TIMESTAMP2}:
+        size = in_log.meta
+    values = tuple(value.decode(errors="replace") for value in in_log.values)
+    named = kind or f"kind {in_log.kind}"
+    return Column(in_log.name, named, in_log.nullable, in_log.unsigned, size, scale, values, charset, in_key)
 
 
 def column_schema(column: Column, s: BinlogSettings) -> Schema:

@@ -75,16 +75,16 @@ def one_row(db: Any, *texts: str) -> dict[str, Any]:
         try:
             with db.cursor(pymysql.cursors.DictCursor) as cursor:
                 cursor.execute(text)
-                found = cursor.fetchone()
+                row = cursor.fetchone()
         except pymysql.ProgrammingError:
             continue
-        return {key.lower(): value for key, value in (found or {}).items()}
+        return {key.lower(): value for key, value in (row or {}).items()}
     return {}
 
 
 def variable(db: Any, name: str) -> str:
-    found = asked(db, "SHOW GLOBAL VARIABLES LIKE %s", [name])
-    return str(found[0][1]) if found else ""
+    rows = asked(db, "SHOW GLOBAL VARIABLES LIKE %s", [name])
+    return str(rows[0][1]) if rows else ""
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ def server_of(db: Any) -> Server:
 
 def log_end(db: Any, server: Server) -> dict[str, Any]:
     """Where the log ends now: file, pos, and gtids if there are any. Empty when no log is written."""
-    found = one_row(db, "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS", "SHOW MASTER STATUS")
-    if not found:
+    status = one_row(db, "SHOW BINARY LOG STATUS", "SHOW BINLOG STATUS", "SHOW MASTER STATUS")
+    if not status:
         return {}
-    made: dict[str, Any] = {"file": found["file"], "pos": int(found["position"])}
+    made: dict[str, Any] = {"file": status["file"], "pos": int(status["position"])}
     if server.mariadb:
         gtids = asked(db, "SELECT BINLOG_GTID_POS(%s, %s)", [made["file"], made["pos"]])[0][0]
     else:
-        gtids = str(found.get("executed_gtid_set") or "").replace("\n", "")
+        gtids = str(status.get("executed_gtid_set") or "").replace("\n", "")
     return made | ({"gtids": gtids} if gtids and server.gtids else {})
 
 
@@ -211,8 +211,8 @@ class Log:
             if gtids:
                 statements.append(f"SET @slave_connect_state = {self._db.escape(gtids)}, @slave_gtid_strict_mode = 0, "
                                   "@slave_gtid_ignore_duplicates = 0")  # fmt: skip
-        for one in statements:
-            asked(self._db, one)
+        for statement in statements:
+            asked(self._db, statement)
         host = b"twinlog"
         register = struct.pack("<IB", s.server_id, len(host)) + host + struct.pack("<BBHII", 0, 0, 0, 0, 0)
         self._db._execute_command(COMMAND.COM_REGISTER_SLAVE, register)

@@ -17,7 +17,7 @@ class MariaDbGtids:
     """`0-1-366,1-2-9`: the last one of each domain."""
 
     def __init__(self, text: str) -> None:
-        self._last = {one.split("-")[0]: one for one in (part.strip() for part in text.split(",")) if one}
+        self._last = {gtid.split("-")[0]: gtid for gtid in (part.strip() for part in text.split(",")) if gtid}
 
     def add(self, gtid: str) -> None:
         self._last[gtid.partition("-")[0]] = gtid
@@ -31,9 +31,9 @@ class MySqlGtids:
 
     def __init__(self, text: str) -> None:
         self._intervals: dict[str, list[list[int]]] = {}
-        for one in (part.strip() for part in text.split(",")):
-            if one:
-                server, *spans = one.split(":")
+        for gtid in (part.strip() for part in text.split(",")):
+            if gtid:
+                server, *spans = gtid.split(":")
                 for span in spans:
                     low, _, high = span.partition("-")
                     self._intervals.setdefault(server.lower(), []).append([int(low), int(high or low)])

@@ -52,10 +52,10 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
     """A length in groups of seven bits."""
     size = shift = 0
     while True:
-        one = data[at]
+        byte = data[at]
         at += 1
-        size |= (one & 127) << shift
-        if one < 128:
+        size |= (byte & 127) << shift
+        if byte < 128:
             return size, at
         shift += 7
 
@@ -84,15 +84,15 @@ def _entries(data: bytes, at: int, place: int, count: int, *, large: bool) -> li
     """Small values stand in the entry itself, others where it points to."""
     code, width = ("I", 4) if large else ("H", 2)
     inside = {4, 5, 6} | ({7, 8} if large else set())
-    found = []
+    values = []
     for _ in range(count):
         kind = data[place]
         if kind in inside:
-            found.append(_value(kind, data, place + 1))
+            values.append(_value(kind, data, place + 1))
         else:
-            found.append(_value(kind, data, at + struct.unpack_from(f"<{code}", data, place + 1)[0]))
+            values.append(_value(kind, data, at + struct.unpack_from(f"<{code}", data, place + 1)[0]))
         place += 1 + width
-    return found
+    return values
 
 
 def _opaque(kind: int, data: bytes) -> Any:

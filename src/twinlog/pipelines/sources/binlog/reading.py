@@ -42,7 +42,7 @@ def _walk(width: int) -> Callable[..., int]:
 def columns_of(db: Any, text: str, width: int) -> list[list[bytes | None]]:
     """All rows of a SELECT, column by column."""
     columns: list[list[bytes | None]] = [[] for _ in range(width)]
-    _walk(width)(raw_rows(db, text), *(one.append for one in columns))
+    _walk(width)(raw_rows(db, text), *(column.append for column in columns))
     return columns
 
 
@@ -53,9 +53,9 @@ class View:
         self.connections, self.position = connections, position
 
     def close(self) -> None:
-        for one in self.connections:
+        for connection in self.connections:
             with suppress(pymysql.Error, OSError):
-                one._force_close()  # a query may be under way
+                connection._force_close()  # a query may be under way
 
 
 @contextmanager
@@ -77,12 +77,12 @@ def _position(s: BinlogSettings, connections: list[Any]) -> dict[str, Any]:
     server = server_of(connections[0])
     if server.mariadb:
         for _ in range(_TRIES):
-            found = [_begin_and_look(one) for one in connections]
-            if found[0] and all(one == found[0] for one in found):
-                return _with_gtids(connections[0], found[0])
-        if found[0] and s.locking == "none":
-            for one in connections[1:]:  # tables change all the time: one connection is consistent by itself
-                one._force_close()
+            positions = [_begin_and_look(connection) for connection in connections]
+            if positions[0] and all(position == positions[0] for position in positions):
+                return _with_gtids(connections[0], positions[0])
+        if positions[0] and s.locking == "none":
+            for connection in connections[1:]:  # tables change all the time: one connection is consistent by itself
+                connection._force_close()
             del connections[1:]
             return _with_gtids(connections[0], _begin_and_look(connections[0]))
     return _locked(s, connections, server)
@@ -90,10 +90,10 @@ def _position(s: BinlogSettings, connections: list[Any]) -> dict[str, Any]:
 
 def _begin_and_look(db: Any) -> dict[str, Any]:
     asked(db, _BEGIN)
-    found = {str(name).lower(): value for name, value in asked(db, "SHOW STATUS LIKE 'binlog_snapshot_%'")}
-    if not found.get("binlog_snapshot_file"):
+    status = {str(name).lower(): value for name, value in asked(db, "SHOW STATUS LIKE 'binlog_snapshot_%'")}
+    if not status.get("binlog_snapshot_file"):
         return {}
-    return {"file": found["binlog_snapshot_file"], "pos": int(found["binlog_snapshot_position"])}
+    return {"file": status["binlog_snapshot_file"], "pos": int(status["binlog_snapshot_position"])}
 
 
 def _with_gtids(db: Any, position: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _locked(s: BinlogSettings, connections: list[Any], server: Server) -> dict[s
             with suppress(pymysql.OperationalError):
                 asked(keeper, "FLUSH TABLES WITH READ LOCK")
         position = log_end(keeper, server)
-        for one in connections:
-            asked(one, _BEGIN)
+        for connection in connections:
+            asked(connection, _BEGIN)
         asked(keeper, "UNLOCK TABLES")
     return position

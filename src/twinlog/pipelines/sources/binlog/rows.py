@@ -109,10 +109,10 @@ def _value(n: int, column: LogColumn, names: dict[str, Any]) -> list[str]:
     """Lines that read one value into `xN`."""
     kind, meta = column.kind, column.meta
     if code := _code(column):
-        one = struct.Struct("<" + code)
+        layout = struct.Struct("<" + code)
         key = f"S{len(names)}"
-        names[key] = one.unpack_from
-        lines = [f"x{n}, = {key}(b, p); p += {one.size}"]
+        names[key] = layout.unpack_from
+        lines = [f"x{n}, = {key}(b, p); p += {layout.size}"]
         return [*lines, f"x{n} = I(x{n}, 'little', signed={not column.unsigned})"] if kind == INT24 else lines
     if kind in _PREFIXED:
         return _prefixed(n, 1 if meta < 256 else 2)
@@ -148,8 +148,8 @@ def _decimal(n: int, precision: int, scale: int) -> list[str]:
     whole = precision - scale
     groups = [(_BYTES_OF_DIGITS[whole % 9], whole % 9), *[(4, 9)] * (whole // 9), *[(4, 9)] * (scale // 9),
               (_BYTES_OF_DIGITS[scale % 9], scale % 9)]  # fmt: skip
-    groups = [one for one in groups if one[0]]
-    size = sum(one for one, _ in groups)
+    groups = [group for group in groups if group[0]]
+    size = sum(width for width, _ in groups)
     bits = 8 * size
     parts, left, digits_left = [], bits, precision
     for its_bytes, digits in groups:

@@ -45,7 +45,7 @@ def schema_change(s: BinlogSettings, connector: str, query: Query, place: Place)
         "ts_us": place.at_us, "ts_ns": place.at_us * 1000, "snapshot": "false", "db": query.database,
         "server_id": place.server_id, "gtid": place.gtid, "file": place.file, "pos": place.pos, "row": 0,
     }  # fmt: skip
-    kinds = {one.name: arrow_type(one.schema) for one in value.fields}
+    kinds = {field.name: arrow_type(field.schema) for field in value.fields}
     now_ms = int(SYSTEM_CLOCK.now_s() * 1000)
     told = {"source": source, "ts_ms": now_ms, "databaseName": query.database, "ddl": query.text, "tableChanges": []}
     rows = {"key.databaseName": pa.array([query.database])}

@@ -75,8 +75,8 @@ class Snapshot:
         """Rows behind `start`; the last chunk's position is `done`."""
         parts = self._parts(self._view.connections[0], start)
         ahead = deque[Future[Rows]]()
-        for one in self._view.connections:
-            self._free.put(one)
+        for connection in self._view.connections:
+            self._free.put(connection)
         pool = ThreadPoolExecutor(len(self._view.connections))
         try:
             while not stop():
@@ -87,8 +87,8 @@ class Snapshot:
                     return
                 yield from self._handed_on(ahead.popleft().result(), at, stop)
         finally:
-            for one in ahead:
-                one.cancel()
+            for reading in ahead:
+                reading.cancel()
             self._view.close()  # ends what is still being read
             pool.shutdown(cancel_futures=True)
 
@@ -120,10 +120,10 @@ class Snapshot:
         if low is None:
             return
         cut = ranges(int(low), int(high), -(-int(rows or 1) // self._s.snapshot_rows))
-        for n, one in enumerate(cut):
+        for n, piece in enumerate(cut):
             behind = after if n == 0 else (str(cut[n - 1].high or 0),)
             last = n == len(cut) - 1
-            yield Part(stream, behind, int(high) if last else one.high, _TALL * self._s.snapshot_rows, last)
+            yield Part(stream, behind, int(high) if last else piece.high, _TALL * self._s.snapshot_rows, last)
 
     def _read(self, part: Part) -> Rows:
         """In a thread."""
@@ -136,13 +136,13 @@ class Snapshot:
             self._free.put(db)
         literals, columns = columns[width:], columns[:width]
         count = len(columns[0]) if columns else 0
-        reached = tuple((one[-1] or b"NULL").decode() for one in literals) if count else part.after
+        reached = tuple((literal[-1] or b"NULL").decode() for literal in literals) if count else part.after
         return Rows(part, columns, reached, more=bool(part.limit) and count >= part.limit)
 
     def _select(self, part: Part) -> str:
         keys = _keys(part.stream)
-        shown = [self._catalogue.selected(part.stream), *(_literal(one) for one in keys)]
-        names = [_quoted(one.name) for one in keys]
+        shown = [self._catalogue.selected(part.stream), *(_literal(key) for key in keys)]
+        names = [_quoted(key.name) for key in keys]
         where = [_behind(names, part.after)] if part.after else []
         where += [f"{names[0]} <= {part.up_to}"] if part.up_to is not None else []
         text = f"SELECT {', '.join(shown)} FROM {_table(part.stream)}"

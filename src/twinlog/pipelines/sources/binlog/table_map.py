@@ -74,14 +74,14 @@ def read_table_map(event: Event) -> TableMap:
     count, at = length_coded(body, at)
     kinds = body[at : at + count]
     size, at = length_coded(body, at + count)
-    found = list(_kinds(kinds, body[at : at + size]))
+    kinds_and_meta = list(_kinds(kinds, body[at : at + size]))
     at += size
     nulls = int.from_bytes(body[at : at + (count + 7) // 8], "little")
-    more = _metadata(body, at + (count + 7) // 8, [kind for kind, _ in found])
+    more = _metadata(body, at + (count + 7) // 8, [kind for kind, _ in kinds_and_meta])
     columns = tuple(
         LogColumn(kind, meta, bool(nulls >> n & 1), more.names[n] if more.names else "", n in more.unsigned,
                   more.collations.get(n), more.values.get(n, ()))
-        for n, (kind, meta) in enumerate(found)
+        for n, (kind, meta) in enumerate(kinds_and_meta)
     )  # fmt: skip
     return TableMap(database, table, columns, more.key, full=bool(more.names))
 
@@ -127,7 +127,7 @@ def _metadata(body: bytes, at: int, kinds: list[int]) -> _More:
         elif what in {3, 11}:
             more.collations |= dict(zip(texts if what == 3 else lists, _numbers(part), strict=False))
         elif what == 4:
-            more.names = [one.decode() for one in _strings(part)]
+            more.names = [string.decode() for string in _strings(part)]
         elif what in {5, 6}:
             its = [n for n in lists if kinds[n] == (SET if what == 5 else ENUM)]
             more.values |= dict(zip(its, _lists(part), strict=False))
@@ -140,10 +140,10 @@ def _metadata(body: bytes, at: int, kinds: list[int]) -> _More:
 
 def _default_collations(part: bytes, places: list[int]) -> dict[int, int]:
     default, *pairs = _numbers(part)
-    found = dict.fromkeys(places, default)
+    collations = dict.fromkeys(places, default)
     for place, collation in zip(pairs[::2], pairs[1::2], strict=True):
-        found[places[place]] = collation
-    return found
+        collations[places[place]] = collation
+    return collations
 
 
 def _numbers(part: bytes) -> Iterator[int]:
@@ -165,9 +165,9 @@ def _lists(part: bytes) -> Iterator[tuple[bytes, ...]]:
     at = 0
     while at < len(part):
         count, at = length_coded(part, at)
-        found = []
+        strings = []
         for _ in range(count):
             size, at = length_coded(part, at)
-            found.append(part[at : at + size])
+            strings.append(part[at : at + size])
             at += size
-        yield tuple(found)
+        yield tuple(strings)

@@ -38,13 +38,13 @@ def log_maker(column: Column, schema: Schema, s: BinlogSettings) -> Make:
         shown = _moment(column, schema)
         return _filled(schema, lambda raw: shown(unpack(pa.array(raw, _LONG), column.size)))
     if kind == "year":
-        return lambda raw: pa.array([None if one is None else one and one + 1900 for one in raw], want)
+        return lambda raw: pa.array([None if value is None else value and value + 1900 for value in raw], want)
     if kind == "decimal":
         return _decimals(column, schema)
     if kind in {"enum", "set"}:
         return _listed(column)
     if kind == "json":
-        return lambda raw: pa.array([None if one is None else json_text(one) for one in raw], want)
+        return lambda raw: pa.array([None if value is None else json_text(value) for value in raw], want)
     if kind in BINARIES:
         return _bytes(column, s)
     if kind in TEXTS:
@@ -64,7 +64,7 @@ def text_maker(column: Column, schema: Schema, s: BinlogSettings) -> Make:
         return _bytes(column, s)
     if kind == "bit":
         common = _common(column, schema)
-        return lambda raw: common([None if one is None else int(one) for one in raw])
+        return lambda raw: common([None if value is None else int(value) for value in raw])
     if kind in GEOMETRIES:
         return _common(column, schema)
     if kind in INTEGERS or kind in {"year", "float", "double", "decimal"}:
@@ -96,7 +96,7 @@ def selected(column: Column, schema: Schema) -> str:
 def _numbers(raw: Sequence[Any]) -> Any:
     """Whole numbers of texts; `12.000000` is one, too."""
     return (
-        pa.array([None if one is None else one.partition(b".")[0] for one in raw], pa.binary())
+        pa.array([None if value is None else value.partition(b".")[0] for value in raw], pa.binary())
         .cast(pa.string())
         .cast(_LONG)
     )
@@ -106,15 +106,15 @@ def _common(column: Column, schema: Schema) -> Make:
     kind, want = column.kind, arrow_type(schema)
     if kind == "bit":
         if schema.type == "boolean":
-            return lambda raw: pa.array([None if one is None else bool(one) for one in raw], want)
+            return lambda raw: pa.array([None if value is None else bool(value) for value in raw], want)
         size = (column.size + 7) // 8
-        return lambda raw: pa.array([None if one is None else one.to_bytes(size, "little") for one in raw], want)
+        return lambda raw: pa.array([None if value is None else value.to_bytes(size, "little") for value in raw], want)
     if kind in GEOMETRIES:
-        return lambda raw: pa.array([None if one is None else _geometry(one, kind) for one in raw], want)
+        return lambda raw: pa.array([None if value is None else _geometry(value, kind) for value in raw], want)
     if kind == "bigint" and column.unsigned and schema.type == "int64":
         return lambda raw: pa.array(raw, pa.uint64()).view(_LONG)
     if schema.is_decimal:
-        return lambda raw: pa.array([None if one is None else Decimal(one) for one in raw], want)
+        return lambda raw: pa.array([None if value is None else Decimal(value) for value in raw], want)
     return lambda raw: pa.array(raw, want)
 
 
@@ -142,9 +142,9 @@ def _civil(year: Any, month: Any, day: Any) -> Any:
     of_year = pc.add(pc.divide(pc.add(pc.multiply(shifted, 153), 2), 5), pc.subtract(day, 1))
     leap = pc.subtract(pc.divide(of_era, 4), pc.divide(of_era, 100))
     days = pc.add(pc.add(pc.multiply(of_era, 365), leap), of_year)
-    found = pc.subtract(pc.add(pc.multiply(era, 146097), days), 719468)
+    epoch_days = pc.subtract(pc.add(pc.multiply(era, 146097), days), 719468)
     real = pc.and_(pc.greater(month, pa.scalar(0)), pc.greater(day, pa.scalar(0)))
-    return pc.if_else(real, found, pa.scalar(None, _LONG))
+    return pc.if_else(real, epoch_days, pa.scalar(None, _LONG))
 
 
 def _fraction(packed: Any, precision: int) -> tuple[Any, Any]:
@@ -211,36 +211,38 @@ def _decimals(column: Column, schema: Schema) -> Make:
 
     def make(raw: Sequence[Any]) -> Any:
         if column.size <= 18:
-            found = pa.array(raw, _LONG).cast(whole)
+            numbers = pa.array(raw, _LONG).cast(whole)
         else:
-            found = pa.array([None if one is None else Decimal(one) for one in raw], whole)
-        return pa.Array.from_buffers(scaled, len(found), found.buffers(), found.null_count)
+            numbers = pa.array([None if value is None else Decimal(value) for value in raw], whole)
+        return pa.Array.from_buffers(scaled, len(numbers), numbers.buffers(), numbers.null_count)
 
     if schema.is_decimal:
         return make
     if schema.type == "double":
         return lambda raw: make(raw).cast(pa.float64())
     point = column.scale
-    return lambda raw: pa.array([None if one is None else str(Decimal(one).scaleb(-point)) for one in raw], pa.string())
+    return lambda raw: pa.array(
+        [None if value is None else str(Decimal(value).scaleb(-point)) for value in raw], pa.string()
+    )
 
 
 def _listed(column: Column) -> Make:
     values = column.values
     if column.kind == "enum":
         shown = ("", *values)
-        return lambda raw: pa.array([None if one is None else shown[one] for one in raw], pa.string())
+        return lambda raw: pa.array([None if value is None else shown[value] for value in raw], pa.string())
 
     def of_set(mask: int) -> str:
         return ",".join(value for n, value in enumerate(values) if mask >> n & 1)
 
-    return lambda raw: pa.array([None if one is None else of_set(one) for one in raw], pa.string())
+    return lambda raw: pa.array([None if value is None else of_set(value) for value in raw], pa.string())
 
 
 def _text(column: Column) -> Make:
     codec = codec_of(column.charset)
     if codec is None:
         return lambda raw: pa.array(raw, pa.binary()).cast(pa.string())
-    return lambda raw: pa.array([None if one is None else one.decode(codec) for one in raw], pa.string())
+    return lambda raw: pa.array([None if value is None else value.decode(codec) for value in raw], pa.string())
 
 
 def _bytes(column: Column, s: BinlogSettings) -> Make:
@@ -248,14 +250,16 @@ def _bytes(column: Column, s: BinlogSettings) -> Make:
     if s.binary == "bytes":
         if not size:
             return lambda raw: pa.array(raw, pa.binary())
-        return lambda raw: pa.array([None if one is None else one.ljust(size, b"\0") for one in raw], pa.binary())
+        return lambda raw: pa.array([None if value is None else value.ljust(size, b"\0") for value in raw], pa.binary())
     shown: Callable[[bytes], str] = bytes.hex if s.binary == "hex" else _base64(s.binary)
-    return lambda raw: pa.array([None if one is None else shown(one.ljust(size, b"\0")) for one in raw], pa.string())
+    return lambda raw: pa.array(
+        [None if value is None else shown(value.ljust(size, b"\0")) for value in raw], pa.string()
+    )
 
 
 def _base64(form: str) -> Callable[[bytes], str]:
     code = base64.urlsafe_b64encode if form == "base64-url-safe" else base64.b64encode
-    return lambda one: code(one).decode()
+    return lambda raw: code(raw).decode()
 
 
 def _geometry(raw: bytes, kind: str) -> dict[str, Any]:

@@ -47,10 +47,10 @@ class Table:
         return Schema("struct", name=f"{self.topic}.Key", fields=fields)
 
     def _column(self, name: str) -> Schema:
-        return next(replace(one.schema, optional=False) for one in self.columns if one.name == name)
+        return next(replace(column.schema, optional=False) for column in self.columns if column.name == name)
 
     def place(self, name: str) -> int:
-        return next(n for n, one in enumerate(self.columns) if one.name == name)
+        return next(n for n, column in enumerate(self.columns) if column.name == name)
 
 
 @lru_cache(maxsize=1000)
@@ -76,7 +76,7 @@ def source_schema(name: str, *more: tuple[str, Schema]) -> Schema:
         Field("snapshot", snapshot), Field("db", _STRING), Field("sequence", _MAYBE_STRING),
         Field("ts_us", _MAYBE_LONG), Field("ts_ns", _MAYBE_LONG),
     )  # fmt: skip
-    return Schema("struct", name=name, version=1, fields=(*shared, *(Field(*one) for one in more)))
+    return Schema("struct", name=name, version=1, fields=(*shared, *(Field(*extra) for extra in more)))
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ def chunk_of(
         table,
         at,
         then,
-        ops=pa.array([one.op for one in changes], pa.string()),
-        before=_rows(table, columns, [one.before for one in changes]),
-        after=_rows(table, columns, [one.after for one in changes]),
-        source=pa.array([_told(one) for one in changes], arrow_type(table.source)),
+        ops=pa.array([change.op for change in changes], pa.string()),
+        before=_rows(table, columns, [change.before for change in changes]),
+        after=_rows(table, columns, [change.after for change in changes]),
+        source=pa.array([_told(change) for change in changes], arrow_type(table.source)),
         now_us=now_us,
         tombstones=tombstones,
     )
@@ -116,7 +116,7 @@ def chunk_of_columns(
     count = len(ops)
     deleted: Any = pc.equal(ops, pa.scalar("d"))
     some = bool(pc.any(deleted).as_py())
-    block = arrow_type(next(one.schema for one in table.value.fields if one.name == "transaction"))
+    block = arrow_type(next(field.schema for field in table.value.fields if field.name == "transaction"))
     arrays: dict[str, Any] = {}
     for name in table.key:
         old, new = (pc.struct_field(rows, table.place(name)) for rows in (before, after))
@@ -156,15 +156,15 @@ def own_version() -> str:
 
 def _rows(table: Table, columns: Sequence[Any], rows: Sequence[Sequence[Any] | None]) -> Any:
     kind = arrow_type(table.row)
-    if all(one is None for one in rows):
+    if all(row is None for row in rows):
         return pa.nulls(len(rows), kind)
     arrays = []
     for place, make in enumerate(columns):
-        made = make([None if one is None else one[place] for one in rows])
+        made = make([None if row is None else row[place] for row in rows])
         want = kind.field(place).type
         arrays.append(made if made.type == want else made.cast(want))
     fields = [kind.field(n) for n in range(kind.num_fields)]
-    gone = pa.array([one is None for one in rows])
+    gone = pa.array([row is None for row in rows])
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=gone)
 
 

@@ -17,8 +17,8 @@ class Lists:
 
     def take(self, name: str) -> bool:
         if self.include:
-            return any(one.fullmatch(name) for one in self.include)
-        return not any(one.fullmatch(name) for one in self.exclude)
+            return any(pattern.fullmatch(name) for pattern in self.include)
+        return not any(pattern.fullmatch(name) for pattern in self.exclude)
 
 
 def read_lists(key: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> Lists:
@@ -28,7 +28,7 @@ def read_lists(key: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> 
     made = []
     for name, texts in ((f"{key}.include.list", include), (f"{key}.exclude.list", exclude)):
         try:
-            made.append(tuple(re.compile(one, re.IGNORECASE) for one in texts))
+            made.append(tuple(re.compile(text, re.IGNORECASE) for text in texts))
         except re.error as error:
             raise SettingsRefused([Finding(name, f"no regular expression: {error}")]) from error
     return Lists(*made)

@@ -40,13 +40,13 @@ def _csv(path: Path, s: FolderSettings) -> Iterator[tuple[pa.RecordBatch, Schema
     with path.open("rb") as file:
         first = file.readline().decode().rstrip("\r\n").split(chr(s.separator))
     schema = schema_of_ddl(s.columns) if s.columns else None
-    names = [one.name for one in schema.fields] if schema is not None else None
+    names = [field.name for field in schema.fields] if schema is not None else None
     if not s.header:
         read = pyarrow.csv.ReadOptions(column_names=names or [f"column{n + 1:02d}" for n in range(len(first))])
     else:
         read = pyarrow.csv.ReadOptions()
-    kinds = None if schema is None else {one.name: arrow_type(one.schema) for one in schema.fields}
-    strings = {name: pa.string() for name in (read.column_names or [one.strip('"') for one in first])}
+    kinds = None if schema is None else {field.name: arrow_type(field.schema) for field in schema.fields}
+    strings = {name: pa.string() for name in (read.column_names or [title.strip('"') for title in first])}
     convert = pyarrow.csv.ConvertOptions(column_types=kinds or strings, strings_can_be_null=False)
     table = pyarrow.csv.read_csv(path, read, parse, convert)
     if names is not None:
@@ -60,14 +60,14 @@ def _json(path: Path, s: FolderSettings) -> Iterator[tuple[pa.RecordBatch, Schem
         yield from _text(path, s)
         return
     schema = schema_of_ddl(s.columns)
-    kind = pa.schema([(one.name, arrow_type(one.schema)) for one in schema.fields])
+    kind = pa.schema([(field.name, arrow_type(field.schema)) for field in schema.fields])
     rows = [json.loads(line) for line in path.read_bytes().splitlines() if line.strip()]
     if rows:
         yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in kind.names} for row in rows], kind), schema
 
 
 def _text(path: Path, s: FolderSettings) -> Iterator[tuple[pa.RecordBatch, Schema | None]]:  # noqa: ARG001
-    lines = [one.decode(errors="replace") for one in path.read_bytes().splitlines()]
+    lines = [line.decode(errors="replace") for line in path.read_bytes().splitlines()]
     if lines:
         yield pa.RecordBatch.from_arrays([pa.array(lines, pa.string())], [""]), Schema("string")
 
@@ -79,8 +79,8 @@ def _parquet(path: Path, s: FolderSettings) -> Iterator[tuple[pa.RecordBatch, Sc
 
 def _avro(path: Path, s: FolderSettings) -> Iterator[tuple[pa.RecordBatch, Schema | None]]:
     with path.open("rb") as file:
-        found = fastavro.reader(file)
-        avro: Any = found.writer_schema
+        reader = fastavro.reader(file)
+        avro: Any = reader.writer_schema
         schema = connect_schema(avro)
         if schema.type != "struct":
             raise ValueError("its records are no structs")
@@ -97,7 +97,7 @@ def _avro(path: Path, s: FolderSettings) -> Iterator[tuple[pa.RecordBatch, Schem
 
 
 def _struct_batch(rows: list[Any], schema: Schema) -> pa.RecordBatch:
-    kind = pa.schema([(one.name, arrow_type(one.schema)) for one in schema.fields])
+    kind = pa.schema([(field.name, arrow_type(field.schema)) for field in schema.fields])
     return pa.RecordBatch.from_pylist(rows, kind)
 
 
@@ -106,17 +106,19 @@ def _xml(path: Path, s: FolderSettings) -> Iterator[tuple[pa.RecordBatch, Schema
     rows: list[dict[str, Any]] = []
     for _, element in ET.iterparse(path):  # noqa: S314  files of the operator's own folder
         if element.tag == s.row_tag:
-            rows.append({**element.attrib, **{one.tag: one.text for one in element}})
+            rows.append({**element.attrib, **{child.tag: child.text for child in element}})
             element.clear()
     if not rows:
         return
     names = (
-        [one.name for one in schema.fields] if schema is not None else list(dict.fromkeys(n for r in rows for n in r))
+        [field.name for field in schema.fields]
+        if schema is not None
+        else list(dict.fromkeys(n for r in rows for n in r))
     )
     texts = pa.RecordBatch.from_pylist([{name: row.get(name) for name in names} for row in rows],
                                        pa.schema([(name, pa.string()) for name in names]))  # fmt: skip
     if schema is not None:
-        columns = [texts.column(n).cast(arrow_type(one.schema)) for n, one in enumerate(schema.fields)]
+        columns = [texts.column(n).cast(arrow_type(field.schema)) for n, field in enumerate(schema.fields)]
         texts = pa.RecordBatch.from_arrays(columns, names)
     yield texts, schema
 

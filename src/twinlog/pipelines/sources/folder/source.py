@@ -29,7 +29,7 @@ _FORMS: Final = {"Csv": "csv", "Json": "json", "SchemaLessJson": "text", "LineDe
 class FolderSource:
     """Files of a folder."""
 
-    also: ClassVar = ("io.twinlog.FolderSourceConnector", *(f"{_SPOOL}{one}SourceConnector" for one in _FORMS))
+    also: ClassVar = ("io.twinlog.FolderSourceConnector", *(f"{_SPOOL}{form}SourceConnector" for form in _FORMS))
     settings: ClassVar = FolderSettings
 
     def __init__(self, s: FolderSettings) -> None:
@@ -65,20 +65,20 @@ class FolderSource:
 
     def _files(self, done: set[str]) -> list[Path]:
         """What there is to read, oldest first."""
-        now, found = SYSTEM_CLOCK.now_s() * 1000, []
-        for one in self.folder.iterdir():
-            if one.is_file() and one.name not in done and self._pattern.fullmatch(one.name):
-                changed = one.stat().st_mtime
+        now, files = SYSTEM_CLOCK.now_s() * 1000, []
+        for path in self.folder.iterdir():
+            if path.is_file() and path.name not in done and self._pattern.fullmatch(path.name):
+                changed = path.stat().st_mtime
                 if now - changed * 1000 >= self.s.min_age_ms:
-                    found.append((changed, one.name, one))
-        return [one for *_, one in sorted(found)]
+                    files.append((changed, path.name, path))
+        return [path for *_, path in sorted(files)]
 
     def read(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
         position: dict[str, Any] = dict(start or {})
         done = done_of(position)
         under_way = str(position.get("file") or "")
         files = self._files(done)
-        for path in sorted(files, key=lambda one: one.name != under_way):  # stable: the file under way comes first
+        for path in sorted(files, key=lambda file: file.name != under_way):  # stable: the file under way comes first
             skip = int(position.get("rows") or 0) if path.name == under_way else 0
             try:
                 for chunk in self._chunks(path, at, skip, done):
@@ -92,7 +92,7 @@ class FolderSource:
                 Path(self.s.broken, f"{path.name}.reason").write_text(f"{error}\n")
                 continue
             done.add(path.name)
-            here = {one.name for one in self.folder.iterdir()}
+            here = {file.name for file in self.folder.iterdir()}
             done &= here  # what was moved need not be remembered
             yield position_only(self.s.topic, at, {"file": "", "rows": 0, "done": _BETWEEN.join(sorted(done))})
 
@@ -120,4 +120,4 @@ class FolderSource:
 
 
 def done_of(position: dict[str, Any]) -> set[str]:
-    return {one for one in str(position.get("done") or "").split(_BETWEEN) if one}
+    return {name for name in str(position.get("done") or "").split(_BETWEEN) if name}

@@ -25,7 +25,7 @@ def schema_of(product: str, kind: str, *, nullable: bool, numeric: str = "none")
     """The schema of one column by the database's name of its type."""
     text = kind.lower()
     name = re.sub(r"\(.*?\)", "", text).strip()
-    sizes = [int(one) for one in re.findall(r"\d+", text.partition("(")[2].partition(")")[0])]
+    sizes = [int(digits) for digits in re.findall(r"\d+", text.partition("(")[2].partition(")")[0])]
     if name.startswith(("numeric", "decimal")):
         return _number(sizes, nullable, numeric)
     if name == "date":
@@ -36,10 +36,10 @@ def schema_of(product: str, kind: str, *, nullable: bool, numeric: str = "none")
         return Schema("int32", nullable, TIME, 1)
     table = _POSTGRESQL if product == "postgresql" else _MYSQL
     plain = name.replace(" unsigned", "").replace(" zerofill", "")
-    found = table.get(plain, "string")
-    if "unsigned" in name and found in _WIDER:
-        found = _WIDER[found]
-    return Schema(found, nullable)  # type: ignore[arg-type]
+    type_name = table.get(plain, "string")
+    if "unsigned" in name and type_name in _WIDER:
+        type_name = _WIDER[type_name]
+    return Schema(type_name, nullable)  # type: ignore[arg-type]
 
 
 def _number(sizes: list[int], nullable: bool, numeric: str) -> Schema:

@@ -58,27 +58,25 @@ def compare_tables(
     spark: Session, source: TableSide, target: TableSide, key: str, *, parts: int = 16, settle_s: float = 5.0
 ) -> Comparison:
     """Both tables, compared. Raises Retriable when a database does not answer, ValueError for a wrong key."""
-    ours, theirs = _columns(source), _columns(target)
-    common = tuple(name for name in ours if name in theirs)
+    source_columns, target_columns = _columns(source), _columns(target)
+    common = tuple(name for name in source_columns if name in target_columns)
     if key not in common:
         raise ValueError(f"the column {key} is not in both tables; name another with --key")
-    lonely = tuple(sorted(set(ours) ^ set(theirs)))
+    lonely = tuple(sorted(set(source_columns) ^ set(target_columns)))
     pair = TablePair(source, target, key, common)
-    wanted = ranges(*_bounds(source, key, ours[key]), parts)
+    wanted = ranges(*_bounds(source, key, source_columns[key]), parts)
     register_format(spark, _NAME, _OUT, reader=lambda: _Ranges(pair, wanted))
-    found = spark.read.format(_NAME).load().collect()
-    for one in found:
-        if one["kind"] == _TROUBLE:
-            raise Retriable(one["source"])
-    counts = (sum(one["source_rows"] for one in found), sum(one["target_rows"] for one in found))
+    rows = spark.read.format(_NAME).load().collect()
+    for row in rows:
+        if row["kind"] == _TROUBLE:
+            raise Retriable(row["source"])
+    counts = (sum(row["source_rows"] for row in rows), sum(row["target_rows"] for row in rows))
     open_ones = [
-        Difference(one["kind"], one["row_key"], one["source"], one["target"])
-        for one in found
-        if one["kind"] is not None
+        Difference(row["kind"], row["row_key"], row["source"], row["target"]) for row in rows if row["kind"] is not None
     ]
     if open_ones and settle_s > 0:
         time.sleep(settle_s)
-        open_ones = _still(pair, [one.key for one in open_ones])
+        open_ones = _still(pair, [difference.key for difference in open_ones])
     return Comparison(*counts, common, lonely, open_ones)
 
 
@@ -104,7 +102,7 @@ class _Ranges(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """On an executor. A database that fails is told as a row: Spark would bury the reason in a stack trace."""
         if not isinstance(partition, _Part):
-            raise TypeError(f"{partition!r} is not a range of ours")
+            raise TypeError(f"{partition!r} is not a range of this comparison")
         try:
             yield self._range(partition.keys)
         except (Retriable, ValueError) as error:
@@ -115,16 +113,16 @@ class _Ranges(DataSourceReader):
     def _range(self, keys: KeyRange) -> pa.RecordBatch:
         pair = self.pair
         condition = _between(keys)
-        ours, theirs = _rows(pair, pair.source, condition), _rows(pair, pair.target, condition)
-        found: Sequence[Difference] = []
-        if len(ours) != len(theirs) or digest(ours) != digest(theirs):
-            found = differences(ours, theirs, pair.columns)[:_MOST]
+        source, target = _rows(pair, pair.source, condition), _rows(pair, pair.target, condition)
+        wrong: Sequence[Difference] = []
+        if len(source) != len(target) or digest(source) != digest(target):
+            wrong = differences(source, target, pair.columns)[:_MOST]
         lines: list[dict[str, Any]] = [
-            {"source_rows": 0, "target_rows": 0, "kind": one.kind, "row_key": one.key, "source": one.source,
-             "target": one.target}
-            for one in found
+            {"source_rows": 0, "target_rows": 0, "kind": difference.kind, "row_key": difference.key,
+             "source": difference.source, "target": difference.target}
+            for difference in wrong
         ]  # fmt: skip
-        lines.append({"source_rows": len(ours), "target_rows": len(theirs), "kind": None, "row_key": None,
+        lines.append({"source_rows": len(source), "target_rows": len(target), "kind": None, "row_key": None,
                       "source": None, "target": None})  # fmt: skip
         return pa.RecordBatch.from_pylist(lines, _FOUND)
 
@@ -141,7 +139,7 @@ def _between(keys: KeyRange) -> str:
 def _rows(pair: TablePair, side: TableSide, condition: str) -> dict[str, tuple[str | None, ...]]:
     db = connected(side.address, quote=side.quote)
     try:
-        name = db.words.one(pair.key)
+        name = db.words.identifier(pair.key)
         query = Query(f"SELECT * FROM {db.words.name(side.table)} WHERE {condition.replace(_KEY, name)}")
         return rows_by_key(db.rows(query, _schema(db, side)).to_pylist(), pair.key, pair.columns)
     finally:
@@ -150,13 +148,13 @@ def _rows(pair: TablePair, side: TableSide, condition: str) -> dict[str, tuple[s
 
 def _still(pair: TablePair, keys: list[str]) -> list[Difference]:
     """The rows that differ at a second look."""
-    found: list[Difference] = []
+    still: list[Difference] = []
     for start in range(0, len(keys), _AGAIN_AT_ONCE):
-        listed = ", ".join("'" + one.replace("'", "''") + "'" for one in keys[start : start + _AGAIN_AT_ONCE])
+        listed = ", ".join("'" + key.replace("'", "''") + "'" for key in keys[start : start + _AGAIN_AT_ONCE])
         condition = f"CAST({_KEY} AS CHAR(255)) IN ({listed})"
-        ours, theirs = (_rows(pair, side, condition) for side in (pair.source, pair.target))
-        found += differences(ours, theirs, pair.columns)
-    return found
+        source, target = (_rows(pair, side, condition) for side in (pair.source, pair.target))
+        still += differences(source, target, pair.columns)
+    return still
 
 
 def _schema(db: Reading, side: TableSide) -> Schema:
@@ -166,12 +164,12 @@ def _schema(db: Reading, side: TableSide) -> Schema:
 def _columns(side: TableSide) -> dict[str, Schema]:
     db = connected(side.address, quote=side.quote)
     try:
-        found = {one.name: one.schema for one in _schema(db, side).fields}
+        columns = {field.name: field.schema for field in _schema(db, side).fields}
     finally:
         db.close()
-    if not found:
+    if not columns:
         raise ValueError(f"{side.address} has no table {side.table}")
-    return found
+    return columns
 
 
 def _bounds(side: TableSide, key: str, schema: Schema) -> tuple[int | None, int | None]:
@@ -180,7 +178,7 @@ def _bounds(side: TableSide, key: str, schema: Schema) -> tuple[int | None, int 
         return None, None
     db = connected(side.address, quote=side.quote)
     try:
-        name = db.words.one(key)
+        name = db.words.identifier(key)
         query = Query(f"SELECT MIN({name}) AS low, MAX({name}) AS high FROM {db.words.name(side.table)}")
         (row,) = db.rows(query, db.schema(query, None, "none")).to_pylist()
     finally:

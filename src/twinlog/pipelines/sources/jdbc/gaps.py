@@ -23,7 +23,7 @@ class Gaps:
 
     @classmethod
     def parse(cls, text: str | None) -> Gaps:
-        pairs = (one.split("@") for one in (text or "").split(",") if one)
+        pairs = (pair.split("@") for pair in (text or "").split(",") if pair)
         return cls({int(number): int(at) for number, at in pairs})
 
     def __str__(self) -> str:

@@ -35,8 +35,8 @@ class Queries:
     def __init__(self, s: JdbcSourceSettings, words: Words, table: str | None) -> None:
         self.s, self.words = s, words
         self.base = s.query if table is None else f"SELECT * FROM {words.name(table)}"
-        self.time = [words.one(one) for one in s.timestamps]
-        self.number = words.one(s.incrementing) if s.incrementing else ""
+        self.time = [words.identifier(timestamp) for timestamp in s.timestamps]
+        self.number = words.identifier(s.incrementing) if s.incrementing else ""
 
     @property
     def _when(self) -> str:
@@ -64,13 +64,13 @@ class Queries:
         if "incrementing" in self.s.mode:
             order.append(self.number)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        ordered = ", ".join(f"{one} ASC" for one in order)
+        ordered = ", ".join(f"{column} ASC" for column in order)
         text = f"{self._source()}{where} ORDER BY {ordered} LIMIT {limit}"
         return Query(" ".join(filter(None, (text, self.s.suffix))))
 
     def gaps(self, numbers: Sequence[int]) -> Query:
         """Rows of missing numbers."""
-        listed = ", ".join(f"{one:d}" for one in numbers)
+        listed = ", ".join(f"{number:d}" for number in numbers)
         return Query(f"{self._source()} WHERE {self.number} IN ({listed}) ORDER BY {self.number} ASC")
 
     def _source(self) -> str:

@@ -77,39 +77,39 @@ class PostgreSqlReading:
             raise Retriable(f"{self._address}: {' '.join(str(error).split())}") from error
 
     def tables(self, schema: str) -> list[str]:
-        found = self._asked(
+        rows = self._asked(
             "SELECT current_database(), table_schema, table_name FROM information_schema.tables WHERE table_type = "
             "'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema') AND (%s = '' OR table_schema "
             "= %s) ORDER BY 2, 3",
             [schema, schema],
         )
-        return [".".join(row) for row in found]
+        return [".".join(row) for row in rows]
 
     def schema(self, query: Query, table: str | None, numeric: str) -> Schema:
         nulls: dict[str, bool] = {}
         if table is not None:
-            found = self._asked(
+            rows = self._asked(
                 "SELECT attname, NOT attnotnull FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0",
                 [self.words.name(table)],
             )
-            nulls = dict(found)
+            nulls = dict(rows)
         try:
             columns: Any = self._db.execute(f"SELECT * FROM ({query.text}) d LIMIT 0").description or ()
         except psycopg.Error as error:
             raise Retriable(f"{self._address}: {' '.join(str(error).split())}") from error
         fields = []
-        for one in columns:
-            kind = self._asked("SELECT format_type(%s::oid, NULL)", [one.type_code])[0][0]
-            if one.precision:
-                kind += f"({one.precision},{one.scale or 0})"
-            null = nulls.get(one.name, True)
-            fields.append(Field(one.name, schema_of("postgresql", kind, nullable=null, numeric=numeric)))
+        for column in columns:
+            kind = self._asked("SELECT format_type(%s::oid, NULL)", [column.type_code])[0][0]
+            if column.precision:
+                kind += f"({column.precision},{column.scale or 0})"
+            null = nulls.get(column.name, True)
+            fields.append(Field(column.name, schema_of("postgresql", kind, nullable=null, numeric=numeric)))
         return Schema("struct", fields=tuple(fields))
 
     def rows(self, query: Query, schema: Schema) -> pa.RecordBatch:
-        names = [one.name for one in schema.fields]
+        names = [field.name for field in schema.fields]
         buffer = io.BytesIO()
-        shown = ", ".join(_readable(self.words.one(one.name), one.schema) for one in schema.fields)
+        shown = ", ".join(_readable(self.words.identifier(field.name), field.schema) for field in schema.fields)
         statement = f"COPY (SELECT {shown} FROM ({query.text}) r) TO STDOUT (FORMAT csv, FORCE_QUOTE *)"
         try:
             with self._db.cursor() as cursor, cursor.copy(statement) as copy:
@@ -119,7 +119,7 @@ class PostgreSqlReading:
             raise Retriable(f"{self._address}: {' '.join(str(error).split())}") from error
         if not buffer.tell():
             return pa.RecordBatch.from_pylist(
-                [], pa.schema([(one.name, _csv_type(one.schema)) for one in schema.fields])
+                [], pa.schema([(field.name, _csv_type(field.schema)) for field in schema.fields])
             )
         buffer.seek(0)
         table = csv.read_csv(
@@ -127,23 +127,23 @@ class PostgreSqlReading:
             csv.ReadOptions(column_names=names, use_threads=False),
             csv.ParseOptions(newlines_in_values=True),
             csv.ConvertOptions(
-                column_types={one.name: _csv_type(one.schema) for one in schema.fields},
+                column_types={field.name: _csv_type(field.schema) for field in schema.fields},
                 null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False,
                 true_values=["t"], false_values=["f"],
             ),
         )  # fmt: skip
-        columns = [_of_csv(table.column(one.name).combine_chunks(), one.schema) for one in schema.fields]
+        columns = [_of_csv(table.column(field.name).combine_chunks(), field.schema) for field in schema.fields]
         return pa.RecordBatch.from_arrays(columns, names=names)
 
     def now_us(self) -> int:
         return int(self._asked("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")[0][0])
 
     def oldest_transaction_ms(self) -> int | None:
-        found = self._asked(
+        oldest = self._asked(
             "SELECT (extract(epoch FROM min(xact_start)) * 1000)::bigint FROM pg_stat_activity "
             "WHERE pid <> pg_backend_pid() AND state <> 'idle' AND backend_type = 'client backend'"
         )[0][0]
-        return None if found is None else int(found)
+        return None if oldest is None else int(oldest)
 
     def close(self) -> None:
         self._db.close()
@@ -178,7 +178,7 @@ def _of_csv(column: Any, schema: Schema) -> Any:
     if schema.name == TIMESTAMP:
         return column.cast(pa.timestamp("us"))
     if schema.type == "bytes" and not schema.is_decimal:
-        return pa.array([None if one is None else bytes.fromhex(one) for one in column.to_pylist()], pa.binary())
+        return pa.array([None if value is None else bytes.fromhex(value) for value in column.to_pylist()], pa.binary())
     return column.cast(pa.int32()) if schema.name == TIME else column
 
 
@@ -201,27 +201,27 @@ class MariaDbReading:
         try:
             with self._db.cursor() as cursor:
                 cursor.execute(text, list(values) or None)
-                return list(cursor.fetchall()), [one[0] for one in cursor.description or ()]
+                return list(cursor.fetchall()), [column[0] for column in cursor.description or ()]
         except (pymysql.Error, OSError) as error:
             raise Retriable(f"{self._address}: {error.args[-1] if error.args else error}") from error
 
     def tables(self, schema: str) -> list[str]:
-        found, _ = self._asked(
+        rows, _ = self._asked(
             "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND "
             "table_schema = COALESCE(NULLIF(%s, ''), DATABASE()) ORDER BY 2",
             [schema],
         )
-        return [".".join(row) for row in found]
+        return [".".join(row) for row in rows]
 
     def schema(self, query: Query, table: str | None, numeric: str) -> Schema:
         if table is not None:
             place, _, name = table.rpartition(".")
-            found, _ = self._asked(
+            rows, _ = self._asked(
                 "SELECT column_name, column_type, is_nullable FROM information_schema.columns WHERE table_schema = "
                 "COALESCE(NULLIF(%s, ''), DATABASE()) AND table_name = %s ORDER BY ordinal_position",
                 [place, name],
             )
-            kinds = [(column, kind, null == "YES") for column, kind, null in found]
+            kinds = [(column, kind, null == "YES") for column, kind, null in rows]
         else:
             kinds = self._of_query(query)
         fields = [Field(name, schema_of("mysql", kind, nullable=null, numeric=numeric)) for name, kind, null in kinds]
@@ -231,24 +231,24 @@ class MariaDbReading:
         """The columns of a query, by a temporary table that is made like it."""
         self._asked("DROP TEMPORARY TABLE IF EXISTS twinlog_shape")
         self._asked(f"CREATE TEMPORARY TABLE twinlog_shape AS SELECT * FROM ({query.text}) d LIMIT 0")
-        found, _ = self._asked("SHOW COLUMNS FROM twinlog_shape")
-        return [(row[0], row[1], row[2] == "YES") for row in found]
+        rows, _ = self._asked("SHOW COLUMNS FROM twinlog_shape")
+        return [(row[0], row[1], row[2] == "YES") for row in rows]
 
     def rows(self, query: Query, schema: Schema) -> pa.RecordBatch:
-        found, names = self._asked(query.text)
-        columns = list(zip(*found, strict=True)) if found else [() for _ in names]
+        rows, names = self._asked(query.text)
+        columns = list(zip(*rows, strict=True)) if rows else [() for _ in names]
         by_name = dict(zip(names, columns, strict=True))
-        arrays = [_of_values(by_name[one.name], one.schema) for one in schema.fields]
-        return pa.RecordBatch.from_arrays(arrays, names=[one.name for one in schema.fields])
+        arrays = [_of_values(by_name[field.name], field.schema) for field in schema.fields]
+        return pa.RecordBatch.from_arrays(arrays, names=[field.name for field in schema.fields])
 
     def now_us(self) -> int:
-        found, _ = self._asked("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
-        return int(found[0][0])
+        rows, _ = self._asked("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
+        return int(rows[0][0])
 
     def oldest_transaction_ms(self) -> int | None:
         # The table speaks in the time zone of the server, and needs the right PROCESS.
         try:
-            found, _ = self._asked(
+            rows, _ = self._asked(
                 "SELECT TIMESTAMPDIFF(SECOND, MIN(trx_started), CONVERT_TZ(NOW(), '+00:00', 'SYSTEM')) "
                 "FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> CONNECTION_ID()"
             )
@@ -256,7 +256,7 @@ class MariaDbReading:
             if isinstance(error.__cause__, pymysql.err.OperationalError) and error.__cause__.args[0] in _NO_RIGHT:
                 return None
             raise
-        return None if found[0][0] is None else self.now_us() // 1000 - int(found[0][0]) * 1000
+        return None if rows[0][0] is None else self.now_us() // 1000 - int(rows[0][0]) * 1000
 
     def close(self) -> None:
         self._db.close()
@@ -268,11 +268,11 @@ def _of_values(values: Sequence[Any], schema: Schema) -> Any:
     if schema.name == DATE:
         return pa.array(values, pa.date32())
     if schema.name == TIME:
-        return pa.array([None if one is None else int(one.total_seconds() * 1000) for one in values], pa.int32())
+        return pa.array([None if value is None else int(value.total_seconds() * 1000) for value in values], pa.int32())
     if schema.is_decimal:
         return pa.array(values, pa.decimal128(38, schema.scale))
     if schema.type == "int8" and values and isinstance(next((v for v in values if v is not None), 0), bytes):
-        return pa.array([None if one is None else int.from_bytes(one, "big") for one in values], pa.int8())
+        return pa.array([None if value is None else int.from_bytes(value, "big") for value in values], pa.int8())
     if schema.type == "string":
-        return pa.array([None if one is None else str(one) for one in values], pa.string())
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
     return pa.array(values, _csv_type(schema) if schema.type != "bytes" else pa.binary())

@@ -72,10 +72,10 @@ class JdbcSource:
         if self.s.query:
             return [SourcePartition({_QUERY: _QUERY})]
         try:
-            found = self.db.tables(self.s.schema)
+            tables = self.db.tables(self.s.schema)
         finally:
             self.close()
-        return [SourcePartition({"protocol": "1", "table": one}) for one in found if self._wanted(one)]
+        return [SourcePartition({"protocol": "1", "table": table}) for table in tables if self._wanted(table)]
 
     def _wanted(self, table: str) -> bool:
         spellings = {table.split(".", n)[-1] for n in range(3)} | {table}
@@ -115,14 +115,14 @@ class JdbcSource:
             yield Chunk(topic, rows, at, {"bulk": SYSTEM_CLOCK.now_ms()}, schema=schema)
             return
         if gaps.numbers:
-            found = self.db.rows(queries.gaps(gaps.numbers), schema)
-            numbers = _numbers(found, self.s.incrementing)
+            rows = self.db.rows(queries.gaps(gaps.numbers), schema)
+            numbers = _numbers(rows, self.s.incrementing)
             now = SYSTEM_CLOCK.now_ms()
             left = gaps.after(position.incrementing, numbers, now)
             left = left.without_old(now, self.s.gap_ms, self.db.oldest_transaction_ms())
-            if found.num_rows or left != gaps:
+            if rows.num_rows or left != gaps:
                 gaps = left
-                yield Chunk(topic, found, at, self._offset(position, gaps), schema=schema)
+                yield Chunk(topic, rows, at, self._offset(position, gaps), schema=schema)
         while not stop():
             until = self.db.now_us() - self.s.delay_ms * 1000 if "timestamp" in self.s.mode else None
             rows = self.db.rows(queries.rows(position, until, self.s.batch), schema)
@@ -145,7 +145,7 @@ class JdbcSource:
         if self.s.mode != "timestamp":
             return rows, False
         times = rows.column(self.s.timestamps[0]).to_pylist()
-        same = sum(1 for one in times if one == times[-1])
+        same = sum(1 for moment in times if moment == times[-1])
         if same == len(times):
             raise Retriable(
                 f"more than batch.max.rows={self.s.batch} rows have the same {self.s.timestamps[0]}; raise it, or use "
@@ -182,19 +182,19 @@ class JdbcSource:
 
     @staticmethod
     def _offset(at: Position, gaps: Gaps) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        offset: dict[str, Any] = {}
         if at.timestamp_us is not None:
-            found["timestamp_nanos"] = at.timestamp_us % 1_000_000 * 1000
-            found["timestamp"] = at.timestamp_us // 1000
+            offset["timestamp_nanos"] = at.timestamp_us % 1_000_000 * 1000
+            offset["timestamp"] = at.timestamp_us // 1000
         if at.incrementing is not None:
-            found["incrementing"] = at.incrementing
+            offset["incrementing"] = at.incrementing
         if gaps.since:
-            found["gaps"] = str(gaps)
-        return found
+            offset["gaps"] = str(gaps)
+        return offset
 
 
 def _numbers(rows: pa.RecordBatch, column: str) -> list[int]:
-    return [int(one) for one in rows.column(column).to_pylist()]  # type: ignore[arg-type]
+    return [int(number) for number in rows.column(column).to_pylist()]  # type: ignore[arg-type]
 
 
 __all__ = ["JdbcSource", "Schema"]

@@ -78,9 +78,9 @@ class Catalogue:
         self._facts = {}
         for schema, table, *rest in db.execute(_COLUMNS).fetchall():
             if self.wanted(schema, table):
-                one = ColumnFacts(*rest)
-                self._kinds[one.oid] = one.kind
-                self._facts.setdefault((schema, table), []).append(one)
+                column = ColumnFacts(*rest)
+                self._kinds[column.oid] = column.kind
+                self._facts.setdefault((schema, table), []).append(column)
         return self._facts
 
     def stream(self, schema: str, table: str) -> Stream:
@@ -89,31 +89,31 @@ class Catalogue:
     def stream_of(self, relation: Relation, db: psycopg.Connection[Any]) -> Stream:
         """The stream of a table as its changes have it. Names and types are the stream's, the rest is looked up."""
         self.load(db)
-        known = {one.name: one for one in self._facts.get((relation.schema, relation.table), [])}
+        known = {column.name: column for column in self._facts.get((relation.schema, relation.table), [])}
         facts = []
-        for one in relation.columns:
-            there = known.get(one.name)
-            kind = self._kind(one.oid, db)
-            same = there is not None and there.oid == one.oid
-            facts.append(ColumnFacts(one.name, kind, one.modifier, same and there is not None and there.not_null,
-                                     there.in_key if there is not None else one.in_key, one.oid))  # fmt: skip
+        for column in relation.columns:
+            there = known.get(column.name)
+            kind = self._kind(column.oid, db)
+            same = there is not None and there.oid == column.oid
+            facts.append(ColumnFacts(column.name, kind, column.modifier, same and there is not None and there.not_null,
+                                     there.in_key if there is not None else column.in_key, column.oid))  # fmt: skip
         return self._stream(relation.schema, relation.table, facts)
 
     def _kind(self, oid: int, db: psycopg.Connection[Any]) -> str:
         if oid not in self._kinds:
-            found = db.execute("SELECT typname FROM pg_type WHERE oid = %s", (oid,)).fetchone()
-            self._kinds[oid] = found[0] if found else "text"
+            row = db.execute("SELECT typname FROM pg_type WHERE oid = %s", (oid,)).fetchone()
+            self._kinds[oid] = row[0] if row else "text"
         return self._kinds[oid]
 
     def _stream(self, schema: str, table: str, facts: list[ColumnFacts]) -> Stream:
-        places = tuple(n for n, one in enumerate(facts)
-                       if one.in_key or self._columns.take(f"{schema}.{table}.{one.name}"))  # fmt: skip
+        places = tuple(n for n, fact in enumerate(facts)
+                       if fact.in_key or self._columns.take(f"{schema}.{table}.{fact.name}"))  # fmt: skip
         fields, makers = [], []
         for place in places:
-            one = facts[place]
-            its = column_schema(one.kind, one.modifier, self._s, optional=not one.not_null)
-            fields.append(Field(one.name, its))
-            makers.append(column_maker(one.kind, its, self._s))
+            fact = facts[place]
+            its = column_schema(fact.kind, fact.modifier, self._s, optional=not fact.not_null)
+            fields.append(Field(fact.name, its))
+            makers.append(column_maker(fact.kind, its, self._s))
         key = tuple(facts[place].name for place in places if facts[place].in_key)
         made = Table(f"{self._s.prefix}.{schema}.{table}", tuple(fields), key, SOURCE)
         return Stream(schema, table, made, tuple(makers), places)

@@ -59,9 +59,9 @@ class Changes:
                     continue
                 return
             lsn, data = got
-            found = parse(data)
-            if isinstance(found, RowChange):
-                for part, (change, stream) in enumerate(self._row(found, lsn)):
+            message = parse(data)
+            if isinstance(message, RowChange):
+                for part, (change, stream) in enumerate(self._row(message, lsn)):
                     if part:
                         self.position = {**self.position, "part": part}
                     if part < self._skip_parts:
@@ -73,14 +73,14 @@ class Changes:
                 self._count(lsn)
                 if len(self._waiting) >= self._s.batch_rows:
                     yield self._chunk(at)
-            elif isinstance(found, Begin):
-                self._begin, self._seen = found, 0
-            elif isinstance(found, Commit):
-                self._committed(found)
-            elif isinstance(found, Relation):
+            elif isinstance(message, Begin):
+                self._begin, self._seen = message, 0
+            elif isinstance(message, Commit):
+                self._committed(message)
+            elif isinstance(message, Relation):
                 if self._waiting:
                     yield self._chunk(at)
-                self._streams[found.oid] = self._known(found)
+                self._streams[message.oid] = self._known(message)
         if self._waiting:
             yield self._chunk(at)
 
@@ -89,27 +89,27 @@ class Changes:
             return None
         return self._catalogue.stream_of(relation, self._db)
 
-    def _row(self, found: RowChange, lsn: int) -> Iterator[tuple[Change, Stream]]:
-        stream, begin = self._streams.get(found.relation), self._begin
-        if stream is None or begin is None or found.op in self._s.skipped or self._was_done(begin, lsn):
+    def _row(self, row: RowChange, lsn: int) -> Iterator[tuple[Change, Stream]]:
+        stream, begin = self._streams.get(row.relation), self._begin
+        if stream is None or begin is None or row.op in self._s.skipped or self._was_done(begin, lsn):
             return
         source = {
             "connector": "postgresql", "name": self._s.prefix, "snapshot": "false", "db": self._s.database,
             "schema": stream.schema, "table": stream.name, "txId": begin.xid, "lsn": lsn,
             "sequence": f'["{self.position.get("lsn_commit")}","{lsn}"]',
         }  # fmt: skip
-        old = None if found.old is None else stream.picked(found.old)
-        new = None if found.new is None else stream.picked(found.new)
-        if found.op == "u" and old is not None and new is not None and self._key_differs(stream, old, new):
+        old = None if row.old is None else stream.picked(row.old)
+        new = None if row.new is None else stream.picked(row.new)
+        if row.op == "u" and old is not None and new is not None and self._key_differs(stream, old, new):
             # Another key is another row for readers of the topic.
             yield Change("d", old, None, source, begin.at_us), stream
             yield Change("c", None, new, source, begin.at_us), stream
             return
-        if found.op == "u" and found.old_is_key:
+        if row.op == "u" and row.old_is_key:
             old = None
         if new is not None and old is not None:
             new = [o if n is UNCHANGED else n for n, o in zip(new, old, strict=True)]
-        yield Change(found.op, old, new, source, begin.at_us), stream
+        yield Change(row.op, old, new, source, begin.at_us), stream
 
     def _key_differs(self, stream: Stream, old: Row, new: Row) -> bool:
         places = [stream.table.place(name) for name in stream.table.key]

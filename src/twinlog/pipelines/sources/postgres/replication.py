@@ -31,15 +31,15 @@ _MISSING, _BUSY, _LIMIT = "42704", "55006", "53400"
 
 
 def conninfo(s: PostgresSettings, **more: str) -> str:
-    found = {
+    options = {
         "host": s.host, "port": str(s.port), "user": s.user, "dbname": s.database, "sslmode": s.sslmode,
         "options": _OPTIONS, "application_name": "twinlog", "connect_timeout": "10", **more,
     }  # fmt: skip
     if s.password.reveal():
-        found["password"] = s.password.reveal()
+        options["password"] = s.password.reveal()
     if s.sslrootcert:
-        found["sslrootcert"] = s.sslrootcert
-    return make_conninfo("", **found)
+        options["sslrootcert"] = s.sslrootcert
+    return make_conninfo("", **options)
 
 
 def connected(s: PostgresSettings) -> psycopg.Connection[Any]:
@@ -193,7 +193,7 @@ def ensure_publication(db: psycopg.Connection[Any], s: PostgresSettings, tables:
     if s.autocreate == "all_tables":
         db.execute(sql.SQL("CREATE PUBLICATION {} FOR ALL TABLES").format(name))
     elif s.autocreate == "filtered":
-        listed = sql.SQL(", ").join(sql.Identifier(*one) for one in tables)
+        listed = sql.SQL(", ").join(sql.Identifier(*table) for table in tables)
         db.execute(sql.SQL("CREATE PUBLICATION {} FOR TABLE {}").format(name, listed))
     else:
         db.execute(sql.SQL("CREATE PUBLICATION {}").format(name))

@@ -36,7 +36,7 @@ class Snapshot:
         tables = self._catalogue.load(self._db)
         reached = None if start is None else start.get("table")
         last = f"{self._s.prefix}.snapshot"
-        for (schema, name), facts in sorted(tables.items(), key=lambda one: ".".join(one[0])):
+        for (schema, name), facts in sorted(tables.items(), key=lambda entry: ".".join(entry[0])):
             full = f"{schema}.{name}"
             if reached is not None and full < str(reached):
                 continue
@@ -54,12 +54,12 @@ class Snapshot:
         self, stream: Stream, facts: list[ColumnFacts], after: list[str], at: SourcePartition, stop: Callable[[], bool]
     ) -> Iterator[Chunk]:
         full = f"{stream.schema}.{stream.name}"
-        keys = [one for one in facts if one.in_key]
+        keys = [fact for fact in facts if fact.in_key]
         while not stop():
             rows = self._rows(stream, facts, keys, after)
             full_read = len(rows) < self._s.snapshot_rows or not keys
             if rows:
-                after = [rows[-1][n] for n, one in enumerate(facts) if one.in_key]
+                after = [rows[-1][n] for n, fact in enumerate(facts) if fact.in_key]
             then: dict[str, Any] = {
                 "snapshot": True,
                 "lsn": self._lsn,
@@ -74,16 +74,16 @@ class Snapshot:
 
     def _rows(self, stream: Stream, facts: list[ColumnFacts], keys: list[ColumnFacts], after: list[str]) -> list[Any]:
         table = sql.Identifier(stream.schema, stream.name)
-        columns = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(one.name)) for one in facts)
+        columns = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(fact.name)) for fact in facts)
         if not keys:
             # Without a key there is no place to go on from: the table is read in one piece.
             return self._db.execute(sql.SQL("SELECT {} FROM {}").format(columns, table)).fetchall()
-        names = sql.SQL(", ").join(sql.Identifier(one.name) for one in keys)
+        names = sql.SQL(", ").join(sql.Identifier(key.name) for key in keys)
         where: sql.Composable = sql.SQL("")
         if after:
             kinds = sql.SQL(", ").join(
-                sql.SQL("{}::{}").format(sql.Literal(value), sql.Identifier(one.kind))
-                for value, one in zip(after, keys, strict=True)
+                sql.SQL("{}::{}").format(sql.Literal(value), sql.Identifier(key.kind))
+                for value, key in zip(after, keys, strict=True)
             )
             where = sql.SQL("WHERE ({}) > ({})").format(names, kinds)
         query = sql.SQL("SELECT {} FROM {} {} ORDER BY {} LIMIT {}").format(

@@ -76,7 +76,7 @@ class PostgresSource:
         tables = self.catalogue.load(db)
         if not tables:
             yield Finding("table.include.list", "no table is chosen")
-        for schema, name in (one for one, facts in tables.items() if not any(fact.in_key for fact in facts)):
+        for schema, name in (table for table, facts in tables.items() if not any(fact.in_key for fact in facts)):
             yield Finding(
                 "table.include.list", f"{schema}.{name} has no primary key: its records have no key, and updates and "
                 "deletes need REPLICA IDENTITY FULL", "warning",

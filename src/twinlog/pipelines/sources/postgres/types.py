@@ -17,7 +17,7 @@ from twinlog.pipelines.sources.postgres.pgoutput import UNCHANGED
 from twinlog.pipelines.sources.postgres.settings import PostgresSettings
 
 Make = Callable[[Sequence[Any]], Any]
-One = Callable[[str], Any]
+Convert = Callable[[str], Any]
 _MICRO: Final = timedelta(microseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001  columns without a zone have none
 _DAYS: Final = date(1970, 1, 1)
@@ -82,7 +82,7 @@ def _numeric(modifier: int, s: PostgresSettings) -> Schema:
 def column_maker(kind: str, schema: Schema, s: PostgresSettings) -> Make:
     """A function from the texts of a column to its Arrow array."""
     want = arrow_type(schema)
-    one = _one(kind, schema, s)
+    convert = _converter(kind, schema, s)
     stand_in = _stand_in(schema, s)
     zero = None if schema.optional else _zero(schema)
 
@@ -90,7 +90,7 @@ def column_maker(kind: str, schema: Schema, s: PostgresSettings) -> Make:
         if kind in _INTEGERS and not any(text is UNCHANGED for text in texts):
             filled = texts if zero is None else [str(zero) if text is None else text for text in texts]
             return pa.array(filled, pa.string()).cast(want)
-        values = [zero if t is None else stand_in if t is UNCHANGED else one(t) for t in texts]
+        values = [zero if t is None else stand_in if t is UNCHANGED else convert(t) for t in texts]
         return pa.array(values, want)
 
     return make
@@ -113,10 +113,10 @@ def _stand_in(schema: Schema, s: PostgresSettings) -> Any:
     return None if schema.optional else _zero(schema)
 
 
-def _one(kind: str, schema: Schema, s: PostgresSettings) -> One:
+def _converter(kind: str, schema: Schema, s: PostgresSettings) -> Convert:
     if kind.startswith("_") and schema.values is not None:
-        inner = _one(kind[1:], schema.values, s)
-        return lambda text: [None if one is None else inner(one) for one in array_items(text)]
+        inner = _converter(kind[1:], schema.values, s)
+        return lambda text: [None if item is None else inner(item) for item in array_items(text)]
     if schema.is_decimal:
         return _decimal
     if kind in _INTEGERS:
@@ -147,7 +147,7 @@ def _decimal(text: str) -> Decimal:
     return value
 
 
-def _bytes_form(s: PostgresSettings) -> One:
+def _bytes_form(s: PostgresSettings) -> Convert:
     if s.binary == "hex":
         return lambda text: text[2:]
     if s.binary == "base64":
