@@ -52,7 +52,8 @@ class MariaDb:
 
     def _make(self, home: Path, share: Path | None, data: Path) -> None:
         data.mkdir()
-        install = shutil.which("mariadb-install-db") or str(home / "mariadb-install-db")
+        beside = home.parent / "scripts" / "mariadb-install-db"  # where the archive of Maven Central has it
+        install = str(beside) if beside.exists() else shutil.which("mariadb-install-db") or "mariadb-install-db"
         base = [] if share is None else [f"--basedir={home.parent}"]
         made = subprocess.run(
             [install, "--no-defaults", *base, f"--datadir={data}", "--auth-root-authentication-method=normal",
