@@ -90,10 +90,10 @@ def longest_throttle_s(cluster: Cluster, now: float) -> float:
 
 def breaking(cluster: Cluster, now: float) -> list[str]:
     """Connections that break, though they can be opened again."""
-    found = cluster.breaks.repeated(now)
-    if found is None:
+    breaks = cluster.breaks.repeated(now)
+    if breaks is None:
         return []
-    times, brokers, reason = found
+    times, brokers, reason = breaks
     return [f"{cluster.alias}: connections broke {times} times in the last 10 s ({reason}): {_some(brokers)}"]
 
 

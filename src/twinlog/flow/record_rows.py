@@ -56,7 +56,7 @@ RECORDS_SQL: Final = (
 
 def records_note(batches: Iterable[list[int]], returned: Iterable[tuple[int, int]]) -> bytes:
     """The payload of a `records` parcel: per batch how many records and which compression, and what was left out."""
-    return json.dumps({"batches": [one[:2] for one in batches], "returned": [*returned]}).encode()
+    return json.dumps({"batches": [batch[:2] for batch in batches], "returned": [*returned]}).encode()
 
 
 def _count(batches: list[list[int]], records: int, codec: int, size: int) -> None:
@@ -129,8 +129,8 @@ class RecordRows:
                     break
             else:
                 next_offset = parcel.next
-        except PartitionFault as found:
-            fault = found
+        except PartitionFault as raised:
+            fault = raised
         self._raw(pack([parcel._replace(
             next=next_offset, kind="records", payload=records_note(counts, left_out.returned)
         )]))  # fmt: skip
@@ -162,7 +162,7 @@ class RecordRows:
         count = empty_rows(self._sent, GROUP_ROWS)
         self._sent += count
         self._in_group = 0
-        return pa.RecordBatch.from_arrays([pa.nulls(count, one.type) for one in _SCHEMA], schema=_SCHEMA)
+        return pa.RecordBatch.from_arrays([pa.nulls(count, field.type) for field in _SCHEMA], schema=_SCHEMA)
 
 
 def _size(record: OpenRecord) -> int:

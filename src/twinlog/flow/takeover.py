@@ -296,10 +296,10 @@ class ShardOwner:
 
     def _fault(self, begin: Begin, state: PartitionState, end: int | str) -> PartitionFault | None:
         """What keeps us from writing into one partition."""
-        found = self.target.topics.get(begin.roster.remote)
-        if found is not None and found.error == codes.TOPIC_AUTHORIZATION_FAILED:
+        topic = self.target.topics.get(begin.roster.remote)
+        if topic is not None and topic.error == codes.TOPIC_AUTHORIZATION_FAILED:
             return PartitionAccessDenied(*begin.partition, self.target.alias, "Describe")
-        if found is None or begin.remote.partition not in found.leaders or found.topic_id != begin.roster.target_id:
+        if topic is None or begin.remote.partition not in topic.leaders or topic.topic_id != begin.roster.target_id:
             return TargetTopicMissing(*begin.partition, state.source_next)
         if isinstance(end, str):
             return TargetUnwritable(*begin.partition, str(begin.remote), end)
@@ -326,13 +326,13 @@ class ShardOwner:
             return True
         if opened.target_end <= state.target_next:
             return False
-        ours = {state.producer_id, self.producer.producer_id}
+        own_ids = {state.producer_id, self.producer.producer_id}
         positions = {remote.partition: state.target_next}
         reader = LogReader(self.target, remote.topic, positions, f"glance-{remote}", lasting=False)
         try:
-            async with asyncio.timeout(_GLANCE_S), aclosing(reader.batches()) as found:
-                async for _, batches in found:
-                    return any(not header.is_control and header.producer_id in ours for header, _ in batches)
+            async with asyncio.timeout(_GLANCE_S), aclosing(reader.batches()) as reading:
+                async for _, batches in reading:
+                    return any(not header.is_control and header.producer_id in own_ids for header, _ in batches)
         except TimeoutError:
             return True  # nothing is left there to look at: the fence tells
         finally:

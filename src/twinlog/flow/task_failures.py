@@ -60,6 +60,6 @@ class TaskFailures:
 
     def trouble(self, now: float) -> str | None:
         """What the newest failure says; None when no task failed lately."""
-        self._heard = {name: one for name, one in self._heard.items() if now - one[1] < _FRESH_S}
-        newest = max(self._heard.values(), key=lambda one: one[1], default=None)
+        self._heard = {name: failure for name, failure in self._heard.items() if now - failure[1] < _FRESH_S}
+        newest = max(self._heard.values(), key=lambda failure: failure[1], default=None)
         return None if newest is None else f"a task failed and is tried again: {newest[0]}"

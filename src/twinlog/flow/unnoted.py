@@ -166,9 +166,9 @@ class Unnoted:
     def _last_proof(self, records: Sequence[tuple[int, int]]) -> tuple[int, int]:
         """The last of these records that equals one of the target: everything before it was copied."""
         for index in range(len(records) - 1, -1, -1):
-            found = self._equal.get(records[index][1])
-            if found is not None and found[-1] >= self.met:
-                return index, found[-1]
+            places = self._equal.get(records[index][1])
+            if places is not None and places[-1] >= self.met:
+                return index, places[-1]
         return -1, -1
 
     def _find(self, content: int, offset: int, proof: int) -> Place | None:
@@ -199,9 +199,9 @@ class Unnoted:
 
     def _place(self, index: int) -> Place:
         at = bisect_right(self._starts, index) - 1
-        found, behind = self._batches[at], index - self._starts[at]
-        sequence = (found.first.sequence + behind + 1) & 0x7FFFFFFF
-        return Place(found.target + behind, found.first._replace(sequence=sequence))
+        batch, behind = self._batches[at], index - self._starts[at]
+        sequence = (batch.first.sequence + behind + 1) & 0x7FFFFFFF
+        return Place(batch.target + behind, batch.first._replace(sequence=sequence))
 
 
 def _first_from(indexes: Sequence[int], least: int) -> int | None:

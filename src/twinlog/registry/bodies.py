@@ -10,16 +10,16 @@ from twinlog.registry.subject_names import DEFAULT, beside, context_of
 
 
 def _content(content: Content, text: str | None, references: tuple[Reference, ...] | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = {"guid": content.guid, "schemaType": content.kind}
+    body: dict[str, Any] = {"guid": content.guid, "schemaType": content.kind}
     used = content.references if references is None else references
     if used:
-        found["references"] = [reference_json(reference) for reference in used]
+        body["references"] = [reference_json(reference) for reference in used]
     if content.metadata is not None:
-        found["metadata"] = metadata_json(content.metadata)
+        body["metadata"] = metadata_json(content.metadata)
     if content.rule_set is not None:
-        found["ruleSet"] = rule_set_json(content.rule_set)
-    found["schema"] = content.text if text is None else text
-    return found
+        body["ruleSet"] = rule_set_json(content.rule_set)
+    body["schema"] = content.text if text is None else text
+    return body
 
 
 def full_version(
@@ -38,32 +38,32 @@ def bare_version(
 ) -> dict[str, Any]:
     """A version without its time."""
     references = _qualified(entry) if qualified else None
-    found = {
+    body = {
         "subject": entry.subject,
         "version": entry.version,
         "id": entry.id,
         **_content(entry.content, text, references),
     }
-    return found if aliases is None else {**found, "aliases": aliases}
+    return body if aliases is None else {**body, "aliases": aliases}
 
 
 def by_id(
     entry: Entry, *, text: str | None = None, qualified: bool = False, max_id: int | None = None, named: bool = True
 ) -> dict[str, Any]:
     """A schema without its id: the client has asked with that."""
-    found: dict[str, Any] = {"subject": entry.subject, "version": entry.version} if named else {}
-    found |= _content(entry.content, text, _qualified(entry) if qualified else None)
+    body: dict[str, Any] = {"subject": entry.subject, "version": entry.version} if named else {}
+    body |= _content(entry.content, text, _qualified(entry) if qualified else None)
     if max_id is not None:
-        found["maxId"] = max_id
-    return {**found, "ts": entry.ts, "deleted": entry.deleted}
+        body["maxId"] = max_id
+    return {**body, "ts": entry.ts, "deleted": entry.deleted}
 
 
 def registered(
     schema_id: int, version: int, content: Content, *, text: str | None = None, of: Entry | None = None
 ) -> dict[str, Any]:
     """The answer to a registration."""
-    found = {"id": schema_id, "version": version, **_content(content, text)}
-    return found if of is None else {**found, "ts": of.ts, "deleted": of.deleted}
+    body = {"id": schema_id, "version": version, **_content(content, text)}
+    return body if of is None else {**body, "ts": of.ts, "deleted": of.deleted}
 
 
 def _qualified(entry: Entry) -> tuple[Reference, ...] | None:

@@ -23,19 +23,19 @@ class Version:
 
 def problems(config: Mapping[str, Any], new: Version, earlier: Sequence[Version]) -> list[str]:
     """Confluent's messages; none means compatible. `earlier` are the live versions, oldest first."""
-    found: list[str] = []
+    reasons: list[str] = []
     fields = bool(config.get("validateFields"))
     if fields:
-        found += _reserved_problems(new, earlier[-1] if earlier else None)
+        reasons += _reserved_problems(new, earlier[-1] if earlier else None)
     group = config.get("compatibilityGroup")
     if group is not None:
         mine = _property(new.metadata, group)
         earlier = [version for version in earlier if _property(version.metadata, group) == mine]
     level = str(config["compatibilityLevel"])
-    found += _level_problems(level, str(config.get("compatibilityPolicy") or "STRICT"), new, earlier)
-    if found:
-        found.append(f"{{validateFields: '{str(fields).lower()}', compatibility: '{level}'}}")
-    return found
+    reasons += _level_problems(level, str(config.get("compatibilityPolicy") or "STRICT"), new, earlier)
+    if reasons:
+        reasons.append(f"{{validateFields: '{str(fields).lower()}', compatibility: '{level}'}}")
+    return reasons
 
 
 def checked_versions(level: str, earlier: Sequence[Version]) -> Sequence[Version]:
@@ -51,30 +51,30 @@ def _level_problems(level: str, policy: str, new: Version, earlier: Sequence[Ver
         if new.schema.kind != version.schema.kind:
             return [OTHER_KIND]
         try:
-            found = incompatibilities(level, new.schema, version.schema, policy=policy)
+            reasons = incompatibilities(level, new.schema, version.schema, policy=policy)
         except TooComplex as wrong:
-            found = [wrong.message]
-        if found:
+            reasons = [wrong.message]
+        if reasons:
             text = version.schema.text
             shown = f"'{text}'" if len(text) <= _MOST_SHOWN else f"<truncated> '{text[:_MOST_SHOWN]}...'"
-            return [*found, f"{{oldSchemaVersion: {version.number}}}", f"{{oldSchema: {shown}}}"]
+            return [*reasons, f"{{oldSchemaVersion: {version.number}}}", f"{{oldSchema: {shown}}}"]
     return []
 
 
 def _reserved_problems(new: Version, previous: Version | None) -> list[str]:
     reserved = _reserved(new.metadata)
     gone = sorted(_reserved(previous.metadata) - reserved) if previous is not None else []
-    found = [
+    reasons = [
         f"The new schema has reserved field {name} removed from its metadata which is present in the old schema's "
         "metadata."
         for name in gone
     ]
-    found += [
+    reasons += [
         f"The new schema has field that conflicts with the reserved field {name}."
         for name in sorted(reserved)
         if new.schema.has_field(name)
     ]
-    return found
+    return reasons
 
 
 def _reserved(metadata: Metadata | None) -> set[str]:

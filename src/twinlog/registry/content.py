@@ -64,11 +64,11 @@ def digest_of(guid: str) -> bytes | None:
 # --- metadata and rules as JSON ------------------------------------------------------------------------------------
 
 
-def metadata_of(found: Mapping[str, Any] | None) -> Metadata | None:
+def metadata_of(document: Mapping[str, Any] | None) -> Metadata | None:
     """Metadata as a request or record has it; names in order, each once."""
-    if found is None:
+    if document is None:
         return None
-    tags, properties, sensitive = found.get("tags"), found.get("properties"), found.get("sensitive")
+    tags, properties, sensitive = document.get("tags"), document.get("properties"), document.get("sensitive")
     return Metadata(
         None if tags is None else {key: tuple(sorted(set(tags[key] or ()))) for key in sorted(tags)},
         None if properties is None else {key: properties[key] for key in sorted(properties)},
@@ -78,14 +78,14 @@ def metadata_of(found: Mapping[str, Any] | None) -> Metadata | None:
 
 def metadata_json(metadata: Metadata) -> dict[str, Any]:
     """As Confluent writes it: parts that are absent or empty are left out."""
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if metadata.tags:
-        found["tags"] = {key: list(tags) for key, tags in metadata.tags.items()}
+        document["tags"] = {key: list(tags) for key, tags in metadata.tags.items()}
     if metadata.properties:
-        found["properties"] = dict(metadata.properties)
+        document["properties"] = dict(metadata.properties)
     if metadata.sensitive:
-        found["sensitive"] = list(metadata.sensitive)
-    return found
+        document["sensitive"] = list(metadata.sensitive)
+    return document
 
 
 def merged_metadata(old: Metadata | None, new: Metadata | None) -> Metadata | None:
@@ -112,10 +112,10 @@ def merged_metadata(old: Metadata | None, new: Metadata | None) -> Metadata | No
 def with_version(metadata: Metadata | None, version: int) -> Metadata:
     """The metadata with a version in its properties."""
     properties = {**((metadata.properties if metadata else None) or {}), VERSION_PROPERTY: str(version)}
-    found = metadata_of({"properties": properties})
+    read = metadata_of({"properties": properties})
     return Metadata(
         metadata.tags if metadata else None,
-        found.properties if found else None,
+        read.properties if read else None,
         metadata.sensitive if metadata else None,
     )
 
@@ -135,23 +135,23 @@ _RULES: Final = (
 )
 
 
-def rule_set_of(found: Mapping[str, Any] | None) -> RuleSet | None:
+def rule_set_of(document: Mapping[str, Any] | None) -> RuleSet | None:
     """Rules as a request or record has them."""
-    if found is None:
+    if document is None:
         return None
-    migration, domain, encoding = (None if found.get(name) is None else tuple(found[name]) for name, _ in _RULES)
-    return RuleSet(migration, domain, encoding, found.get("enableAt"))
+    migration, domain, encoding = (None if document.get(name) is None else tuple(document[name]) for name, _ in _RULES)
+    return RuleSet(migration, domain, encoding, document.get("enableAt"))
 
 
 def rule_set_json(rule_set: RuleSet) -> dict[str, Any]:
     """As Confluent writes them: lists that are absent or empty are left out."""
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for name, attribute in _RULES:
         if getattr(rule_set, attribute):
-            found[name] = list(getattr(rule_set, attribute))
+            document[name] = list(getattr(rule_set, attribute))
     if rule_set.enable_at is not None:
-        found["enableAt"] = rule_set.enable_at
-    return found
+        document["enableAt"] = rule_set.enable_at
+    return document
 
 
 def merged_rules(old: RuleSet | None, new: RuleSet | None) -> RuleSet | None:

@@ -62,16 +62,16 @@ def identity_of(data: Mapping[str, Any]) -> Identity:
 
 def elect(members: Mapping[str, bytes]) -> bytes:
     """The assignment for all: the leader of before if it is there, else the smallest address of those that may lead."""
-    found: dict[str, tuple[Identity, bool]] = {}
+    identities: dict[str, tuple[Identity, bool]] = {}
     for member, data in members.items():
         with contextlib.suppress(ValueError):  # who cannot say who it is cannot lead
             said = json.loads(data)
-            found[member] = (identity_of(said), bool(said.get("leader", False)))
-    urls = [identity.url for identity, _ in found.values()]
+            identities[member] = (identity_of(said), bool(said.get("leader", False)))
+    urls = [identity.url for identity, _ in identities.values()]
     if len(set(urls)) < len(urls):
         return _encode({"error": DUPLICATE_URLS, "version": 1})
-    able = [(identity.url, member) for member, (identity, _) in found.items() if identity.eligible]
-    stay = [(identity.url, member) for member, (identity, led) in found.items() if identity.eligible and led]
+    able = [(identity.url, member) for member, (identity, _) in identities.items() if identity.eligible]
+    stay = [(identity.url, member) for member, (identity, led) in identities.items() if identity.eligible and led]
     if not able:
         return _encode({"error": NO_ERROR, "version": 1})
     _, member = min(stay if len(stay) == 1 else able)

@@ -41,37 +41,37 @@ class Difference:
 
 def read_lines(lines: Iterable[str]) -> Inventory:
     """Raises ValueError that names the line."""
-    found = Inventory()
+    inventory = Inventory()
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             said = json.loads(line)
             if "config" in said:
-                found.configs[said["subject"]] = said["config"]
+                inventory.configs[said["subject"]] = said["config"]
             elif "mode" in said:
-                found.modes[said["subject"]] = said["mode"]
+                inventory.modes[said["subject"]] = said["mode"]
             else:
                 said["version"], said["id"] = int(said["version"]), int(said["id"])
-                found.versions.append({**said, "subject": str(said["subject"]), "schema": str(said["schema"])})
+                inventory.versions.append({**said, "subject": str(said["subject"]), "schema": str(said["schema"])})
         except (ValueError, KeyError, TypeError) as wrong:
             raise ValueError(f"line {number}: not a line of an export ({wrong})") from None
-    return found
+    return inventory
 
 
 def in_import_order(versions: Iterable[Version]) -> list[Version]:
     """Older versions first, and what others refer to before them."""
-    waiting = sorted(versions, key=lambda one: (one["id"], one["version"], one["subject"]))
+    waiting = sorted(versions, key=lambda version: (version["id"], version["version"], version["subject"]))
     done: set[tuple[str, int]] = set()
-    there = {(one["subject"], one["version"]) for one in waiting}
+    there = {(version["subject"], version["version"]) for version in waiting}
     ordered: list[Version] = []
     while waiting:
-        ready = [one for one in waiting if all(r in done or r not in there for r in _references(one))]
-        for one in ready or waiting[:1]:  # a circle cannot be; if it is, it is named when it is imported
-            ordered.append(one)
-            done.add((one["subject"], one["version"]))
-        chosen = {id(one) for one in ready or waiting[:1]}
-        waiting = [one for one in waiting if id(one) not in chosen]
+        ready = [version for version in waiting if all(r in done or r not in there for r in _references(version))]
+        for version in ready or waiting[:1]:  # a circle cannot be; if it is, it is named when it is imported
+            ordered.append(version)
+            done.add((version["subject"], version["version"]))
+        chosen = {id(version) for version in ready or waiting[:1]}
+        waiting = [version for version in waiting if id(version) not in chosen]
     return ordered
 
 
@@ -82,22 +82,22 @@ def _references(version: Version) -> Iterator[tuple[str, int]]:
 
 def differences(here: Inventory, there: Inventory) -> list[Difference]:
     """Ids with other schemas, versions with other ids, and what only one side has."""
-    found: list[Difference] = []
-    ours, theirs = _by_id(here), _by_id(there)
-    for key in sorted(ours.keys() | theirs.keys()):
+    differing: list[Difference] = []
+    here_ids, there_ids = _by_id(here), _by_id(there)
+    for key in sorted(here_ids.keys() | there_ids.keys()):
         name = f"id {key[1]} of context {key[0]}"
-        if key not in ours or key not in theirs:
-            found.append(Difference("id", name, _short(ours.get(key)), _short(theirs.get(key))))
-        elif ours[key] != theirs[key]:
-            found.append(Difference("schema", name, _short(ours[key]), _short(theirs[key])))
-    mine, other = _by_version(here), _by_version(there)
-    for place in sorted(mine.keys() | other.keys()):
-        if mine.get(place) != other.get(place):
+        if key not in here_ids or key not in there_ids:
+            differing.append(Difference("id", name, _short(here_ids.get(key)), _short(there_ids.get(key))))
+        elif here_ids[key] != there_ids[key]:
+            differing.append(Difference("schema", name, _short(here_ids[key]), _short(there_ids[key])))
+    here_versions, there_versions = _by_version(here), _by_version(there)
+    for place in sorted(here_versions.keys() | there_versions.keys()):
+        if here_versions.get(place) != there_versions.get(place):
             name = f"{place[0]} version {place[1]}"
-            found.append(Difference("version", name, _id(mine.get(place)), _id(other.get(place))))
+            differing.append(Difference("version", name, _id(here_versions.get(place)), _id(there_versions.get(place))))
     for kind, left, right in (("config", here.configs, there.configs), ("mode", here.modes, there.modes)):
-        found += _settings(kind, left, right)
-    return found
+        differing += _settings(kind, left, right)
+    return differing
 
 
 def _settings(kind: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[Difference]:
@@ -107,19 +107,22 @@ def _settings(kind: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> I
 
 
 def _by_id(inventory: Inventory) -> dict[tuple[str, int], str]:
-    return {(context_of(one["subject"]), one["id"]): one["schema"] for one in inventory.versions}
+    return {(context_of(version["subject"]), version["id"]): version["schema"] for version in inventory.versions}
 
 
 def _by_version(inventory: Inventory) -> dict[tuple[str, int], tuple[int, bool]]:
-    return {(one["subject"], one["version"]): (one["id"], bool(one.get("deleted"))) for one in inventory.versions}
+    return {
+        (version["subject"], version["version"]): (version["id"], bool(version.get("deleted")))
+        for version in inventory.versions
+    }
 
 
 def _short(text: str | None) -> str:
     return "missing" if text is None else text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _id(found: tuple[int, bool] | None) -> str:
-    return "missing" if found is None else f"id {found[0]}{', deleted' if found[1] else ''}"
+def _id(entry: tuple[int, bool] | None) -> str:
+    return "missing" if entry is None else f"id {entry[0]}{', deleted' if entry[1] else ''}"
 
 
 def _dumps(value: Any) -> str:

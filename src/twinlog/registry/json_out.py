@@ -17,6 +17,6 @@ def encode(value: Any) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _capital(found: re.Match[str]) -> str:
-    escape = found[0]
+def _capital(matched: re.Match[str]) -> str:
+    escape = matched[0]
     return escape if len(escape) == 2 else f"\\u{escape[2:].upper()}"

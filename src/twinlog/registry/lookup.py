@@ -25,7 +25,7 @@ from twinlog.registry.subject_names import DEFAULT, SubjectName, context_of
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Hit:
     """A version, and whether it has exactly the content that was asked for."""
 
     entry: Entry
@@ -34,7 +34,7 @@ class Found:
 
 def find(
     state: State, parser: Parser, request: SchemaRequest, how: How, *, deleted: bool, latest_only: bool = False
-) -> Found | None:
+) -> Hit | None:
     """The version of the request's subject. Raises Refusal for a schema that is none."""
     if request.is_blank:
         return None
@@ -44,19 +44,19 @@ def find(
 
 def find_canonical(
     state: State, parser: Parser, subject: str, wanted: Canonical, *, deleted: bool, latest_only: bool = False
-) -> Found | None:
+) -> Hit | None:
     """The version of a subject that a parsed schema is."""
     if not latest_only:
         known = by_identity(state, subject, wanted.content, deleted=deleted)
         if known is not None:
-            return Found(known, exact=True)
+            return Hit(known, exact=True)
         candidates = state.versions(subject, deleted=deleted)[::-1]
     else:
         newest = state.latest(subject)
         candidates = [] if newest is None else [newest]
     for entry in candidates:
         if is_same(state, parser, wanted, entry):
-            return Found(entry, exact=False)
+            return Hit(entry, exact=False)
     return None
 
 
@@ -130,31 +130,31 @@ def inherited(
 
 def look_up(
     state: State, parser: Parser, request: SchemaRequest, rules: Rules, *, normalize: bool, deleted: bool
-) -> Found | None:
+) -> Hit | None:
     """Answers the lookup of a client: in the subject, then in subjects of that name in other contexts."""
-    found = _in_subject(state, parser, request, rules, normalize=normalize, deleted=deleted)
-    if found is not None or context_of(request.subject) != DEFAULT:
-        return found
+    hit = _in_subject(state, parser, request, rules, normalize=normalize, deleted=deleted)
+    if hit is not None or context_of(request.subject) != DEFAULT:
+        return hit
     for context in state.context_names():
         other = replace(request, subject=SubjectName(context, request.subject).full)
         if other.subject not in state.subjects:
             continue
         try:
-            found = _in_subject(state, parser, other, rules, normalize=normalize, deleted=deleted)
+            hit = _in_subject(state, parser, other, rules, normalize=normalize, deleted=deleted)
         except Refusal:
             continue
-        if found is not None:
-            return found
+        if hit is not None:
+            return hit
     return None
 
 
 def _in_subject(
     state: State, parser: Parser, request: SchemaRequest, rules: Rules, *, normalize: bool, deleted: bool
-) -> Found | None:
+) -> Hit | None:
     how = how_to_read(state, request, rules, normalize=normalize, new=False)
-    found = find(state, parser, request, how, deleted=deleted)
-    if found is not None:
-        return found
+    hit = find(state, parser, request, how, deleted=deleted)
+    if hit is not None:
+        return hit
     previous = state.latest(request.subject)
     if previous is None:
         return None

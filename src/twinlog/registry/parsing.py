@@ -64,17 +64,17 @@ class Parser:
     ) -> ParsedSchema:
         """Raises InvalidSchema or TooComplex."""
         key = (kind, text, tuple(resolved.items()), new, checked)
-        found = self.remembered(key)
-        if found is None:
-            found = parse(kind, text, resolved, new=new, checked=checked)
-            self.remember(key, found)
-        return found
+        schema = self.remembered(key)
+        if schema is None:
+            schema = parse(kind, text, resolved, new=new, checked=checked)
+            self.remember(key, schema)
+        return schema
 
     def remembered(self, key: _Key) -> ParsedSchema | None:
-        found = self._known.get(key)
-        if found is not None:
+        schema = self._known.get(key)
+        if schema is not None:
             self._known.move_to_end(key)
-        return found
+        return schema
 
     def remember(self, key: _Key, schema: ParsedSchema) -> None:
         self._known[key] = schema
@@ -140,21 +140,21 @@ class _Resolver:
     visited: set[str]
 
     def resolve(self, subject: str, references: Sequence[Reference]) -> list[Reference]:
-        found: list[Reference] = []
+        resolved: list[Reference] = []
         for reference in references:
             target = beside(subject, reference.subject)
             latest = reference.version == -1
             entry = self.state.latest(target) if latest else self.state.entry(target, reference.version)
             if entry is None or (self.live and entry.deleted):
                 raise InvalidSchema(f'No schema reference found for subject "{target}" and version {reference.version}')
-            found.append(Reference(reference.name, reference.subject, entry.version) if latest else reference)
+            resolved.append(Reference(reference.name, reference.subject, entry.version) if latest else reference)
             if reference.name in self.visited:
                 continue
             self.visited.add(reference.name)
             if reference.name not in self.texts:
                 self.resolve(entry.subject, entry.content.references)
                 self.texts[reference.name] = entry.content.text
-        return found
+        return resolved
 
 
 def _refused(request: SchemaRequest, wrong: InvalidSchema | TooComplex) -> Refusal:

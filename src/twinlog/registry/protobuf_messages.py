@@ -26,8 +26,8 @@ from twinlog.registry.schemas.protobuf.well_known import well_known_files
 from twinlog.registry.schemas.schema import InvalidSchema
 
 _GOOGLE = {
-    one.DESCRIPTOR.name: one
-    for one in (any_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2, timestamp_pb2,
+    module.DESCRIPTOR.name: module
+    for module in (any_pb2, descriptor_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2, timestamp_pb2,
                 wrappers_pb2)
 }  # fmt: skip
 _ROOT = "twinlog-schema.proto"
@@ -67,13 +67,13 @@ def file_of(text: str, references: tuple[tuple[str, str], ...]) -> Any:
 def message_at(file: Any, indexes: Sequence[int]) -> Any:
     """The descriptor of a message by its place: 1, 0 is the first one inside of the second. Raises InvalidSchema."""
     inside = list(file.message_types_by_name.values())
-    found = None
-    for one in indexes:
-        if not 0 <= one < len(inside):
+    message = None
+    for index in indexes:
+        if not 0 <= index < len(inside):
             raise InvalidSchema(f"the Protobuf schema has no message at {list(indexes)}")
-        found = inside[one]
-        inside = list(found.nested_types)
-    return found
+        message = inside[index]
+        inside = list(message.nested_types)
+    return message
 
 
 def class_of(descriptor: Any) -> Any:

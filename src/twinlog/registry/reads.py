@@ -24,9 +24,9 @@ def entry_of_id(state: State, schema_id: int, subject: str) -> Entry | None:
         return holders[subject]
     for context in state.context_names():
         other = SubjectName(context, subject).full
-        found = state.holders(context, schema_id).get(other)
-        if found is not None:
-            return found
+        entry = state.holders(context, schema_id).get(other)
+        if entry is not None:
+            return entry
     return _first(holders)
 
 
@@ -55,8 +55,8 @@ def versions_of_id(state: State, schema_id: int, subject: str, *, deleted: bool)
     if entry is None:
         raise refusals.schema_not_found()
     holders = state.holders(context_of(entry.subject), schema_id)
-    found = (holders[name] for name in in_table_order(holders))
-    return [{"subject": e.subject, "version": e.version} for e in found if deleted or not e.deleted]
+    entries = (holders[name] for name in in_table_order(holders))
+    return [{"subject": e.subject, "version": e.version} for e in entries if deleted or not e.deleted]
 
 
 def schema_by_guid(state: State, parser: Parser, guid: str, form: str) -> dict[str, Any]:
@@ -73,13 +73,13 @@ def ids_of_guid(state: State, guid: str) -> list[dict[str, Any]]:
 
 def _holding(state: State, guid: str) -> list[tuple[str, Entry]]:
     digest = digest_of(guid)
-    found: list[tuple[str, Entry]] = []
+    entries: list[tuple[str, Entry]] = []
     for context in [DEFAULT, *state.context_names()] if digest is not None else ():
         schema_id = state.id_of(context, digest or b"")
         entry = None if schema_id is None else _first(state.holders(context, schema_id))
         if entry is not None:
-            found.append((context, entry))
-    return found
+            entries.append((context, entry))
+    return entries
 
 
 def _first(holders: dict[str, Entry]) -> Entry | None:
@@ -156,14 +156,14 @@ def formatted(state: State, parser: Parser, entry: Entry, form: str) -> str | No
 def subject_names(state: State, prefix: str, *, deleted: bool, deleted_only: bool) -> list[str]:
     """Subjects that begin with a prefix, in order."""
     fits = _fitting(prefix)
-    found = []
+    names = []
     for name, versions in state.subjects.items():
         if not fits(name):
             continue
         is_deleted = all(entry.deleted for entry in versions.values())
         if (deleted_only and is_deleted) or (not deleted_only and (deleted or not is_deleted)):
-            found.append(name)
-    return sorted(found, key=by_units)
+            names.append(name)
+    return sorted(names, key=by_units)
 
 
 def schemas(
@@ -172,17 +172,17 @@ def schemas(
     """Versions of all subjects that fit, by subject and version."""
     fits = _fitting(prefix)
     other_names = _aliases(state) if aliases else {}
-    found: list[dict[str, Any]] = []
+    versions: list[dict[str, Any]] = []
     for name in sorted((name for name in state.subjects if fits(name)), key=by_units):
         entries = state.versions(name, deleted=deleted)
         if latest_only:
             entries = entries[-1:]
-        found += [
+        versions += [
             bare_version(entry, aliases=other_names.get(name))
             for entry in entries
             if rule_type is None or _has_rule(entry, rule_type)
         ]
-    return found
+    return versions
 
 
 def _has_rule(entry: Entry, kind: str) -> bool:
@@ -192,11 +192,11 @@ def _has_rule(entry: Entry, kind: str) -> bool:
 
 
 def _aliases(state: State) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    aliases: dict[str, list[str]] = {}
     for subject, config in state.configs.items():
         if subject is not None and config.get("alias"):
-            found.setdefault(beside(subject, config["alias"]), []).append(subject)
-    return found
+            aliases.setdefault(beside(subject, config["alias"]), []).append(subject)
+    return aliases
 
 
 def _fitting(prefix: str) -> Callable[[str], bool]:

@@ -83,34 +83,34 @@ class SchemaValue:
 
 def encode_key(key: LogicalKey) -> bytes:
     """The bytes that Confluent 7.0 and later write."""
-    found: dict[str, Any] = {"keytype": key.kind}
+    document: dict[str, Any] = {"keytype": key.kind}
     if key.kind == SCHEMA:
-        found |= {"subject": key.subject, "version": key.version, "magic": 1}
+        document |= {"subject": key.subject, "version": key.version, "magic": 1}
     elif key.kind == CONTEXT:
-        found |= {"tenant": TENANT, "context": key.subject, "magic": 0}
+        document |= {"tenant": TENANT, "context": key.subject, "magic": 0}
     else:
         if key.kind in _OF_SUBJECTS and key.subject:
-            found["subject"] = key.subject
-        found["magic"] = 0
-    return encode(found)
+            document["subject"] = key.subject
+        document["magic"] = 0
+    return encode(document)
 
 
 def plain_schema_key(data: bytes | None) -> LogicalKey | None:
     """The meaning of a SCHEMA key in today's bytes without anything escaped: nearly all keys of a topic are such."""
-    found = None if data is None else _PLAIN_KEY(data)
-    return None if found is None else LogicalKey(SCHEMA, found[1].decode("ascii"), int(found[2]))
+    matched = None if data is None else _PLAIN_KEY(data)
+    return None if matched is None else LogicalKey(SCHEMA, matched[1].decode("ascii"), int(matched[2]))
 
 
 def decode_key(data: bytes | None) -> LogicalKey:
     """The meaning of a key, in whatever order its fields are. Raises BadRecord."""
-    found = _object(data, "key")
-    kind = found.get("keytype")
+    document = _object(data, "key")
+    kind = document.get("keytype")
     if kind == SCHEMA:
-        return LogicalKey(SCHEMA, _text(found, "subject"), _number(found, "version"))
+        return LogicalKey(SCHEMA, _text(document, "subject"), _number(document, "version"))
     if kind == CONTEXT:
-        return LogicalKey(CONTEXT, _text(found, "context"))
+        return LogicalKey(CONTEXT, _text(document, "context"))
     if kind in _OF_SUBJECTS:
-        subject = found.get("subject")
+        subject = document.get("subject")
         if subject is not None and not isinstance(subject, str):
             raise BadRecord("the subject of the key is no text")
         return LogicalKey(kind, subject or None)
@@ -125,33 +125,33 @@ def decode_key(data: bytes | None) -> LogicalKey:
 def schema_record(value: SchemaValue) -> Record:
     """A version, live or soft-deleted."""
     content = value.content
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "subject": value.subject,
         "version": value.version,
         "id": value.id,
         "schemaType": content.kind,
     }
     if content.references:
-        found["references"] = [reference_json(reference) for reference in content.references]
+        document["references"] = [reference_json(reference) for reference in content.references]
     if content.metadata is not None:
-        found["metadata"] = metadata_json(content.metadata)
+        document["metadata"] = metadata_json(content.metadata)
     if content.rule_set is not None:
-        found["ruleSet"] = rule_set_json(content.rule_set)
-    found |= {"schema": content.text, "deleted": value.deleted}
-    return Record(encode_key(LogicalKey(SCHEMA, value.subject, value.version)), encode(found))
+        document["ruleSet"] = rule_set_json(content.rule_set)
+    document |= {"schema": content.text, "deleted": value.deleted}
+    return Record(encode_key(LogicalKey(SCHEMA, value.subject, value.version)), encode(document))
 
 
 def config_record(subject: str | None, config: Mapping[str, Any]) -> Record:
     """Settings of a subject or context."""
-    found: dict[str, Any] = {} if subject is None else {"subject": subject}
-    found |= {name: config[name] for name in CONFIG_FIELDS if config.get(name) is not None}
-    return Record(encode_key(LogicalKey(CONFIG, subject)), encode(found))
+    document: dict[str, Any] = {} if subject is None else {"subject": subject}
+    document |= {name: config[name] for name in CONFIG_FIELDS if config.get(name) is not None}
+    return Record(encode_key(LogicalKey(CONFIG, subject)), encode(document))
 
 
 def mode_record(subject: str | None, mode: str) -> Record:
     """The mode of a subject or context."""
-    found: dict[str, Any] = {} if subject is None else {"subject": subject}
-    return Record(encode_key(LogicalKey(MODE, subject)), encode(found | {"mode": mode}))
+    document: dict[str, Any] = {} if subject is None else {"subject": subject}
+    return Record(encode_key(LogicalKey(MODE, subject)), encode(document | {"mode": mode}))
 
 
 def delete_subject_record(subject: str, version: int) -> Record:
@@ -177,26 +177,26 @@ NOOP_RECORD: Final = Record(b'{"keytype":"NOOP","magic":0}', None)
 
 def decode_schema(data: bytes) -> SchemaValue:
     """A version. Raises BadRecord."""
-    found = _object(data, "value")
-    references = found.get("references") or ()
+    document = _object(data, "value")
+    references = document.get("references") or ()
     try:
         content = Content(
-            found.get("schemaType") or "AVRO",
-            _text(found, "schema"),
+            document.get("schemaType") or "AVRO",
+            _text(document, "schema"),
             [Reference(given["name"], given["subject"], given["version"]) for given in references],
-            metadata_of(found.get("metadata")),
-            rule_set_of(found.get("ruleSet")),
+            metadata_of(document.get("metadata")),
+            rule_set_of(document.get("ruleSet")),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as wrong:
         raise BadRecord(f"references, metadata or rules are malformed ({wrong})") from None
-    subject, version, number = _text(found, "subject"), _number(found, "version"), _number(found, "id")
-    return SchemaValue(subject, version, number, content, bool(found.get("deleted", False)))
+    subject, version, number = _text(document, "subject"), _number(document, "version"), _number(document, "id")
+    return SchemaValue(subject, version, number, content, bool(document.get("deleted", False)))
 
 
 def decode_config(data: bytes) -> dict[str, Any]:
     """Settings; fields that are not known are left out."""
-    found = _object(data, "value")
-    return {name: found[name] for name in CONFIG_FIELDS if found.get(name) is not None}
+    document = _object(data, "value")
+    return {name: document[name] for name in CONFIG_FIELDS if document.get(name) is not None}
 
 
 def decode_mode(data: bytes) -> str:
@@ -221,23 +221,23 @@ def _object(data: bytes | None, part: str) -> dict[str, Any]:
     if data is None:
         raise BadRecord(f"it has no {part}")
     try:
-        found = json.loads(data.decode("utf-8", "surrogatepass") if data[:1] == b"{" else data)
+        document = json.loads(data.decode("utf-8", "surrogatepass") if data[:1] == b"{" else data)
     except (ValueError, RecursionError) as wrong:
         raise BadRecord(f"the {part} is not JSON ({wrong})") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise BadRecord(f"the {part} is no JSON object")
-    return found
+    return document
 
 
-def _text(found: Mapping[str, Any], name: str) -> str:
-    value = found.get(name)
+def _text(document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
     if not isinstance(value, str):
         raise BadRecord(f"{name} is missing or no text")
     return value
 
 
-def _number(found: Mapping[str, Any], name: str) -> int:
-    value = found.get(name)
+def _number(document: Mapping[str, Any], name: str) -> int:
+    value = document.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadRecord(f"{name} is missing or no number")
     return value

@@ -46,26 +46,26 @@ class Defect:
 
 def defects(lines: Iterable[Line]) -> list[Defect]:
     """Everything that is wrong with what the topic holds."""
-    state, found = State(), list[Defect]()
+    state, all_defects = State(), list[Defect]()
     forms: dict[LogicalKey, dict[bytes, bytes | None]] = {}
     for line in lines:
         fault = state.apply(line.key, line.value, line.offset, 0)
         if fault is not None:
             mute = line.key is not None and line.value is not None and not _is_known(line.key)
             mend = (Record(line.key, None),) if mute and line.key is not None else ()
-            found.append(Defect(f"offset {line.offset}: {fault.key}: {fault.reason}", mend))
+            all_defects.append(Defect(f"offset {line.offset}: {fault.key}: {fault.reason}", mend))
         if line.key is not None and _is_known(line.key):
             forms.setdefault(decode_key(line.key), {})[line.key] = line.value
     for key, seen in forms.items():
         stale = [form for form, value in seen.items() if value is not None and form != encode_key(key)]
         if stale:
             told = f"{key.kind} {key.subject or ''} {key.version or ''}".rstrip()
-            found.append(Defect(f"{told}: {len(stale)} older forms of its key", _rewritten(state, key, stale)))
+            all_defects.append(Defect(f"{told}: {len(stale)} older forms of its key", _rewritten(state, key, stale)))
     for subject in sorted(state.deletions - state.subjects.keys()):
         marks = tuple(Record(form, None) for form in state.key_forms(LogicalKey(DELETE_SUBJECT, subject)))
-        found.append(Defect(f"{subject}: marked as deleted, and has no version", marks))
-    found += _dangling(state)
-    return found
+        all_defects.append(Defect(f"{subject}: marked as deleted, and has no version", marks))
+    all_defects += _dangling(state)
+    return all_defects
 
 
 def _rewritten(state: State, key: LogicalKey, stale: list[bytes]) -> tuple[Record, ...]:
@@ -86,8 +86,8 @@ def _rewritten(state: State, key: LogicalKey, stale: list[bytes]) -> tuple[Recor
 def _dangling(state: State) -> Iterable[Defect]:
     for subject, versions in sorted(state.subjects.items()):
         for entry in versions.values():
-            for one in entry.content.references:
-                place = (beside(subject, one.subject), one.version)
+            for reference in entry.content.references:
+                place = (beside(subject, reference.subject), reference.version)
                 if state.entry(*place) is None and not entry.deleted:
                     yield Defect(
                         f"{subject} version {entry.version}: refers to {place[0]} version {place[1]}: not there"

@@ -44,14 +44,14 @@ async def repair_topic(settings: ClientSettings, topic: str, transactional_id: s
         async with opened(cluster, topic, transactional_id) as pen:
             for _ in range(3):
                 revision = pen.state.revision
-                found = await look_through(cluster, topic)
-                records = [record for one in found for record in one.records]
+                defects = await look_through(cluster, topic)
+                records = [record for defect in defects for record in defect.records]
                 if not records:
-                    return Repaired(found, 0)
+                    return Repaired(defects, 0)
                 order = Repair(records, revision)
                 written = (await pen.write(order)).answer
                 if not order.changed:
-                    return Repaired(found, int(written))
+                    return Repaired(defects, int(written))
                 await asyncio.sleep(0.1)
     finally:
         await cluster.close()

@@ -62,5 +62,5 @@ def _printed_metadata(metadata: Metadata | None) -> str:
     return f"Metadata{{tags={tags}, properties={properties}, sensitive={sensitive}}}"
 
 
-def _printed_map(found: dict[str, str], given: object) -> str:
-    return "null" if given is None else f"{{{', '.join(f'{key}={value}' for key, value in found.items())}}}"
+def _printed_map(texts: dict[str, str], given: object) -> str:
+    return "null" if given is None else f"{{{', '.join(f'{key}={value}' for key, value in texts.items())}}}"

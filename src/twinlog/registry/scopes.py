@@ -17,18 +17,18 @@ IMPORTING: Final = frozenset({"IMPORT", "FORWARD"})
 def config_in_scope(state: State, subject: str | None, default_level: str) -> Mapping[str, Any]:
     """The settings that apply; `compatibilityLevel` is always there."""
     for scope in _scopes(subject):
-        found = state.configs.get(scope)
-        if found is not None:
-            return found if "compatibilityLevel" in found else {**found, "compatibilityLevel": default_level}
+        config = state.configs.get(scope)
+        if config is not None:
+            return config if "compatibilityLevel" in config else {**config, "compatibilityLevel": default_level}
     return {"compatibilityLevel": default_level}
 
 
 def own_config(state: State, subject: str | None, default_level: str) -> Mapping[str, Any] | None:
     """The settings of exactly this scope; of the top levels the default, where nothing is set."""
-    found = state.configs.get(subject)
-    if found is None:
+    config = state.configs.get(subject)
+    if config is None:
         return {"compatibilityLevel": default_level} if _is_top(subject) else None
-    return found if "compatibilityLevel" in found else {**found, "compatibilityLevel": default_level}
+    return config if "compatibilityLevel" in config else {**config, "compatibilityLevel": default_level}
 
 
 def mode_in_scope(state: State, subject: str | None) -> str:
@@ -36,9 +36,9 @@ def mode_in_scope(state: State, subject: str | None) -> str:
     if state.modes.get(None) == "READONLY_OVERRIDE":
         return "READONLY_OVERRIDE"
     for scope in _scopes(subject):
-        found = state.modes.get(scope)
-        if found is not None:
-            return found
+        mode = state.modes.get(scope)
+        if mode is not None:
+            return mode
     return "READWRITE"
 
 
@@ -46,8 +46,8 @@ def own_mode(state: State, subject: str | None) -> str | None:
     """The mode of exactly this scope; of the top levels READWRITE, where nothing is set."""
     if state.modes.get(None) == "READONLY_OVERRIDE":
         return "READONLY_OVERRIDE"
-    found = state.modes.get(subject)
-    return "READWRITE" if found is None and _is_top(subject) else found
+    mode = state.modes.get(subject)
+    return "READWRITE" if mode is None and _is_top(subject) else mode
 
 
 def _scopes(subject: str | None) -> tuple[str | None, ...]:

@@ -123,27 +123,27 @@ class State:
             self._clear(key.subject)
         return None
 
-    def _put(self, key: LogicalKey, found: rec.SchemaValue, offset: int, ts: int) -> RecordFault | None:
-        if (found.subject, found.version) != (key.subject, key.version):
-            named = f"the value is of {found.subject} version {found.version}"
+    def _put(self, key: LogicalKey, schema: rec.SchemaValue, offset: int, ts: int) -> RecordFault | None:
+        if (schema.subject, schema.version) != (key.subject, key.version):
+            named = f"the value is of {schema.subject} version {schema.version}"
             return RecordFault(offset, f"{key.subject} version {key.version}", named)
-        context = self.contexts.setdefault(context_of(found.subject), ContextState())
-        holders = context.ids.get(found.id)
+        context = self.contexts.setdefault(context_of(schema.subject), ContextState())
+        holders = context.ids.get(schema.id)
         if holders:
             other = next(iter(holders.values()))
-            same_place = (other.subject, other.version) == (found.subject, found.version) and len(holders) == 1
-            if other.content.text != found.content.text and not same_place:
-                where = f"{found.subject} version {found.version}"
-                reason = f"id {found.id} belongs to another schema, that of {other.subject} version {other.version}"
+            same_place = (other.subject, other.version) == (schema.subject, schema.version) and len(holders) == 1
+            if other.content.text != schema.content.text and not same_place:
+                where = f"{schema.subject} version {schema.version}"
+                reason = f"id {schema.id} belongs to another schema, that of {other.subject} version {other.version}"
                 return RecordFault(offset, where, reason)
-        self._withdraw(found.subject, found.version)
-        content = self._contents.setdefault(found.content.digest, found.content)
-        entry = Entry(found.subject, found.version, found.id, content, deleted=found.deleted, offset=offset, ts=ts)
-        self.subjects.setdefault(found.subject, {})[found.version] = entry
-        context.ids.setdefault(found.id, {})[found.subject] = entry
-        context.by_digest[content.digest] = found.id
-        context.max_id = max(context.max_id, found.id)
-        if not found.deleted:
+        self._withdraw(schema.subject, schema.version)
+        content = self._contents.setdefault(schema.content.digest, schema.content)
+        entry = Entry(schema.subject, schema.version, schema.id, content, deleted=schema.deleted, offset=offset, ts=ts)
+        self.subjects.setdefault(schema.subject, {})[schema.version] = entry
+        context.ids.setdefault(schema.id, {})[schema.subject] = entry
+        context.by_digest[content.digest] = schema.id
+        context.max_id = max(context.max_id, schema.id)
+        if not schema.deleted:
             self._refer(entry)
         return None
 
@@ -251,20 +251,20 @@ class State:
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Entry]:
         """Versions of a subject, oldest first."""
-        found = self.subjects.get(subject)
-        if not found:
+        versions = self.subjects.get(subject)
+        if not versions:
             return []
-        return [found[number] for number in sorted(found) if deleted or not found[number].deleted]
+        return [versions[number] for number in sorted(versions) if deleted or not versions[number].deleted]
 
     def latest(self, subject: str) -> Entry | None:
-        found = self.subjects.get(subject, {})
-        return max((e for e in found.values() if not e.deleted), key=lambda e: e.version, default=None)
+        versions = self.subjects.get(subject, {})
+        return max((e for e in versions.values() if not e.deleted), key=lambda e: e.version, default=None)
 
     def has_subject(self, scope: str, *, deleted: bool = False) -> bool:
         """Whether there is a version of a subject, or of any subject of a context."""
-        found = self.subjects.get(scope)
-        if found is not None:
-            return deleted or any(not entry.deleted for entry in found.values())
+        versions = self.subjects.get(scope)
+        if versions is not None:
+            return deleted or any(not entry.deleted for entry in versions.values())
         if split(scope).subject:
             return False
         return any(matches(scope, name) for name in self.names(deleted=deleted))
@@ -282,8 +282,8 @@ class State:
     def id_of(self, context: str, digest: bytes) -> int | None:
         """The id of a content in a context, while a version holds it."""
         known = self.contexts.get(context)
-        found = None if known is None else known.by_digest.get(digest)
-        return found if known is not None and found is not None and found in known.ids else None
+        schema_id = None if known is None else known.by_digest.get(digest)
+        return schema_id if known is not None and schema_id is not None and schema_id in known.ids else None
 
     def referrers(self, subject: str, version: int) -> list[Entry]:
         """Live versions that use this one."""

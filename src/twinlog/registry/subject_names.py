@@ -69,10 +69,10 @@ def is_valid(name: str, *, for_settings: bool = False) -> bool:
 
 def beside(parent: str | None, name: str) -> str:
     """A name as written inside of `parent`: without a context of its own it is in the context of the parent."""
-    found = split(name)
-    if found.context == DEFAULT and parent is not None and context_of(parent) != DEFAULT:
+    place = split(name)
+    if place.context == DEFAULT and parent is not None and context_of(parent) != DEFAULT:
         return SubjectName(context_of(parent), name).full
-    return found.full
+    return place.full
 
 
 def matches(scope: str | None, name: str) -> bool:

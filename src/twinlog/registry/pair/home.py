@@ -67,11 +67,11 @@ def home_of(config: Mapping[str, Any] | None) -> Home | None:
     )
 
 
-def later(known: Home | None, found: Home | None) -> Home | None:
+def later(known: Home | None, other: Home | None) -> Home | None:
     """The one that counts: of a higher term, or of the same term and written later."""
-    if known is None or found is None:
-        return found if known is None else known
-    return found if found.term >= known.term else known
+    if known is None or other is None:
+        return other if known is None else known
+    return other if other.term >= known.term else known
 
 
 def promoted(cluster: str, known: Home | None, highest: Mapping[str, int], gap: int) -> Home:

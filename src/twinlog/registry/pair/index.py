@@ -62,12 +62,12 @@ class TopicIndex:
     def _take(self, key: LogicalKey, value: bytes | None, offset: int) -> None:
         if key.kind == rec.SCHEMA:
             place = Place(key.subject or "", key.version)
-            found = None if value is None else rec.decode_schema(value)
-            if found is not None and (found.subject, found.version) != place:
-                raise BadRecord(f"the value is of {found.subject} version {found.version}")
+            schema = None if value is None else rec.decode_schema(value)
+            if schema is not None and (schema.subject, schema.version) != place:
+                raise BadRecord(f"the value is of {schema.subject} version {schema.version}")
             self._remove(place)
-            if found is not None:
-                self._put(place, found, offset)
+            if schema is not None:
+                self._put(place, schema, offset)
         elif key.kind == rec.CLEAR_SUBJECT:
             return  # concerns deleted versions, whose ids stay what they were
         elif key.kind == rec.CONFIG and key.subject == HOME_SUBJECT and value is not None:
@@ -78,9 +78,9 @@ class TopicIndex:
                 if name.startswith(MARK) and str(number).isdecimal():
                     self._note_highest(name.removeprefix(MARK), int(number))
 
-    def _put(self, place: Place, found: rec.SchemaValue, offset: int) -> None:
-        number, context, content = found.id, context_of(place.subject), found.content
-        references = [(one.name, one.subject, one.version) for one in content.references]
+    def _put(self, place: Place, schema: rec.SchemaValue, offset: int) -> None:
+        number, context, content = schema.id, context_of(place.subject), schema.content
+        references = [(reference.name, reference.subject, reference.version) for reference in content.references]
         said = json.dumps([content.kind, content.text, references], ensure_ascii=True)
         digest = hashlib.md5(said.encode(), usedforsecurity=False).digest()
         self.places[place] = Held(number, digest, offset)

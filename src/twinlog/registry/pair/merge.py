@@ -95,7 +95,7 @@ class _Merging:
     def run(self, cluster: str) -> Merge:
         entries = [entry for versions in self.away.subjects.values() for entry in versions.values()]
         # What others refer to was written before them, and is not written again while they do.
-        for entry in sorted(entries, key=lambda one: one.offset):
+        for entry in sorted(entries, key=lambda entry: entry.offset):
             self._bring(entry)
         self._delete()
         self._level()
@@ -180,9 +180,11 @@ class _Merging:
         content = entry.content
         references = [
             Reference(
-                one.name, one.subject, self._moved.get((beside(entry.subject, one.subject), one.version), one.version)
+                reference.name,
+                reference.subject,
+                self._moved.get((beside(entry.subject, reference.subject), reference.version), reference.version),
             )
-            for one in content.references
+            for reference in content.references
         ]
         if references == list(content.references):
             return content
@@ -228,11 +230,11 @@ class _Merging:
 
     def _settings(self) -> None:
         keys = {*self.home.setting_offsets, *self.away.setting_offsets}
-        for key in sorted(keys, key=lambda one: (one.kind, one.subject or "")):
+        for key in sorted(keys, key=lambda each: (each.kind, each.subject or "")):
             if key.subject in {HOME_SUBJECT, MARKS_SUBJECT}:
                 continue
-            ours, theirs = _setting(self.home, key), _setting(self.away, key)
-            if ours == theirs or self.away.setting_offsets.get(key, -1) < self.cut.away:
+            at_home, away = _setting(self.home, key), _setting(self.away, key)
+            if at_home == away or self.away.setting_offsets.get(key, -1) < self.cut.away:
                 continue
             if self.home.setting_offsets.get(key, -1) >= self.cut.home:
                 what = f"{key.kind.lower()} of {key.subject or 'the default context'}"

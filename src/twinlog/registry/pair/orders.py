@@ -43,8 +43,8 @@ class BringHome:
 
     def plan(self, state: State, _current: Round) -> Plan:
         """The answer is the merge."""
-        found = merge(state, self.away, self.cut, self.cluster)
-        return Plan(found.records, found)
+        merged = merge(state, self.away, self.cut, self.cluster)
+        return Plan(merged.records, merged)
 
 
 def highest_ids(state: State) -> dict[str, int]:
@@ -52,11 +52,13 @@ def highest_ids(state: State) -> dict[str, int]:
     return {name: state.max_id(name) for name in {*state.contexts, *state.marks}}
 
 
-def _widest(one: Home, other: Home) -> Home:
+def _widest(first: Home, other: Home) -> Home:
     """Of two words about one term the one that allows more ids: none of them may be given again."""
-    gap = max(one.gap, other.gap)
-    return Home(one.cluster, one.term, gap, _most(one.confirmed, other.confirmed), _most(one.floors, other.floors))
+    gap = max(first.gap, other.gap)
+    return Home(
+        first.cluster, first.term, gap, _most(first.confirmed, other.confirmed), _most(first.floors, other.floors)
+    )
 
 
-def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {*one, *other}}
+def _most(first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(first.get(name, 0), other.get(name, 0)) for name in {*first, *other}}

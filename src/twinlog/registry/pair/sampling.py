@@ -70,21 +70,21 @@ def unresolved(samples: Iterable[Sample], index: TopicIndex, other: TopicIndex |
     """Ids that do not resolve where they must. `other` is the registry that the records were written with, if known."""
     known = index.digests()
     subjects = {place.subject for place in index.places}
-    theirs = None if other is None else other.digests()
-    found: list[Unresolved] = []
+    other_ids = None if other is None else other.digests()
+    missing: list[Unresolved] = []
     for sample in samples:
         if not has_schemas(sample, subjects, {number for _, number in known}):
             continue
         for number, records in sorted(sample.ids.items()):
             key = SchemaId(".", number)
-            there = None if theirs is None else theirs.get(key)
+            there = None if other_ids is None else other_ids.get(key)
             if key in known and there is not None and known[key] != there:
-                found.append(Unresolved(sample.topic, number, records, f"stands for another schema on {where}"))
-            elif key not in known and not any(one.number == number for one in known):
-                both = theirs is not None and there is None
+                missing.append(Unresolved(sample.topic, number, records, f"stands for another schema on {where}"))
+            elif key not in known and not any(schema.number == number for schema in known):
+                both = other_ids is not None and there is None
                 lacks = "is known on neither side" if both else f"is not known on {where}"
-                found.append(Unresolved(sample.topic, number, records, lacks))
-    return found
+                missing.append(Unresolved(sample.topic, number, records, lacks))
+    return missing
 
 
 def has_schemas(sample: Sample, subjects: Collection[str], known: Collection[int]) -> bool:

@@ -44,7 +44,7 @@ class Site:
 
     @property
     def leader(self) -> str | None:
-        return next((one.url for one in self.instances or () if one.leads), None)
+        return next((instance.url for instance in self.instances or () if instance.leads), None)
 
 
 @dataclass
@@ -84,13 +84,13 @@ class SiteLook:
 
 def instances_of(members: Mapping[str, tuple[bytes, bytes]]) -> tuple[Instance, ...]:
     """The instances of a group, the leader first. Members that are no registry are left out."""
-    found: list[Instance] = []
+    instances: list[Instance] = []
     for name, (said, given) in members.items():
         with contextlib.suppress(ValueError):
             me = identity_of(sr.decoded(said))
             leads = bool(given) and assignment_of(given).member == name
-            found.append(Instance(me.url, me.eligible, leads))
-    return tuple(sorted(found, key=lambda one: (not one.leads, one.url)))
+            instances.append(Instance(me.url, me.eligible, leads))
+    return tuple(sorted(instances, key=lambda instance: (not instance.leads, instance.url)))
 
 
 async def look_at_all(looks: Sequence[SiteLook]) -> list[Site]:

@@ -14,12 +14,12 @@ OTHER_KIND = "Incompatible because of different schema type"
 def incompatibilities(level: str, new: ParsedSchema, old: ParsedSchema, *, policy: str = "STRICT") -> list[str]:
     """Confluent's messages; none means compatible. `level` may carry `_TRANSITIVE`: the caller walks the versions."""
     direction = level.removesuffix("_TRANSITIVE")
-    found: list[str] = []
+    reasons: list[str] = []
     if direction in {"BACKWARD", "FULL"}:
-        found += [_named(reason, "new", "old") for reason in _cannot_read(new, old, policy)]
+        reasons += [_named(reason, "new", "old") for reason in _cannot_read(new, old, policy)]
     if direction in {"FORWARD", "FULL"}:
-        found += [_named(reason, "old", "new") for reason in _cannot_read(old, new, policy)]
-    return found
+        reasons += [_named(reason, "old", "new") for reason in _cannot_read(old, new, policy)]
+    return reasons
 
 
 def _cannot_read(reader: ParsedSchema, writer: ParsedSchema, policy: str) -> list[str]:

@@ -32,7 +32,7 @@ def read_json(
     except json.JSONDecodeError as failed:
         if not (comments and "/" in text):
             raise InvalidSchema(_parse_message(text, failed)) from None
-        bare = _STRINGS_AND_COMMENTS.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+        bare = _STRINGS_AND_COMMENTS.sub(lambda matched: matched[0] if matched[0][0] == '"' else " ", text)
         try:
             value = _load(bare, parse_float)
         except json.JSONDecodeError as again:
@@ -129,8 +129,8 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    for found in _STRINGS_AND_BRACKETS.finditer(text):
-        mark = found[0]
+    for matched in _STRINGS_AND_BRACKETS.finditer(text):
+        mark = matched[0]
         if mark in "[{":
             depth += 1
             if depth > MAX_DEPTH:
@@ -149,8 +149,8 @@ def _check_surrogates(value: Any) -> None:
 
 
 def _capital_hex(escape: re.Match[str]) -> str:
-    found = escape[1]
-    return escape[0] if found[0] != "u" or len(found) == 1 else "\\u" + found[1:].upper()
+    escaped = escape[1]
+    return escape[0] if escaped[0] != "u" or len(escaped) == 1 else "\\u" + escaped[1:].upper()
 
 
 def _parse_message(text: str, failed: json.JSONDecodeError) -> str:
@@ -160,8 +160,8 @@ def _parse_message(text: str, failed: json.JSONDecodeError) -> str:
     if failed.msg == "Expecting value" and word:
         wanted = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
         column = failed.colno + len(word[0])
-        found = f"Unrecognized token '{word[0]}': was expecting {wanted}"
+        reason = f"Unrecognized token '{word[0]}': was expecting {wanted}"
     else:
         column = failed.colno
-        found = failed.msg
-    return f"com.fasterxml.jackson.core.JsonParseException: {found}\n at {source}{place}{column}]"
+        reason = failed.msg
+    return f"com.fasterxml.jackson.core.JsonParseException: {reason}\n at {source}{place}{column}]"

@@ -42,10 +42,10 @@ class Pairs(Generic[Pair, Difference]):
         while True:
             known: dict[Hashable, list[Difference]] = {}
             assumed: set[Hashable] = set()
-            found = self._round(pair, budget, broken, known, assumed)
+            differing = self._round(pair, budget, broken, known, assumed)
             surprises = {key for key in assumed if known[key] and key not in broken}
             if not surprises:
-                return found
+                return differing
             broken |= surprises
 
     def _round(

@@ -32,10 +32,10 @@ def known(
         return None
     latest = request.version == -1
     how = how_to_read(state, request, rules, normalize=normalize, new=False)
-    found = find(state, parser, request, how, deleted=False, latest_only=latest)
-    if found is None:
+    hit = find(state, parser, request, how, deleted=False, latest_only=latest)
+    if hit is None:
         return None
-    entry = found.entry
+    entry = hit.entry
     if request.version in {0, -1}:
         if request.id >= 0 and request.id != entry.id:
             return None
@@ -46,7 +46,7 @@ def known(
         if older is None or older.deleted or older.id != entry.id or older.content != entry.content:
             return None
         return registered(older.id, older.version, older.content, of=older)
-    return registered(entry.id, entry.version, entry.content, of=None if found.exact else entry)
+    return registered(entry.id, entry.version, entry.content, of=None if hit.exact else entry)
 
 
 _POPULATING = ("defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet")
@@ -84,9 +84,9 @@ class Register:
             return None
         return self._stamp(state, config), *self._versions(state, config, wanted)
 
-    def decided(self, stamp: Stamp, found: list[str]) -> None:
+    def decided(self, stamp: Stamp, problems: list[str]) -> None:
         """What the check found; it holds while the stamp does."""
-        self._checked = (stamp, found)
+        self._checked = (stamp, problems)
 
     # --- in the round ------------------------------------------------------------------------------------------------
 
@@ -104,8 +104,8 @@ class Register:
         schema_id = self._id_of_content(state, current, context, content)
         if request.version == 0 and (had := self._had(state, wanted, schema_id)) is not None:
             return Plan([], registered(had.id, had.version, content))
-        if not importing and (found := self._problems(state, config, wanted)):
-            raise refusals.incompatible(subject, found, self.rules.incompatible_code)
+        if not importing and (reasons := self._problems(state, config, wanted)):
+            raise refusals.incompatible(subject, reasons, self.rules.incompatible_code)
         version = self._version(state, importing=importing)
         if schema_id >= 0:
             self._check_id(state, current, context, schema_id, content)

@@ -79,9 +79,9 @@ class _Check:
         if isinstance(writer, Union):
             if not isinstance(reader, Union):
                 return [
-                    found
+                    difference
                     for place, branch in enumerate(writer.branches)
-                    for found in self.pair(reader, branch, (*path, str(place)))
+                    for difference in self.pair(reader, branch, (*path, str(place)))
                 ]
             return [
                 _lacking(branch, (*path, str(place)))
@@ -105,7 +105,7 @@ class _Check:
         return [_mismatch(reader, writer, path)]
 
     def _record_fields(self, reader: Record, writer: Record, path: Path) -> list[Difference]:
-        found: list[Difference] = []
+        changes: list[Difference] = []
         written = self._fields.setdefault(id(writer), {field.name: field for field in writer.fields})
         for place, field in enumerate(reader.fields):
             here = (*path, "fields", str(place))
@@ -116,13 +116,13 @@ class _Check:
                     f"{print_type(writer)}"
                 )
             if hits:
-                found += self.pair(field.type, hits[0].type, (*here, "type"))
+                changes += self.pair(field.type, hits[0].type, (*here, "type"))
             elif not field.has_default:
                 if isinstance(field.type, Enum) and field.type.default is not None:
-                    found += self.pair(field.type, writer, (*here, "type"))
+                    changes += self.pair(field.type, writer, (*here, "type"))
                 else:
-                    found.append(Difference("READER_FIELD_MISSING_DEFAULT_VALUE", here, field.name))
-        return found
+                    changes.append(Difference("READER_FIELD_MISSING_DEFAULT_VALUE", here, field.name))
+        return changes
 
 
 def _mismatch(reader: AvroType, writer: AvroType, path: Path) -> Difference:

@@ -50,7 +50,7 @@ class AvroSchema:
         """Why data of `writer` cannot be read with this schema; each reason has two gaps for new and old."""
         with bounded_depth():
             try:
-                return [str(found) for found in differences(self.type, writer.type, Budget())]
+                return [str(difference) for difference in differences(self.type, writer.type, Budget())]
             except AmbiguousField as twice:
                 return [f"Unexpected exception during compatibility check: {twice}"]
 

@@ -6,27 +6,27 @@ from twinlog.registry.schemas.json.differences import Difference
 from twinlog.registry.schemas.json.model import Anything, Array, Nothing, Schema
 from twinlog.registry.schemas.json.values import lower_limit, upper_limit
 
-Found = list[Difference]
-Comparison = Generator[tuple[Schema, Schema], Found, Found]
+Differences = list[Difference]
+Comparison = Generator[tuple[Schema, Schema], Differences, Differences]
 
 
 def compare_arrays(old: Array, new: Array) -> Comparison:
     """Asks for pairs of inner schemas. Gives the differences that break."""
-    found: Found = []
+    differences: Differences = []
     if new.items is not None:
         below = [Difference("SCHEMA_ADDED")] if old.items is None else (yield old.items, new.items)
-        found += [difference.below("items") for difference in below]
-    found += yield from _compare_tuples(old, new)
-    found += yield from _compare_additional(old, new)
-    found += upper_limit("maxItems", "MAX_ITEMS", old.max_items, new.max_items)
-    found += lower_limit("minItems", "MIN_ITEMS", old.min_items, new.min_items)
+        differences += [difference.below("items") for difference in below]
+    differences += yield from _compare_tuples(old, new)
+    differences += yield from _compare_additional(old, new)
+    differences += upper_limit("maxItems", "MAX_ITEMS", old.max_items, new.max_items)
+    differences += lower_limit("minItems", "MIN_ITEMS", old.min_items, new.min_items)
     if new.unique and not old.unique:
-        found.append(Difference("UNIQUE_ITEMS_ADDED", ("uniqueItems",)))
-    return found
+        differences.append(Difference("UNIQUE_ITEMS_ADDED", ("uniqueItems",)))
+    return differences
 
 
 def _compare_tuples(old: Array, new: Array) -> Comparison:
-    found: Found = []
+    differences: Differences = []
     before, after = old.tuple or [], new.tuple or []
     for place in range(max(len(before), len(after))):
         if place >= len(after):
@@ -35,8 +35,8 @@ def _compare_tuples(old: Array, new: Array) -> Comparison:
             below = yield from _added(after[place], old)
         else:
             below = yield before[place], after[place]
-        found += [difference.below(f"items/{place}") for difference in below]
-    return found
+        differences += [difference.below(f"items/{place}") for difference in below]
+    return differences
 
 
 def _removed(item: Schema, new: Array) -> Comparison:

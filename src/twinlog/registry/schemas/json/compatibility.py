@@ -12,17 +12,17 @@ from twinlog.registry.schemas.json.objects import compare_objects
 from twinlog.registry.schemas.json.values import compare_choices, compare_constants, compare_numbers, compare_texts
 from twinlog.registry.schemas.pairs import Pairs
 
-Found = list[Difference]
+Differences = list[Difference]
 Pair = tuple[Schema, Schema]
-Comparison = Generator[Pair, Found, Found]
+Comparison = Generator[Pair, Differences, Differences]
 _AGAIN = "THE SAME AGAIN"
 _WITH_INNER = (Combined, model.Object, model.Array, model.Not, model.Link)
 
 
-def differences(old: Schema, new: Schema, budget: Budget) -> Found:
+def differences(old: Schema, new: Schema, budget: Budget) -> Differences:
     """Why `new` refuses what `old` allows; empty if it does not."""
-    found = Pairs(_opened, _key, Difference(_AGAIN), _simple).differences((old, new), budget)
-    return [difference for difference in found if difference.kind != _AGAIN]
+    all_differences = Pairs(_opened, _key, Difference(_AGAIN), _simple).differences((old, new), budget)
+    return [difference for difference in all_differences if difference.kind != _AGAIN]
 
 
 def _opened(pair: Pair) -> Comparison:
@@ -33,7 +33,7 @@ def _key(pair: Pair) -> tuple[int, int]:
     return id(followed(pair[0])), id(followed(pair[1]))
 
 
-def _simple(pair: Pair) -> Found | None:
+def _simple(pair: Pair) -> Differences | None:
     old, new = pair
     with_inner = isinstance(old, _WITH_INNER) or isinstance(new, _WITH_INNER)
     return None if with_inner else _compare_leaves(old, new)
@@ -58,7 +58,7 @@ def _compare(old: Schema, new: Schema) -> Comparison:
     return _compare_leaves(old, new)
 
 
-def _compare_leaves(old: Schema, new: Schema) -> Found:
+def _compare_leaves(old: Schema, new: Schema) -> Differences:
     """Schemas that have no inner ones, or that are of different classes."""
     match old, new:
         case model.Text(), model.Text():
@@ -77,7 +77,7 @@ def _compare_leaves(old: Schema, new: Schema) -> Found:
     return [] if both_bytes else [Difference("TYPE_CHANGED")]
 
 
-def _fits_a_part_of(old: Schema, new: Combined) -> Generator[tuple[Schema, Schema], Found, bool]:
+def _fits_a_part_of(old: Schema, new: Combined) -> Generator[tuple[Schema, Schema], Differences, bool]:
     if len(new.parts) != 1 and new.criterion == "allOf":
         return False
     for part in new.parts:
@@ -86,7 +86,7 @@ def _fits_a_part_of(old: Schema, new: Combined) -> Generator[tuple[Schema, Schem
     return False
 
 
-def _has_a_part_for(old: Combined, new: Schema) -> Generator[tuple[Schema, Schema], Found, bool]:
+def _has_a_part_for(old: Combined, new: Schema) -> Generator[tuple[Schema, Schema], Differences, bool]:
     if len(old.parts) != 1 and old.criterion != "allOf":
         return False
     for part in old.parts:
@@ -98,12 +98,12 @@ def _has_a_part_for(old: Combined, new: Schema) -> Generator[tuple[Schema, Schem
 def _compare_combined(old: Combined, new: Combined) -> Comparison:
     if old.criterion != new.criterion and not _is_wider(old, new):
         return [Difference("COMBINED_TYPE_CHANGED")]
-    found: Found = []
+    changes: Differences = []
     old_parts, new_parts = distinct(old.parts), distinct(new.parts)
     if len(old_parts) < len(new_parts) and new.criterion == "allOf":
-        found.append(Difference("PRODUCT_TYPE_EXTENDED"))
+        changes.append(Difference("PRODUCT_TYPE_EXTENDED"))
     elif len(old_parts) > len(new_parts) and old.criterion != "allOf":
-        found.append(Difference("SUM_TYPE_NARROWED"))
+        changes.append(Difference("SUM_TYPE_NARROWED"))
     compatible: list[list[int]] = []
     for part in old_parts:
         places = []
@@ -112,8 +112,8 @@ def _compare_combined(old: Combined, new: Combined) -> Comparison:
                 places.append(place)
         compatible.append(places)
     if most_pairs(compatible) < min(len(old_parts), len(new_parts)):
-        found.append(Difference("COMBINED_TYPE_SUBSCHEMAS_CHANGED"))
-    return found
+        changes.append(Difference("COMBINED_TYPE_SUBSCHEMAS_CHANGED"))
+    return changes
 
 
 def _is_wider(old: Combined, new: Combined) -> bool:

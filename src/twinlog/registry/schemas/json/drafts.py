@@ -139,8 +139,8 @@ class DraftReader:
             return self._of_type(kind, json, about, place, used)
         parts = []
         for name in list_of(kind):
-            one = About(json, text_of(name), about.has_default, about.connect_type)
-            parts.append(self._of_type(text_of(name), json, one, place, used))
+            own = About(json, text_of(name), about.has_default, about.connect_type)
+            parts.append(self._of_type(text_of(name), json, own, place, used))
         return model.Combined(about, "anyOf", parts)
 
     def _of_type(self, kind: str, json: dict[str, Any], about: About, place: Place, used: set[str]) -> Schema:
@@ -239,9 +239,9 @@ class DraftReader:
             link.target = known
             return link
         self._targets[address] = link
-        found = place.document.by_id.get(address)
-        if found is not None:
-            self._waiting.append((link, found, place))
+        value = place.document.by_id.get(address)
+        if value is not None:
+            self._waiting.append((link, value, place))
         elif reference.startswith("#"):
             self._waiting.append((link, *_pointed(place.document, reference, self._id)))
         else:
@@ -272,14 +272,14 @@ def _text(json: dict[str, Any], about: About) -> model.Text:
     return model.Text(about, maybe(json, "minLength", integer_of), maybe(json, "maxLength", integer_of), pattern)
 
 
-def _collect_ids(root: Any, keyword: str, found: dict[str, Any]) -> None:
+def _collect_ids(root: Any, keyword: str, by_id: dict[str, Any]) -> None:
     waiting = [root]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
             own = value.get(keyword)
             if isinstance(own, str):
-                found[own] = value
+                by_id[own] = value
             waiting.extend(value.values())
         elif isinstance(value, list):
             waiting.extend(value)

@@ -26,8 +26,8 @@ def joined(before: Schema, part: Schema) -> Schema:
     if _is_generated(part, "anyOf") and _has_class(part, before):
         return _grown(part, before)
     parts: list[Schema] = []
-    for one in (*_flat(before), *_flat(part)):
-        _add(parts, one)
+    for branch in (*_flat(before), *_flat(part)):
+        _add(parts, branch)
     return model.Combined(About(before.about.source), "allOf", parts, generated=True)
 
 

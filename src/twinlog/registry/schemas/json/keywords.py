@@ -65,5 +65,5 @@ def maybe(json: dict[str, Any], keyword: str, read: Callable[[Any], Value]) -> V
     return read(json[keyword]) if keyword in json else None
 
 
-def _wrong(wanted: str, found: Any) -> NoReturn:
-    refuse(f"expected {wanted}, found {sorted_text(found)[:200]}")
+def _wrong(wanted: str, value: Any) -> NoReturn:
+    refuse(f"expected {wanted}, found {sorted_text(value)[:200]}")

@@ -52,12 +52,12 @@ class Addresses:
         """The address that `reference` means at a place with this base."""
         document, _ = split_fragment(checked(reference))
         if is_absolute(reference) or document in self._documents:
-            found = reference
+            address = reference
         elif base.startswith("urn:"):
-            found = base + reference
+            address = base + reference
         else:
-            found = resolve(base, reference)
-        return found.removesuffix("#")
+            address = resolve(base, reference)
+        return address.removesuffix("#")
 
     def is_metaschema(self, address: str) -> bool:
         return address.startswith(_METASCHEMAS)

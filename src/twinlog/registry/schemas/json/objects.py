@@ -12,13 +12,13 @@ from twinlog.registry.schemas.json.model import Anything, Nothing, Object, Schem
 from twinlog.registry.schemas.json.patterns import is_found
 from twinlog.registry.schemas.json.values import lower_limit, upper_limit
 
-Found = list[Difference]
-Comparison = Generator[tuple[Schema, Schema], Found, Found]
+Differences = list[Difference]
+Comparison = Generator[tuple[Schema, Schema], Differences, Differences]
 
 
 def compare_objects(old: Object, new: Object) -> Comparison:
     """Asks for pairs of inner schemas. Gives the differences that break."""
-    found = _compare_required(old, new)
+    differences = _compare_required(old, new)
     for name in hash_order([*old.properties, *new.properties]):
         before, after = old.properties.get(name), new.properties.get(name)
         if before is not None and after is not None:
@@ -27,15 +27,15 @@ def compare_objects(old: Object, new: Object) -> Comparison:
             below = yield from _removed(name, before, new)
         else:
             below = yield from _added(name, old, new)
-        found += [difference.below("properties", name) for difference in below]
-    found += yield from _compare_dependencies(old, new)
-    found += yield from _compare_additional(old, new)
-    found += upper_limit("maxProperties", "MAX_PROPERTIES", old.max_properties, new.max_properties)
-    found += lower_limit("minProperties", "MIN_PROPERTIES", old.min_properties, new.min_properties)
-    return found
+        differences += [difference.below("properties", name) for difference in below]
+    differences += yield from _compare_dependencies(old, new)
+    differences += yield from _compare_additional(old, new)
+    differences += upper_limit("maxProperties", "MAX_PROPERTIES", old.max_properties, new.max_properties)
+    differences += lower_limit("minProperties", "MIN_PROPERTIES", old.min_properties, new.min_properties)
+    return differences
 
 
-def _compare_required(old: Object, new: Object) -> Found:
+def _compare_required(old: Object, new: Object) -> Differences:
     return [
         Difference("REQUIRED_ATTRIBUTE_ADDED", ("required", name))
         for name in hash_order(list(old.properties))
@@ -59,30 +59,30 @@ def _added(name: str, old: Object, new: Object) -> Comparison:
     after = new.properties[name]
     if _is_open(old):
         return [] if isinstance(after, Anything) else [Difference("PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL")]
-    found: Found = []
+    differences: Differences = []
     partial = _partial(old, name)
     if partial is not None:
-        found += yield partial, after
-        if found:
-            found.append(Difference("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
+        differences += yield partial, after
+        if differences:
+            differences.append(Difference("PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"))
     if name in new.required and not after.about.has_default:
-        found.append(Difference("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL"))
-    return found
+        differences.append(Difference("REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL"))
+    return differences
 
 
 def _compare_dependencies(old: Object, new: Object) -> Comparison:
-    found: Found = []
+    differences: Differences = []
     for name in hash_order([*old.needed, *new.needed]):
         kind = _dependency(old.needed.get(name), new.needed.get(name))
         if kind is not None:
-            found.append(Difference(kind, ("dependencies", name)))
+            differences.append(Difference(kind, ("dependencies", name)))
     for name in hash_order([*old.needed_schemas, *new.needed_schemas]):
         before, after = old.needed_schemas.get(name), new.needed_schemas.get(name)
         if after is None:
             continue
         below = [Difference("DEPENDENCY_SCHEMA_ADDED")] if before is None else (yield before, after)
-        found += [difference.below("dependencies", name) for difference in below]
-    return found
+        differences += [difference.below("dependencies", name) for difference in below]
+    return differences
 
 
 def _dependency(before: set[str] | None, after: set[str] | None) -> str | None:

@@ -109,14 +109,14 @@ class _Scanner:
 
     def _repetition(self) -> None:
         if self._pattern[self._at] == "{":
-            found = _REPETITION.match(self._pattern, self._at)
-            if found is None:
+            matched = _REPETITION.match(self._pattern, self._at)
+            if matched is None:
                 self._refuse("a repetition is not valid")
                 return
-            least, most = int(found[1]), int(found[2]) if found[2] else None
+            least, most = int(matched[1]), int(matched[2]) if matched[2] else None
             if least > _MOST_REPEATS or (most is not None and not least <= most <= _MOST_REPEATS):
                 self._refuse("a repetition has no valid limits")
-            self._at = found.end()
+            self._at = matched.end()
         else:
             self._at += 1
         if self._pattern[self._at : self._at + 1] in {"?", "+"}:
@@ -127,16 +127,16 @@ class _Scanner:
         if self._pattern[self._at : self._at + 1] != "?":
             self._groups += 1
             return False
-        found = _GROUP.match(self._pattern, self._at)
-        if found is None:
+        matched = _GROUP.match(self._pattern, self._at)
+        if matched is None:
             self._refuse("an unknown kind of group")
             return False
-        if found[1] is not None:
-            if found[1] in self._names:
-                self._refuse(f"the name {found[1]} is given twice")
-            self._names.add(found[1])
-        self._at = found.end()
-        if found[3] == ")":
+        if matched[1] is not None:
+            if matched[1] in self._names:
+                self._refuse(f"the name {matched[1]} is given twice")
+            self._names.add(matched[1])
+        self._at = matched.end()
+        if matched[3] == ")":
             return False
         self._groups += 1
         return False
@@ -198,17 +198,17 @@ class _Scanner:
         return letter
 
     def _long_escape(self) -> str:
-        found = _TAIL.match(self._pattern, self._at)
-        if found is None:
+        matched = _TAIL.match(self._pattern, self._at)
+        if matched is None:
             self._refuse("an escape is not complete")
             return ""
-        text = found[0]
-        name = found[1] or found[2]
+        text = matched[0]
+        name = matched[1] or matched[2]
         if name is not None and not _is_property(name):
             self._refuse(f"unknown property {name}")
-        if found[3] is not None and found[3] not in self._names:
-            self._refuse(f"there is no group {found[3]}")
-        self._at = found.end()
+        if matched[3] is not None and matched[3] not in self._names:
+            self._refuse(f"there is no group {matched[3]}")
+        self._at = matched.end()
         if text[0] in "xu":
             code = int(text[1:].strip("{}"), 16)
             return chr(code) if code <= 0x10FFFF else ""

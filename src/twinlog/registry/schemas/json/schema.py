@@ -66,9 +66,9 @@ class JsonSchema:
     def cannot_read(self, writer: "JsonSchema", policy: str) -> list[str]:
         """Why this schema refuses values of `writer`; each reason has two gaps for new and old."""
         with bounded_depth():
-            found = differences(writer.meaning, self.meaning, Budget())
+            all_differences = differences(writer.meaning, self.meaning, Budget())
         allowed = LENIENT if policy == "LENIENT" else frozenset[str]()
-        return [str(difference) for difference in found if difference.kind not in allowed]
+        return [str(difference) for difference in all_differences if difference.kind not in allowed]
 
 
 def parse_json(text: str, resolved: Mapping[str, str]) -> JsonSchema:

@@ -56,10 +56,10 @@ def unescaped(token: str) -> str:
 
 
 def _split(address: str) -> tuple[str | None, str | None, str, str | None, str | None]:
-    found = _PARTS.match(address)
-    if found is None:
+    matched = _PARTS.match(address)
+    if matched is None:
         return None, None, address, None, None
-    return found[1], found[2], found[3], found[4], found[5]
+    return matched[1], matched[2], matched[3], matched[4], matched[5]
 
 
 def _merged(base: str, path: str, *, rooted: bool) -> str:

@@ -12,18 +12,18 @@ Limit = int | Decimal | None
 
 def compare_texts(old: Text, new: Text) -> list[Difference]:
     """Lengths and the pattern."""
-    found = [
+    differences = [
         *upper_limit("maxLength", "MAX_LENGTH", old.max_length, new.max_length),
         *lower_limit("minLength", "MIN_LENGTH", old.min_length, new.min_length),
     ]
     if new.pattern is not None and old.pattern != new.pattern:
-        found.append(Difference("PATTERN_ADDED" if old.pattern is None else "PATTERN_CHANGED", ("pattern",)))
-    return found
+        differences.append(Difference("PATTERN_ADDED" if old.pattern is None else "PATTERN_CHANGED", ("pattern",)))
+    return differences
 
 
 def compare_numbers(old: Number, new: Number) -> list[Difference]:
     """Limits, the divisor and whether it is an integer."""
-    found = [
+    differences = [
         *upper_limit("maximum", "MAXIMUM", old.maximum, new.maximum),
         *lower_limit("minimum", "MINIMUM", old.minimum, new.minimum),
         *upper_limit("exclusiveMaximum", "EXCLUSIVE_MAXIMUM", old.exclusive_maximum, new.exclusive_maximum),
@@ -31,8 +31,8 @@ def compare_numbers(old: Number, new: Number) -> list[Difference]:
         *_compare_divisors(old.multiple_of, new.multiple_of),
     ]
     if new.integer and not old.integer:
-        found.append(Difference("TYPE_NARROWED"))
-    return found
+        differences.append(Difference("TYPE_NARROWED"))
+    return differences
 
 
 def compare_choices(old: Choice, new: Choice) -> list[Difference]:

@@ -27,7 +27,7 @@ _GROUPS = {
 
 _AGAIN = "THE SAME AGAIN"
 Types = list[Message | Enum]
-Found = list[Difference]
+Differences = list[Difference]
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class Pair:
     new_side: Side
 
 
-Comparison = Generator[Pair, Found, Found]
+Comparison = Generator[Pair, Differences, Differences]
 
 
-def differences(old: ProtoFile, new: ProtoFile, old_names: Names, new_names: Names, budget: Budget) -> Found:
+def differences(old: ProtoFile, new: ProtoFile, old_names: Names, new_names: Names, budget: Budget) -> Differences:
     """Why records of `old` cannot be read with `new`; empty if they can."""
     whole = Pair(
         Message("", types=old.types),
@@ -65,9 +65,9 @@ def differences(old: ProtoFile, new: ProtoFile, old_names: Names, new_names: Nam
         Side(old_names, Scope(old.package or "")),
         Side(new_names, Scope(new.package or "")),
     )
-    found = [] if old.package == new.package else [Difference("PACKAGE_CHANGED", ())]
-    found += Pairs(_compare_messages, _key, Difference(_AGAIN, ())).differences(whole, budget)
-    return [difference for difference in found if difference.kind != _AGAIN]
+    all_differences = [] if old.package == new.package else [Difference("PACKAGE_CHANGED", ())]
+    all_differences += Pairs(_compare_messages, _key, Difference(_AGAIN, ())).differences(whole, budget)
+    return [difference for difference in all_differences if difference.kind != _AGAIN]
 
 
 def _key(pair: Pair) -> tuple[int, int]:
@@ -80,27 +80,27 @@ def _compare_messages(pair: Pair) -> Comparison:
     old_fields = {field.tag: field for field in old.fields}
     new_fields = {field.tag: field for field in new.fields}
     in_old_one_ofs = {field.tag for one_of in old.one_ofs for field in one_of.fields}
-    found: Found = []
+    changes: Differences = []
     for one_of in new.one_ofs:
         tags = [field.tag for field in one_of.fields]
         moved = [tag for tag in tags if old_fields.pop(tag, None) is not None]
         existing = in_old_one_ofs.intersection(tags).difference(moved)
         if len(moved) > 1:
-            found.append(Difference("MULTIPLE_FIELDS_MOVED_TO_ONEOF", (*path, one_of.name)))
+            changes.append(Difference("MULTIPLE_FIELDS_MOVED_TO_ONEOF", (*path, one_of.name)))
         elif moved and existing:
-            found.append(Difference("FIELD_MOVED_TO_EXISTING_ONEOF", (*path, one_of.name)))
-    found += yield from _compare_one_ofs(pair)
+            changes.append(Difference("FIELD_MOVED_TO_EXISTING_ONEOF", (*path, one_of.name)))
+    changes += yield from _compare_one_ofs(pair)
     for tag in hash_order([*old_fields, *new_fields]):
         before, after = old_fields.get(tag), new_fields.get(tag)
         here = (*path, str(tag))
         if before is not None and after is not None:
-            found += yield from _compare_fields(before, after, pair, here)
+            changes += yield from _compare_fields(before, after, pair, here)
         elif before is not None and before.label == "required":
-            found.append(Difference("REQUIRED_FIELD_REMOVED", here))
+            changes.append(Difference("REQUIRED_FIELD_REMOVED", here))
         elif after is not None and after.label == "required":
-            found.append(Difference("REQUIRED_FIELD_ADDED", here))
-    found += yield from _compare_types(pair)
-    return found
+            changes.append(Difference("REQUIRED_FIELD_ADDED", here))
+    changes += yield from _compare_types(pair)
+    return changes
 
 
 def _compare_one_ofs(pair: Pair) -> Comparison:
@@ -108,7 +108,7 @@ def _compare_one_ofs(pair: Pair) -> Comparison:
     path = pair.old_side.scope.messages
     old = {one_of.name: one_of for one_of in pair.old.one_ofs}
     new = {one_of.name: one_of for one_of in pair.new.one_ofs}
-    found: Found = []
+    changes: Differences = []
     for name in hash_order([*old, *new]):
         if name not in old or name not in new:
             continue
@@ -116,10 +116,10 @@ def _compare_one_ofs(pair: Pair) -> Comparison:
         for tag in hash_order([*before, *after]):
             here = (*path, name, str(tag))
             if tag not in after:
-                found.append(Difference("ONEOF_FIELD_REMOVED", here))
+                changes.append(Difference("ONEOF_FIELD_REMOVED", here))
             elif tag in before:
-                found += yield from _compare_fields(before[tag], after[tag], pair, here)
-    return found
+                changes += yield from _compare_fields(before[tag], after[tag], pair, here)
+    return changes
 
 
 def _by_tag(one_of: OneOf) -> dict[int, Field]:
@@ -130,17 +130,17 @@ def _compare_types(pair: Pair) -> Comparison:
     """Messages inside of a message or a file. One that a compiler made for a map may go."""
     old, new = dict(_messages(pair.old.types)), dict(_messages(pair.new.types))
     path = pair.old_side.scope.messages
-    found: Found = []
+    changes: Differences = []
     for name in hash_order([*old, *new]):
         if name not in old:
             continue
         if name in new:
-            found += yield Pair(old[name], new[name], pair.old_side.inside(name), pair.new_side.inside(name))
+            changes += yield Pair(old[name], new[name], pair.old_side.inside(name), pair.new_side.inside(name))
         else:
             known = pair.old_side.inside(name).find(name)
             if known is not None and known.map_type() is None:
-                found.append(Difference("MESSAGE_REMOVED", (*path, name)))
-    return found
+                changes.append(Difference("MESSAGE_REMOVED", (*path, name)))
+    return changes
 
 
 def _messages(types: Types) -> Iterator[tuple[str, Message]]:
@@ -164,10 +164,10 @@ def _compare_kinds(old: str, new: str, pair: Pair, path: tuple[str, ...], *, lab
         return [Difference("FIELD_NUMERIC_LABEL_CHANGED", path)] if labels_differ and group != "text" else []
     old_types, new_types = map_types(old), map_types(new)
     if old_types is not None and new_types is not None:
-        found: Found = []
+        changes: Differences = []
         for before, after in zip(old_types, new_types, strict=True):
-            found += yield from _compare_kinds(before, after, pair, path)
-        return found
+            changes += yield from _compare_kinds(before, after, pair, path)
+        return changes
     return (yield from _compare_named(old, new, pair, path))
 
 
@@ -187,13 +187,13 @@ def _compare_named(old: str, new: str, pair: Pair, path: tuple[str, ...]) -> Com
     if not isinstance(old_known.element, Message) or not isinstance(new_known.element, Message):
         return []
     around = tuple(old_local.split("."))
-    found = yield Pair(
+    changes = yield Pair(
         old_known.element,
         new_known.element,
         Side(pair.old_side.names, Scope(old_known.package, around)),
         Side(pair.new_side.names, Scope(new_known.package, around)),
     )
-    return [*found, changed] if found else []
+    return [*changes, changed] if changes else []
 
 
 def _as_map(name: str, side: Side) -> str:

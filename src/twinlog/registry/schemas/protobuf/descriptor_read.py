@@ -75,12 +75,12 @@ class _Part:
         return (self.texts(number) or [""])[-1]
 
     def numbers(self, number: int) -> list[int]:
-        found = []
+        numbers = []
         for value in self._fields.get(number, []):
             if not isinstance(value, int):
                 raise BrokenBytes
-            found.append(value - 2**64 if value >= 2**63 else value)
-        return found
+            numbers.append(value - 2**64 if value >= 2**63 else value)
+        return numbers
 
     def number(self, number: int) -> int:
         return (self.numbers(number) or [0])[-1]
@@ -177,20 +177,20 @@ def _range(part: _Part, *, past_the_end: int) -> int | Range:
 
 
 def _options(part: _Part, known: Names, meta: str | None) -> list[Option]:
-    found: list[Option] = []
+    options: list[Option] = []
     for name, (number, kind, values) in known.items():
         if number not in part:
             continue
         if kind == "STRING":
-            found.append(Option(name, kind, part.text(number)))
+            options.append(Option(name, kind, part.text(number)))
         elif kind == "BOOLEAN":
-            found.append(Option(name, kind, "true" if part.number(number) else "false"))
+            options.append(Option(name, kind, "true" if part.number(number) else "false"))
         elif 0 <= part.number(number) < len(values):
-            found.append(Option(name, kind, values[part.number(number)]))
+            options.append(Option(name, kind, values[part.number(number)]))
     value = _meta(part.part(META)) if meta is not None and META in part else {}
     if meta is not None and value:
-        found.append(Option(meta, "MAP", value, True))
-    return found
+        options.append(Option(meta, "MAP", value, True))
+    return options
 
 
 def _meta(part: _Part) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from twinlog.registry.schemas.protobuf.model import Enum, Extend, Field, Message, ProtoFile
 from twinlog.registry.schemas.protobuf.well_known import well_known_files
 
-Found = TypeVar("Found")
+Declared = TypeVar("Declared")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def is_map_entry(message: Message) -> bool:
     return bool(values) and str(values[-1]).lower() == "true"
 
 
-def _resolve(known: Mapping[str, Found], name: str, scope: Scope) -> str | None:
+def _resolve(known: Mapping[str, Declared], name: str, scope: Scope) -> str | None:
     if name.startswith("."):
         return name[1:] if name[1:] in known else None
     around = [*(scope.package.split(".") if scope.package else []), *scope.messages]

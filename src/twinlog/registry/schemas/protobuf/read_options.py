@@ -65,31 +65,31 @@ def _inner(kind: OptionKind, value: Any) -> Any:
 
 def _map(reader: Reader) -> dict[str, Any]:
     reader.require("{")
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     while not reader.take_if("}"):
         option = read_option(reader, ":")
         value = _inner(option.kind, option.value)
         if isinstance(value, Option):
-            nested = found.get(option.name)
+            nested = entries.get(option.name)
             if not isinstance(nested, dict):
-                nested = found[option.name] = {}
+                nested = entries[option.name] = {}
             nested[value.name] = value.value
-        elif option.name in found:
-            before = found[option.name]
+        elif option.name in entries:
+            before = entries[option.name]
             several = before if isinstance(before, list) else [before]
             several += value if isinstance(value, list) else [value]
-            found[option.name] = several
+            entries[option.name] = several
         else:
-            found[option.name] = value
+            entries[option.name] = value
         _ = reader.take_if(",") or reader.take_if(";")
-    return found
+    return entries
 
 
 def _list(reader: Reader) -> list[Any]:
     reader.require("[")
-    found: list[Any] = []
+    values: list[Any] = []
     while not reader.take_if("]"):
-        found.append(_inner(*_value(reader)))
+        values.append(_inner(*_value(reader)))
         if not reader.take_if(",") and reader.peek() != "]":
             reader.fail("expected ',' or ']'")
-    return found
+    return values

@@ -72,8 +72,8 @@ class ProtobufSchema:
     def cannot_read(self, writer: "ProtobufSchema", _policy: str) -> list[str]:
         """Why records of `writer` cannot be read with this schema; each reason has two gaps for new and old."""
         with bounded_depth():
-            found = differences(writer.file, self.file, writer.names, self.names, Budget())
-        return [str(difference) for difference in found]
+            all_differences = differences(writer.file, self.file, writer.names, self.names, Budget())
+        return [str(difference) for difference in all_differences]
 
 
 def parse_protobuf(text: str, resolved: Mapping[str, str]) -> ProtobufSchema:

@@ -26,9 +26,9 @@ class Reader:
 
     def skip(self) -> None:
         """Goes over blanks and comments."""
-        found = _GAP.match(self._text, self.at)
-        if found is not None:
-            self.at = found.end()
+        gap = _GAP.match(self._text, self.at)
+        if gap is not None:
+            self.at = gap.end()
         if self._text.startswith("/", self.at):
             if self._text.startswith("/*", self.at):
                 self.at = len(self._text) - 1
@@ -63,20 +63,20 @@ class Reader:
 
     def require(self, mark: str) -> None:
         """Reads `mark` or fails."""
-        found = self.take()
-        if found != mark:
-            self.fail(f"expected '{mark}' but was '{found}'")
+        taken = self.take()
+        if taken != mark:
+            self.fail(f"expected '{mark}' but was '{taken}'")
 
     def word(self, *, leading_digit: bool = True) -> str:
         """A name, a type or a number."""
         self.skip()
-        found = _WORD.match(self._text, self.at)
-        if found is None:
+        matched = _WORD.match(self._text, self.at)
+        if matched is None:
             self.fail("expected a word")
-        if not leading_digit and found[0][0].isdigit():
+        if not leading_digit and matched[0][0].isdigit():
             self.fail("field and constant names cannot start with a digit", self.at - 1)
-        self.at = found.end()
-        return found[0]
+        self.at = matched.end()
+        return matched[0]
 
     def name(self, *, leading_digit: bool = True, wrapped: bool = False) -> str:
         """A word that may stand in round or square brackets; `wrapped` keeps them."""

@@ -115,15 +115,15 @@ class OptionPrinter:
 
 def escaped(text: str) -> str:
     """The inside of a quoted text."""
-    return _TO_ESCAPE.sub(lambda found: _ESCAPED[found[0]], text)
+    return _TO_ESCAPE.sub(lambda matched: _ESCAPED[matched[0]], text)
 
 
 def normal_number(digits: str) -> str:
     """A number as Java's DecimalFormat prints it: no exponent, at most three digits after the point."""
-    found = _HEXADECIMAL.fullmatch(digits) or _OCTAL.fullmatch(digits)
-    if found is not None:
-        number = int(found[2], 16 if _HEXADECIMAL.fullmatch(digits) else 8)
-        return f"-{number}" if found[1] else str(number)
+    matched = _HEXADECIMAL.fullmatch(digits) or _OCTAL.fullmatch(digits)
+    if matched is not None:
+        number = int(matched[2], 16 if _HEXADECIMAL.fullmatch(digits) else 8)
+        return f"-{number}" if matched[1] else str(number)
     decimal = _DECIMAL.fullmatch(digits)
     if decimal is None or len(digits) > _MOST_DIGITS:
         return digits  # inf, nan and the like
@@ -141,10 +141,10 @@ def normal_number(digits: str) -> str:
 
 def merged_options(options: list[Option]) -> dict[str, Option]:
     """Options by name, those of one name merged."""
-    found: dict[str, list[Option]] = {}
+    by_name: dict[str, list[Option]] = {}
     for option in options:
-        found.setdefault(option.name.removeprefix("."), []).append(option)
-    return {name: _merged([_as_map(option) for option in group]) for name, group in found.items()}
+        by_name.setdefault(option.name.removeprefix("."), []).append(option)
+    return {name: _merged([_as_map(option) for option in group]) for name, group in by_name.items()}
 
 
 def _lines(values: list[str]) -> str:
@@ -185,7 +185,7 @@ def _merged(options: list[Option]) -> Option:
 def _both(before: Any, after: Any) -> list[Any]:
     several: list[Any] = []
     for value in (before, after):
-        for one in value if isinstance(value, list) else [value]:
-            if one not in several:
-                several.append(one)
+        for item in value if isinstance(value, list) else [value]:
+            if item not in several:
+                several.append(item)
     return several
