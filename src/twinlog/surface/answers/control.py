@@ -112,7 +112,7 @@ def control_answer(link: LinkSettings, control: Control, status: LinkStatus, *, 
         first=body["first"],
         paused=[
             *(Place(topic=topic) for topic in sorted(control.topics)),
-            *(Place(topic=one.topic, partition=one.partition) for one in sorted(control.partitions)),
+            *(Place(topic=partition.topic, partition=partition.partition) for partition in sorted(control.partitions)),
         ],
         by=control.by,
         at_ms=control.at_ms,
@@ -140,15 +140,15 @@ def order_cost(link: LinkSettings, control: Control, status: LinkStatus) -> Limi
 
 def _known(link: str, patterns: Iterable[str], roster: Mapping[str, RosterTopic]) -> tuple[str, ...]:
     """Check expressions over topics; each must match a topic that is mirrored."""
-    found = tuple(pattern.strip() for pattern in patterns)
-    for pattern in found:
+    cleaned = tuple(pattern.strip() for pattern in patterns)
+    for pattern in cleaned:
         try:
             hits = any(map(Patterns((pattern,)).matches, roster))
         except RegexError as error:
             raise UsageError(f"{pattern}: it has {error}") from None
         if not hits:
             raise _nothing(link, pattern, roster)
-    return found
+    return cleaned
 
 
 def _chosen(

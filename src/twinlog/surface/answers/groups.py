@@ -22,16 +22,16 @@ class ReadingGroup:
 def reading_groups(standings: Iterable[Standing], ends: Mapping[TopicPartition, int | None]) -> list[ReadingGroup]:
     """Sum positions by group, by name; `ends` are where the partitions of the source end."""
     by_group: dict[str, list[Standing]] = {}
-    for one in standings:
-        by_group.setdefault(one.group, []).append(one)
-    return [_sum(group, found, ends) for group, found in sorted(by_group.items())]
+    for standing in standings:
+        by_group.setdefault(standing.group, []).append(standing)
+    return [_sum(group, positions, ends) for group, positions in sorted(by_group.items())]
 
 
-def _sum(group: str, found: list[Standing], ends: Mapping[TopicPartition, int | None]) -> ReadingGroup:
+def _sum(group: str, positions: list[Standing], ends: Mapping[TopicPartition, int | None]) -> ReadingGroup:
     lag: int | None = 0
     again: int | None = 0
-    for one in found:
-        end = ends.get(one.source)
-        lag = None if lag is None or end is None else lag + max(0, end - one.committed.offset)
-        again = None if again is None or one.re_read is None else again + one.re_read
-    return ReadingGroup(group, len(found), lag, again)
+    for position in positions:
+        end = ends.get(position.source)
+        lag = None if lag is None or end is None else lag + max(0, end - position.committed.offset)
+        again = None if again is None or position.re_read is None else again + position.re_read
+    return ReadingGroup(group, len(positions), lag, again)

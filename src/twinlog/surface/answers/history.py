@@ -54,9 +54,9 @@ def point(sample: Sample) -> SamplePoint:
     return SamplePoint(**sample._asdict())
 
 
-def band(one: Band) -> BandPoint:
+def band(values: Band) -> BandPoint:
     """One stretch of time."""
-    return BandPoint(**one._asdict())
+    return BandPoint(**values._asdict())
 
 
 def line(event: Event) -> EventLine:

@@ -195,7 +195,9 @@ def detail_of(snapshot: LinkSnapshot) -> LinkDetail:
         chores=[SyncJob(**note.model_dump()) for note in (status.chores if status else ())],
         fault_list=faults_of(status) if status else [],
         objectives_not_kept=[topic.topic for topic in exposure.broken] if exposure else [],
-        stages={stage: StageLine(**one._asdict()) for stage, one in figures(status.stages if status else {}).items()},
+        stages={
+            stage: StageLine(**figure._asdict()) for stage, figure in figures(status.stages if status else {}).items()
+        },
         control=status.control.body() if status else None,
     )
 

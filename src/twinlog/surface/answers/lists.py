@@ -25,10 +25,10 @@ def topic_part(app_state: AppState, link: str, wish: Wish) -> Part[TopicRow]:
 def partition_part(app_state: AppState, link: str, wish: Wish, topic: str | None) -> Part[PartitionRow]:
     """A page of partitions."""
     snapshot = app_state.snapshot(link)
-    found = snapshot.status.partitions if snapshot.status else ()
+    partitions = snapshot.status.partitions if snapshot.status else ()
     rows = [
         partition_of(part, snapshot.movements.get(part.partition, "OK"))
-        for part in found
+        for part in partitions
         if topic is None or part.partition.topic == topic
     ]
     return part_of(rows, wish, lambda row: f"{row.topic}-{row.partition}", lambda row: row.state or "", PARTITION_SORTS)
@@ -40,7 +40,7 @@ def group_part(app_state: AppState, link: str, wish: Wish) -> Part[GroupRow]:
     standings = snapshot.groups.standings if snapshot.groups else ()
     rows = [
         group_of(standing, snapshot.group_movements.get(standing.group, "OK"))
-        for standing in sorted(standings, key=lambda one: (one.group, one.source))
+        for standing in sorted(standings, key=lambda each: (each.group, each.source))
         if standing.remote is not None
     ]
     return part_of(rows, wish, lambda row: row.group, lambda row: row.movement or "", GROUP_SORTS)
@@ -57,9 +57,9 @@ class EventWish(BaseModel):
 
 def events_of(app_state: AppState, wish: EventWish) -> list[EventLine]:
     """What happened to the links in the last week, newest first."""
-    found = [
+    newest = [
         event
-        for event in before_id(sorted(app_state.events(), key=lambda one: one.at_ms)[::-1], wish.before)
+        for event in before_id(sorted(app_state.events(), key=lambda event: event.at_ms)[::-1], wish.before)
         if wish.link in {"", event.link} and wish.level in {"", event.level}
     ]
-    return [line(event) for event in found[: wish.limit]]
+    return [line(event) for event in newest[: wish.limit]]

@@ -144,20 +144,20 @@ def detail_of(look: PipelineLook) -> PipelineDetail:
     )
 
 
-def parked_of(found: Sequence[Parked], *, contents: bool) -> list[ParkedRecord]:
+def parked_of(records: Sequence[Parked], *, contents: bool) -> list[ParkedRecord]:
     """Dead letters, newest first. Without `contents` keys and values are left out."""
     return [
         ParkedRecord(
-            at=str(one.place),
-            state=one.action,
-            origin=one.origin or "unknown",
-            reason=one.reason,
-            parked_ms=max(0, min(one.timestamp_ms, SYSTEM_CLOCK.now_ms())),
-            key=_text(one.key) if contents else None,
-            value=_text(one.value) if contents else None,
-            whole=_is_text(one.value),
+            at=str(parked.place),
+            state=parked.action,
+            origin=parked.origin or "unknown",
+            reason=parked.reason,
+            parked_ms=max(0, min(parked.timestamp_ms, SYSTEM_CLOCK.now_ms())),
+            key=_text(parked.key) if contents else None,
+            value=_text(parked.value) if contents else None,
+            whole=_is_text(parked.value),
         )
-        for one in reversed(found)
+        for parked in reversed(records)
     ]
 
 
@@ -169,7 +169,7 @@ def _is_text(data: bytes | None) -> bool:
     return data is not None and _text(data) == data.decode(errors="replace")
 
 
-def preview_of(found: Preview) -> PreviewAnswer:
+def preview_of(preview: Preview) -> PreviewAnswer:
     """The samples of a preview."""
-    steps = [PreviewStep(name=one.name, records=one.rows) for one in found.steps]
-    return PreviewAnswer(steps=steps, remarks=found.remarks, actions=found.actions)
+    steps = [PreviewStep(name=step.name, records=step.rows) for step in preview.steps]
+    return PreviewAnswer(steps=steps, remarks=preview.remarks, actions=preview.actions)

@@ -23,11 +23,13 @@ class Proofs(BaseModel):
 
 def proofs_of(operations: Sequence[Operation], drills: Sequence[Mapping[str, Any]]) -> Proofs:
     """Find the newest proofs; operations are newest first, drills oldest first."""
-    ended = [one for one in operations if one.status == "done" and one.result]
-    examined = next((one for one in ended if one.kind == "examination"), None)
-    verified = next((one for one in ended if one.kind == "verification"), None)
+    ended = [operation for operation in operations if operation.status == "done" and operation.result]
+    examined = next((operation for operation in ended if operation.kind == "examination"), None)
+    verified = next((operation for operation in ended if operation.kind == "verification"), None)
     drilled = drills[-1] if drills else None
-    paper = next((one for one in reversed(drills) if one.get("kind") == "paper" and _share(one) is not None), None)
+    paper = next(
+        (drill for drill in reversed(drills) if drill.get("kind") == "paper" and _share(drill) is not None), None
+    )
     checked_ms, percent = None, None
     if examined is not None:
         verdicts = [check["verdict"] for check in (examined.result or {}).get("checks", ())]
@@ -49,5 +51,5 @@ def _percent(verdicts: Sequence[str]) -> int | None:
 
 
 def _share(drill: Mapping[str, Any]) -> int | None:
-    found = (drill.get("facts") or {}).get("readiness")
-    return None if found is None else int(found)
+    readiness = (drill.get("facts") or {}).get("readiness")
+    return None if readiness is None else int(readiness)

@@ -84,7 +84,7 @@ def topics_of(snapshot: LinkSnapshot) -> list[TopicRow]:
 
 
 def _topics(snapshot: LinkSnapshot, status: LinkStatus) -> list[TopicRow]:
-    exposures = {one.topic: one for one in status.exposure.topics} if status.exposure else {}
+    exposures = {topic.topic: topic for topic in status.exposure.topics} if status.exposure else {}
     by_topic: dict[str, list[PartitionStatus]] = {}
     for part in status.partitions:
         by_topic.setdefault(part.partition.topic, []).append(part)

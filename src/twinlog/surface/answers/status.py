@@ -18,8 +18,8 @@ from twinlog.watch.monitor import LinkSnapshot
 class _SeenOnce:
     """Stands for the observer of a link that was looked at already."""
 
-    def __init__(self, found: LinkStatus | ClusterError) -> None:
-        self._found = found
+    def __init__(self, outcome: LinkStatus | ClusterError) -> None:
+        self._found = outcome
         self.view = LedgerView({})
 
     async def look(self) -> LinkStatus:
@@ -35,13 +35,13 @@ class LinkLook(LinkDetail):
     partition_list: list[PartitionRow]
 
 
-def status_of(link: LinkSettings, found: LinkStatus | ClusterError) -> LinkLook:
+def status_of(link: LinkSettings, outcome: LinkStatus | ClusterError) -> LinkLook:
     """All that is known of a link."""
-    snapshot = LinkSnapshot(link, _SeenOnce(found), looked_ms=SYSTEM_CLOCK.now_ms())
-    if isinstance(found, ClusterError):
-        snapshot.trouble, snapshot.remedy = str(found), found.remedy_text()
+    snapshot = LinkSnapshot(link, _SeenOnce(outcome), looked_ms=SYSTEM_CLOCK.now_ms())
+    if isinstance(outcome, ClusterError):
+        snapshot.trouble, snapshot.remedy = str(outcome), outcome.remedy_text()
     else:
-        snapshot.status, snapshot.looked_ms = found, found.now_ms
+        snapshot.status, snapshot.looked_ms = outcome, outcome.now_ms
     partitions = [] if snapshot.status is None else snapshot.status.partitions
     rows = [partition_of(part, None) for part in partitions]
     return LinkLook(**{**detail_of(snapshot).model_dump(), "movement": None}, partition_list=rows)

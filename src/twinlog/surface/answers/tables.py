@@ -48,17 +48,17 @@ def part_of(
     sortable: Sequence[str],
 ) -> Part[Row]:
     """Cut one page out of a list. Raises UsageError for a field that rows cannot be sorted by."""
-    found = list(rows)
+    chosen = list(rows)
     if wish.filter:
         needle = wish.filter.casefold()
-        found = [row for row in found if needle in name(row).casefold()]
+        chosen = [row for row in chosen if needle in name(row).casefold()]
     if wish.state:
-        found = [row for row in found if state(row) == wish.state or (wish.state == "bad" and state(row) != "OK")]
+        chosen = [row for row in chosen if state(row) == wish.state or (wish.state == "bad" and state(row) != "OK")]
     if wish.sort:
         if wish.sort not in sortable:
             raise UsageError(f"sort={wish.sort}: rows are sorted by {', '.join(sortable)}")
-        found.sort(key=lambda row: _rank(wish.sort, getattr(row, wish.sort)), reverse=wish.order == "desc")
-    return Part(found[wish.offset : wish.offset + wish.limit], len(found), len(rows))
+        chosen.sort(key=lambda row: _rank(wish.sort, getattr(row, wish.sort)), reverse=wish.order == "desc")
+    return Part(chosen[wish.offset : wish.offset + wish.limit], len(chosen), len(rows))
 
 
 def _rank(field: str, value: Any) -> tuple[int, Any]:

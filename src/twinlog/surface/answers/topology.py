@@ -23,31 +23,33 @@ def survey_of(links: Iterable[LinkSettings]) -> Survey:
     return survey(routes, rpo)
 
 
-def judgements(found: Survey) -> Iterator[str]:
+def judgements(survey: Survey) -> Iterator[str]:
     """Say what is good and what is missing, one sentence each; the worst first."""
-    for loss in found.losses:
+    for loss in survey.losses:
         if loss.single:
             yield f"{loss.cluster}: what is written there has one copy only; no link copies it anywhere"
-    for loss in found.losses:
+    for loss in survey.losses:
         if loss.cut_off:
             pairs = ", ".join(f"{origin}'s records at {at}" for origin, at in loss.cut_off[:_SHOWN])
             more = f" and {len(loss.cut_off) - _SHOWN} more" if len(loss.cut_off) > _SHOWN else ""
             yield f"{loss.cluster}: other clusters depend on it; without it these stop: {pairs}{more}"
     merged: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for cluster, topic, writers in found.merged:
+    for cluster, topic, writers in survey.merged:
         merged.setdefault((cluster, writers), []).append("what patterns select" if topic == ANY_TOPIC else topic)
     for (cluster, writers), topics in merged.items():
         yield (
             f"{cluster}: one topic holds records of {' and '.join(writers)} ({', '.join(topics)}); order is kept for "
             "each origin, not between them"
         )
-    two_way = [link for link in found.links if LinkName(link.target, link.source) in found.links and link[0] < link[1]]
+    two_way = [
+        link for link in survey.links if LinkName(link.target, link.source) in survey.links and link[0] < link[1]
+    ]
     for source, target in two_way:
         yield f"{source} and {target}: both may be written; a key that is written on both sides has no common order"
-    for link in found.links:
-        if LinkName(link.target, link.source) not in found.links and len(found.clusters) == 2:
+    for link in survey.links:
+        if LinkName(link.target, link.source) not in survey.links and len(survey.clusters) == 2:
             yield f"{link}: a failback needs the way back; set `{link.target}->{link.source}.enabled = true`"
-    yield _growth(found)
+    yield _growth(survey)
 
 
 def transform_sentences(links: Iterable[LinkSettings]) -> Iterator[str]:
@@ -59,8 +61,8 @@ def transform_sentences(links: Iterable[LinkSettings]) -> Iterator[str]:
             yield f"{link.name}: residency {mask.rule} masks {', '.join(mask.fields)}"
 
 
-def _growth(found: Survey) -> str:
-    count, links = len(found.clusters), len(found.links)
+def _growth(survey: Survey) -> str:
+    count, links = len(survey.clusters), len(survey.links)
     return (
         f"{links} link{'' if links == 1 else 's'} for {count} clusters; one more cluster would need {2 * count} links "
         "in a full mesh, 2 with a hub, 1 as a standby"
@@ -80,12 +82,12 @@ def loss_sentence(loss: Loss) -> str:
     )
 
 
-def topology_json(found: Survey, links: Sequence[LinkSettings]) -> dict[str, Any]:
+def topology_json(survey: Survey, links: Sequence[LinkSettings]) -> dict[str, Any]:
     """All of it, for programs."""
     by_name = {LinkName(link.source, link.target): link for link in links}
     return {
-        "clusters": list(found.clusters),
-        "shapes": list(found.shapes),
+        "clusters": list(survey.clusters),
+        "shapes": list(survey.shapes),
         "links": [
             {
                 "link": str(name),
@@ -99,10 +101,10 @@ def topology_json(found: Survey, links: Sequence[LinkSettings]) -> dict[str, Any
                     for mask in by_name[name].transforms.masks
                 ],
             }
-            for name in found.links
+            for name in survey.links
         ],
-        "ways": [{**way._asdict(), "hops": way.hops} for way in found.ways],
-        "copies_of_a_record": found.copies_of_a_record,
+        "ways": [{**way._asdict(), "hops": way.hops} for way in survey.ways],
+        "copies_of_a_record": survey.copies_of_a_record,
         "losses": [
             {
                 "cluster": loss.cluster,
@@ -112,8 +114,8 @@ def topology_json(found: Survey, links: Sequence[LinkSettings]) -> dict[str, Any
                 "cut_off": [{"origin": origin, "at": at} for origin, at in loss.cut_off],
                 "rpo_seconds": loss.rpo_seconds,
             }
-            for loss in found.losses
+            for loss in survey.losses
         ],
-        "merged": [{"cluster": cluster, "topic": t, "origins": list(o)} for cluster, t, o in found.merged],
-        "judgements": [*judgements(found), *transform_sentences(links)],
+        "merged": [{"cluster": cluster, "topic": t, "origins": list(o)} for cluster, t, o in survey.merged],
+        "judgements": [*judgements(survey), *transform_sentences(links)],
     }

@@ -102,8 +102,8 @@ def _offer(words: Iterable[str], incomplete: str) -> list[str]:
     In bash `east->west` without quotes would write into a file `west`, so the `>` is escaped. Behind an escaped one
     nothing is offered: typer drops whatever does not begin like the plain word. zsh and fish quote by themselves.
     """
-    found = [word for word in words if word.startswith(incomplete)]
+    matching = [word for word in words if word.startswith(incomplete)]
     typed = os.environ.get("COMP_WORDS", "").split("\n")[-1]
     if os.environ.get(COMPLETING) != "complete_bash" or typed[:1] in {"'", '"'}:
-        return found
-    return [] if ">" in incomplete else [word.replace(">", "\\>") for word in found]
+        return matching
+    return [] if ">" in incomplete else [word.replace(">", "\\>") for word in matching]

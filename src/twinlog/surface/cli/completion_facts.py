@@ -43,8 +43,8 @@ def links_of_file(file: Path) -> dict[str, list[str]]:
         seen = file.stat()
     except OSError:
         return {}
-    found = _remembered(f"links {file.absolute()}", f"{seen.st_mtime_ns} {seen.st_size}", _FILE_FRESH_S, read)
-    return found if isinstance(found, dict) else {}
+    links = _remembered(f"links {file.absolute()}", f"{seen.st_mtime_ns} {seen.st_size}", _FILE_FRESH_S, read)
+    return links if isinstance(links, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,16 @@ def names_on_cluster(kind: Kind, file: Path, end: End) -> list[str]:
         from twinlog.kafka.admin import ClusterAdmin
         from twinlog.kafka.group_members import list_groups
 
-        clients = {one.cluster: one for link in load_file(file).links if (one := end.of(link)) is not None}
+        clients = {
+            end_client.cluster: end_client for link in load_file(file).links if (end_client := end.of(link)) is not None
+        }
 
         def of_all() -> list[str]:
-            found: set[str] = set()
+            names: set[str] = set()
             for client in clients.values():
                 admin = ClusterAdmin(client.model_copy(update={"request_timeout_ms": int(WITHIN_S * 1000)}))
-                found.update(admin.list_topics() if kind == "topics" else list_groups(admin))
-            return sorted(name for name in found if not name.startswith("__"))
+                names.update(admin.list_topics() if kind == "topics" else list_groups(admin))
+            return sorted(name for name in names if not name.startswith("__"))
 
         return _in_time(of_all)
 
@@ -96,14 +98,14 @@ def names_of_service(client: ServiceClient, kind: Kind | Literal["links"], link:
         if kind == "links":
             return links
         query = f"?limit={_MOST}"
-        pages = [client.get("v1", "links", one, kind, query=query)["rows"] for one in links]
+        pages = [client.get("v1", "links", name, kind, query=query)["rows"] for name in links]
         return sorted({row[kind[:-1]] for page in pages for row in page})
 
     return _words(_remembered(f"{kind} {client.address.url} {link}", "", _FRESH_S, lambda: _in_time(ask)))
 
 
-def _words(found: Any) -> list[str]:
-    return [word for word in found if isinstance(word, str)] if isinstance(found, Iterable) else []
+def _words(answer: Any) -> list[str]:
+    return [word for word in answer if isinstance(word, str)] if isinstance(answer, Iterable) else []
 
 
 def _in_time(ask: Callable[[], list[str]]) -> list[str]:
@@ -128,9 +130,9 @@ def _remembered(about: str, stamp: str, seconds: float, ask: Callable[[], Any]) 
         fresh = seconds if kept["found"] else min(seconds, _NOTHING_FRESH_S)
         if kept["stamp"] == stamp and 0 <= SYSTEM_CLOCK.now_s() - kept["at"] < fresh:
             return kept["found"]
-    found: Any = []
+    answer: Any = []
     with suppress(TwinlogError, OSError):
-        found = ask()
+        answer = ask()
     with suppress(OSError):
-        write_atomically(path, json.dumps({"at": SYSTEM_CLOCK.now_s(), "stamp": stamp, "found": found}), 0o600)
-    return found
+        write_atomically(path, json.dumps({"at": SYSTEM_CLOCK.now_s(), "stamp": stamp, "found": answer}), 0o600)
+    return answer

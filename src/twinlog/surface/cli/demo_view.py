@@ -149,8 +149,8 @@ def result_panel(outcome: Outcome, source: str, target: str, width: int) -> Pane
     table.add_column(overflow="fold")
     counts = f"{proof.source_records:,} on {source}, {proof.target_records:,} on {target}"
     table.add_row("records", counts)
-    found = "  ".join(f"{kind} {proof.counts[kind]:,}" for kind in Kind)
-    table.add_row("found", Text(found, "green" if not proof.counts else "bold red"))
+    counted = "  ".join(f"{kind} {proof.counts[kind]:,}" for kind in Kind)
+    table.add_row("found", Text(counted, "green" if not proof.counts else "bold red"))
     same = proof.source_digest == proof.target_digest
     digests = f"{proof.source_digest[:16]}… {'=' if same else 'is not'} {proof.target_digest[:16]}…"
     table.add_row("all bytes", Text(digests, "green" if same else "bold red"))

@@ -43,9 +43,9 @@ def word_of(argument: Any) -> str:
 
 def usage(command: Any) -> Iterator[str]:
     """What is typed behind a command: what must be, then what may be."""
-    for one in command.params:
-        if one.param_type_name == "argument":
-            yield word_of(one) if one.required else f"[{word_of(one)}]"
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            yield word_of(parameter) if parameter.required else f"[{word_of(parameter)}]"
     if any(param.param_type_name == "option" and param.name != "help" for param in command.params):
         yield "[OPTIONS]"
 
@@ -87,8 +87,16 @@ class Verb(_Taught, TyperCommand):
         shown = [
             (param, param.get_help_record(ctx)) for param in self.get_params(ctx) if not getattr(param, "hidden", False)
         ]
-        arguments = [(word_of(one), told[1]) for one, told in shown if one.param_type_name == "argument" and told]
-        options = [(_spelled(one), told[1]) for one, told in shown if one.param_type_name == "option" and told]
+        arguments = [
+            (word_of(parameter), told[1])
+            for parameter, told in shown
+            if parameter.param_type_name == "argument" and told
+        ]
+        options = [
+            (_spelled(parameter), told[1])
+            for parameter, told in shown
+            if parameter.param_type_name == "option" and told
+        ]
         _section(formatter, "Arguments", arguments)
         _section(formatter, "Options", options)
         path = ctx.command_path.partition(" ")[2]
@@ -103,7 +111,9 @@ class Noun(_Taught, TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  typer gives it
         """Let every command have its first sentence."""
-        _section(formatter, "Commands", [(name, one.get_short_help_str()) for name, one in self.commands.items()])
+        _section(
+            formatter, "Commands", [(name, command.get_short_help_str()) for name, command in self.commands.items()]
+        )
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Where to go from here."""
@@ -124,12 +134,12 @@ class Page(NamedTuple):
 
     def load(self) -> Any:
         """Import it, and build what typer runs."""
-        found = getattr(import_module(f"twinlog.surface.cli.commands.{self.module}"), self.does)
+        target = getattr(import_module(f"twinlog.surface.cli.commands.{self.module}"), self.does)
         alone = Commands("")
-        if isinstance(found, typer.Typer):
-            alone.add_typer(found, name=self.name, short_help=self.teaches)
+        if isinstance(target, typer.Typer):
+            alone.add_typer(target, name=self.name, short_help=self.teaches)
         else:
-            alone.command(self.name, short_help=self.teaches)(found)
+            alone.command(self.name, short_help=self.teaches)(target)
         return typer.main.get_group(alone).commands[self.name]
 
 

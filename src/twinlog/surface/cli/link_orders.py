@@ -112,13 +112,13 @@ def _needed(client: ServiceClient | None) -> ServiceClient:
 def _connector(file: Path) -> tuple[str, dict[str, Any]]:
     """Its name and config: as Connect's REST interface takes it, or the config alone with a name in it."""
     try:
-        found = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8"))
+        document = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{file}: it cannot be read ({error.strerror}); name a file with --file") from None
     except ValueError as error:
         raise UsageError(f"{file}: it is no JSON ({error}); see docs/connect-api.md for an example") from None
-    config = found.get("config", found) if isinstance(found, dict) else None
-    name = found.get("name") if isinstance(found, dict) else None
+    config = document.get("config", document) if isinstance(document, dict) else None
+    name = document.get("name") if isinstance(document, dict) else None
     if not isinstance(config, dict) or not isinstance(name, str) or not name:
         raise UsageError(f'{file}: a connector is {{"name": "...", "config": {{...}}}}; see docs/connect-api.md')
     return name, config
@@ -127,7 +127,9 @@ def _connector(file: Path) -> tuple[str, dict[str, Any]]:
 def _check(client: ServiceClient, name: str, config: dict[str, Any]) -> None:
     kind = str(config.get("connector.class", ""))
     body = {**config, "name": name}
-    found = client.send("PUT", "connector-plugins", kind or "none", "config", "validate", body=body)
-    wrong = [f"{one['value']['name']}: {error}" for one in found["configs"] for error in one["value"]["errors"]]
+    answer = client.send("PUT", "connector-plugins", kind or "none", "config", "validate", body=body)
+    wrong = [
+        f"{setting['value']['name']}: {error}" for setting in answer["configs"] for error in setting["value"]["errors"]
+    ]
     if wrong:
         raise UsageError(f"{name}: {'; '.join(wrong)}")

@@ -37,13 +37,13 @@ def produce(
     """
     from twinlog.local.traffic import produce as send
 
-    found = _running(cluster, folder)
+    running = _running(cluster, folder)
     if dry_run:
         would(f"{cluster}: would get about {int(rate * seconds):,} records in {topic}")
         return
     shown = None if output.for_programs else _progress
     sent = send(
-        found, topic, partitions=partitions, rate=rate, seconds=seconds,
+        running, topic, partitions=partitions, rate=rate, seconds=seconds,
         tell=(lambda count: shown(f"{count:,} records")) if shown else _silent,
     )  # fmt: skip
     if output.for_programs:
@@ -71,12 +71,12 @@ def consume(
     """
     from twinlog.local.traffic import consume as read_as
 
-    found = _running(cluster, folder)
+    running = _running(cluster, folder)
     if dry_run:
         would(f"{cluster}: {group} would read {', '.join(topics)} and commit its position")
         return
     tell = _silent if output.for_programs else lambda read: _progress(f"{read.records:,} records")
-    read: Read = read_as(found, topics, group=group, seconds=seconds, most=most, tell=tell)
+    read: Read = read_as(running, topics, group=group, seconds=seconds, most=most, tell=tell)
     if output.for_programs:
         facts = {"records": read.records, "again": read.again, "unsound": read.unsound, "topics": dict(read.by_topic)}
         print_facts({"cluster": cluster, "group": group, **facts}, output)

@@ -15,15 +15,15 @@ _NO_FILE = "Give --config FILE, name one for good with `twinlog context add`, or
 
 def print_misuse(error: TyperException, output: Output = Output.TABLE) -> None:
     """One sentence and the way out; a group without a command shows its help."""
-    found: Any = error
-    context = getattr(found, "ctx", None)
+    shown: Any = error
+    context = getattr(shown, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
-        found.show()
+        shown.show()
         return
     path = context.command_path if context is not None else "twinlog"
     # The library that checks values says first that it found one to be wrong.
     problem = error.format_message().replace("Value error, ", "").rstrip(".")
-    param = getattr(found, "param", None)
+    param = getattr(shown, "param", None)
     no_file = param is not None and param.name == "config" and problem.startswith("Missing")
     _say(f"{path}: {problem[:1].lower()}{problem[1:]}", _NO_FILE if no_file else f"`{path} --help` shows how.", output)
 

@@ -50,9 +50,9 @@ class Supervisor:
         if not address.startswith(("/", "@")):
             return None
         # WATCHDOG_PID names whom the watchdog is for: a child inherits the variables, not the duty.
-        ours = environment.get("WATCHDOG_PID") in {None, str(os.getpid())}
+        for_me = environment.get("WATCHDOG_PID") in {None, str(os.getpid())}
         usec = environment.get("WATCHDOG_USEC", "")
-        return cls(address, int(usec) / 1e6 if ours and usec.isdigit() and int(usec) else None)
+        return cls(address, int(usec) / 1e6 if for_me and usec.isdigit() and int(usec) else None)
 
     async def follow(self, phases: Phases) -> None:
         """Tell how the links stand until cancelled, then that the end has begun."""

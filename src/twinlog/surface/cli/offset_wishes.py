@@ -50,13 +50,13 @@ def listed_in(path: Path | None, groups: list[str] | None) -> dict[str, ToListed
         raise UsageError(f"{path}: it cannot be read ({error.strerror})") from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
-    found: dict[str, dict[TopicPartition, int]] = {}
+    by_group: dict[str, dict[TopicPartition, int]] = {}
     for row in rows:
         if not groups or row.group in groups:
-            found.setdefault(row.group, {})[row.partition] = row.offset
-    if not found:
+            by_group.setdefault(row.group, {})[row.partition] = row.offset
+    if not by_group:
         raise UsageError(f"{path}: it lists no position of {', '.join(groups or ()) or 'any group'}")
-    return {name: ToListed(offsets) for name, offsets in found.items()}
+    return {name: ToListed(offsets) for name, offsets in by_group.items()}
 
 
 def at_time(text: str) -> ToTime:

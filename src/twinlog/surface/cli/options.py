@@ -71,7 +71,7 @@ SparkConf = Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=V
 
 def spark_options(given: list[str] | None) -> tuple[tuple[str, str], ...]:
     """The settings of --spark-conf. Raises UsageError."""
-    for one in given or ():
-        if not one.partition("=")[1]:
-            raise UsageError(f"--spark-conf {one}: write KEY=VALUE")
-    return tuple((key, value) for key, _, value in (one.partition("=") for one in given or ()))
+    for pair in given or ():
+        if not pair.partition("=")[1]:
+            raise UsageError(f"--spark-conf {pair}: write KEY=VALUE")
+    return tuple((key, value) for key, _, value in (pair.partition("=") for pair in given or ()))

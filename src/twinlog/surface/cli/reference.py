@@ -58,7 +58,9 @@ def page() -> str:
     """Return the whole page."""
     # The classes behind a command line are typer's own affair, so they have no types here.
     root: Any = typer.main.get_command(app)
-    return _HEAD + "".join(part for name, one in root.commands.items() for part in _command(f"twinlog {name}", one))
+    return _HEAD + "".join(
+        part for name, command in root.commands.items() for part in _command(f"twinlog {name}", command)
+    )
 
 
 def _command(path: str, command: Any) -> Iterator[str]:
@@ -78,21 +80,28 @@ def _command(path: str, command: Any) -> Iterator[str]:
         yield from _command(f"{path} {name}", child)
 
 
-def _row(one: Any) -> str:
-    if one.param_type_name == "argument":
-        name = f"`{word_of(one)}`"
+def _row(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        name = f"`{word_of(parameter)}`"
     else:
-        name = ", ".join(f"`{spelling}`" for spelling in one.opts) + ("" if one.is_flag else f" `{value_of(one)}`")
-    cells = (name, one.help or "", _default(one))
+        name = ", ".join(f"`{spelling}`" for spelling in parameter.opts) + (
+            "" if parameter.is_flag else f" `{value_of(parameter)}`"
+        )
+    cells = (name, parameter.help or "", _default(parameter))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
-def _default(one: Any) -> str:
-    if one.required:
-        return "must be given" if not one.envvar else f"must be given, or `{one.envvar}` set"
-    if one.default is None or one.default is False or callable(one.default) or one.default == ():
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "must be given" if not parameter.envvar else f"must be given, or `{parameter.envvar}` set"
+    if (
+        parameter.default is None
+        or parameter.default is False
+        or callable(parameter.default)
+        or parameter.default == ()
+    ):
         return ""
-    return f"`{getattr(one.default, 'value', one.default)}`"
+    return f"`{getattr(parameter.default, 'value', parameter.default)}`"
 
 
 def _prose(text: str) -> str:

@@ -22,7 +22,9 @@ def service_links(client: ServiceClient) -> list[dict[str, Any]]:
     """All of them, one row each: what Connect calls it, and what /v1 knows of it."""
     connectors = client.get("connectors", query="?expand=info&expand=status")
     known = {row["link"]: row for row in client.get("v1", "links")}
-    rows = [_row(name, one, known) for name, one in connectors.items() if _copies(one["info"]["config"])]
+    rows = [
+        _row(name, connector, known) for name, connector in connectors.items() if _copies(connector["info"]["config"])
+    ]
     return sorted(rows, key=lambda row: str(row["link"]))
 
 
@@ -60,11 +62,11 @@ def _copies(config: dict[str, str]) -> bool:
     return kind is not None and kind.role == "link"
 
 
-def _row(name: str, one: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+def _row(name: str, connector: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     from twinlog.control.link_plan import link_name
     from twinlog.model.connectors import Connector
 
-    config, status = one["info"]["config"], one["status"]["connector"]
+    config, status = connector["info"]["config"], connector["status"]["connector"]
     link = link_name(Connector(name, config))
     seen = known.get(link, {})
     running = status["state"] == "RUNNING"
@@ -109,16 +111,16 @@ def _cell(title: str, value: Any) -> Text:
     return Text(number(value) if isinstance(value, int | float) else str(value))
 
 
-def print_link(found: dict[str, Any], output: Output) -> None:
+def print_link(link: dict[str, Any], output: Output) -> None:
     """One link for people; `wide` also prints its config."""
     console = screen(output)
     for title in (*_BASIC[:-1], *_MORE, _BASIC[-1]):
-        console.print(Text(f"{title.replace('_', ' '):18} ", "bold").append_text(_cell(title, found[title])))
-    for fault in found.get("fault_list", ()):
+        console.print(Text(f"{title.replace('_', ' '):18} ", "bold").append_text(_cell(title, link[title])))
+    for fault in link.get("fault_list", ()):
         console.print(Text(f"{fault['code']}  {fault['says']}", "red"), soft_wrap=True)
         console.print(Text(f"  try: {fault['remedy']}"), soft_wrap=True)
-    for chore in found.get("chores", ()):
+    for chore in link.get("chores", ()):
         if chore["trouble"]:
             console.print(Text(f"{chore['chore']}: {chore['trouble']}", "yellow"), soft_wrap=True)
-    for key, value in sorted(found["config"].items()) if output is Output.WIDE else ():
+    for key, value in sorted(link["config"].items()) if output is Output.WIDE else ():
         console.print(Text(f"  {key} = {value}"), soft_wrap=True)

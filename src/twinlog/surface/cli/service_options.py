@@ -78,7 +78,7 @@ def address_of(
     if user is not None and token_file is not None:
         raise UsageError(f"{service}: either --user or --token-file says who asks, not both")
     token, own_ca, own, password = (
-        None if one is None else str(one.absolute()) for one in (token_file, ca, certificate, password_file)
+        None if path is None else str(path.absolute()) for path in (token_file, ca, certificate, password_file)
     )
     return ServiceAddress(service, token, own_ca, own, user, password)
 
@@ -94,8 +94,8 @@ def with_address(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         command(address=address_of(**{name: given.pop(name) for name in _OPTIONS}), **given)
 
-    mine = [one for one in own.values() if one.name not in {"address", "output"}]
-    last = [one for one in own.values() if one.name == "output"]
+    mine = [parameter for parameter in own.values() if parameter.name not in {"address", "output"}]
+    last = [parameter for parameter in own.values() if parameter.name == "output"]
     whole = inspect.Signature([*mine, *_OPTIONS.values(), *last])
     run.__signature__ = whole  # type: ignore[attr-defined]  # typer makes the options of it
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in whole.parameters.values()}

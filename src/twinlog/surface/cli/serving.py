@@ -81,7 +81,7 @@ class _Questions(ThreadPoolExecutor):
 
 def _leave(code: int) -> NoReturn:
     """End the process. A cluster that is away holds a question for half a minute, and Python would wait for it."""
-    if any(not one.daemon and one is not threading.current_thread() for one in threading.enumerate()):
+    if any(not thread.daemon and thread is not threading.current_thread() for thread in threading.enumerate()):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

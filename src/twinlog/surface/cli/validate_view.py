@@ -46,13 +46,13 @@ class Row(NamedTuple):
 
 def rows_of(origins: Mapping[str, Origin], *, everything: bool) -> Iterator[Row]:
     """Yield the settings to show; clients of one end that have the same value from the same line are one row."""
-    found: dict[tuple[str, str, int | None, str | None], list[str]] = {}
+    by_origin: dict[tuple[str, str, int | None, str | None], list[str]] = {}
     for name, origin in origins.items():
         if not everything and origin.line is None and name not in _ALWAYS:
             continue
         client, _, setting = name.rpartition(": ")
-        found.setdefault((setting, origin.value, origin.line, origin.key), []).append(client)
-    for (setting, value, line, key), clients in found.items():
+        by_origin.setdefault((setting, origin.value, origin.line, origin.key), []).append(client)
+    for (setting, value, line, key), clients in by_origin.items():
         whose = ", ".join(_merged(clients))
         yield Row(f"{whose}: {setting}" if whose else setting, value, line, key)
 

@@ -93,9 +93,9 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:
-    found = error.errors() if isinstance(error, RequestValidationError) else []
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
     # Names and reasons only: what was sent may be a secret (R12).
-    told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
+    told = "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in errors)
     return refused(request.url.path, 422, "UNREADABLE", told or "The request cannot be read", _DESCRIBED)
 
 

@@ -150,27 +150,27 @@ class AppState:
 
     def operations_of(self, kind: Kind | None = None, link: str | None = None) -> list[Operation]:
         """Long actions with them, newest first."""
-        return [one for one in self.operations.all(kind, link) if self._sees(one.link)]
+        return [operation for operation in self.operations.all(kind, link) if self._sees(operation.link)]
 
     def operation(self, operation_id: str) -> Operation | None:
         """One of these actions."""
-        found = self.operations.find(operation_id)
-        return found if found is not None and self._sees(found.link) else None
+        operation = self.operations.find(operation_id)
+        return operation if operation is not None and self._sees(operation.link) else None
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
         """The connectors of links that may be shown."""
-        found = self.backend.connectors()
+        statuses = self.backend.connectors()
         if self.who is None:
-            return found
-        return {name: status for name, status in found.items() if self._sees(self.backend.link_of(name) or "")}
+            return statuses
+        return {name: status for name, status in statuses.items() if self._sees(self.backend.link_of(name) or "")}
 
     def pipelines(self) -> list[PipelineLook]:
         """The pipelines that may be shown, with their rates and lags."""
-        found = []
+        looks = []
         for name in self.backend.pipelines.names():
             with contextlib.suppress(ConnectorUnknown):  # one that was deleted this moment, or may not be seen
-                found.append(self.pipeline(name))
-        return found
+                looks.append(self.pipeline(name))
+        return looks
 
     def pipeline(self, name: str) -> PipelineLook:
         """One of them. Raises ConnectorUnknown."""
@@ -217,8 +217,11 @@ class AppState:
             case "running":
                 level, says = "info", f"{operation.kind} begun"
             case "done":
-                found = _outcome(operation.result or {})
-                level, says = _level(operation.result or {}), f"{operation.kind} done" + (f": {found}" if found else "")
+                outcome = _outcome(operation.result or {})
+                level, says = (
+                    _level(operation.result or {}),
+                    f"{operation.kind} done" + (f": {outcome}" if outcome else ""),
+                )
             case "failed":
                 level, says = "bad", f"{operation.kind} failed: {(operation.error or {}).get('message', '')}"
         remedy = (operation.error or {}).get("remedy", "")

@@ -185,13 +185,13 @@ class ServiceBackend:
         return sorted(self.service.links, key=lambda link: link.name) or self.of_file
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
-        found: dict[str, ConnectorStatus] = {}
+        statuses: dict[str, ConnectorStatus] = {}
         if not self.control.leadership.active:
-            return found
+            return statuses
         for name in self.control.connectors.names():
             with contextlib.suppress(ConnectorUnknown):  # deleted this moment
-                found[name] = self.control.connectors.status(name)
-        return found
+                statuses[name] = self.control.connectors.status(name)
+        return statuses
 
     @property
     def pipelines(self) -> Pipelines:
@@ -250,7 +250,7 @@ class ServiceBackend:
         return self.service.switching(await self._pair(link), self.folder.absolute(), on_event)
 
     async def _pair(self, link: LinkSettings) -> Pair:
-        if self.config is None or link.name not in {one.name for one in self.of_file}:
+        if self.config is None or link.name not in {known.name for known in self.of_file}:
             raise UsageError(
                 f"{link.name}: it was made over HTTP; a switch and a drill need both clusters, and their way back, in "
                 "the settings file"
@@ -261,8 +261,8 @@ class ServiceBackend:
         return await self.service.drills(await self._pair(link), self.reports, say).run(kind)
 
     def drills(self, link: LinkSettings) -> list[dict[str, Any]]:
-        found = [json.loads(line) for line in Reports(self.reports).read()]
-        return [report for report in found if report.get("link") == link.name]
+        reports = [json.loads(line) for line in Reports(self.reports).read()]
+        return [report for report in reports if report.get("link") == link.name]
 
     async def verify(self, link: LinkSettings, wish: VerifyWish, on_progress: OnProgress) -> VerifyReport:
         return await asyncio.to_thread(self.service.verify, link, wish, on_progress)

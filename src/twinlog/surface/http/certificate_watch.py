@@ -48,7 +48,7 @@ class CertificateWatch:
 
 def _stamp(file: Path | None) -> _Stamp:
     try:
-        found = None if file is None else file.stat()
+        status = None if file is None else file.stat()
     except OSError:
         return None
-    return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+    return None if status is None else (status.st_mtime_ns, status.st_size, status.st_ino)

@@ -47,7 +47,7 @@ class Listener(socket.socket):
         """The same socket with a limit."""
         listener = cls(fileno=sock.detach())
         listener.most = most
-        listener._trusted = [ipaddress.ip_network(one) for one in trusted]
+        listener._trusted = [ipaddress.ip_network(network) for network in trusted]
         listener._open = Counter()
         return listener
 

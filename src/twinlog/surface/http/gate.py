@@ -195,9 +195,9 @@ class Gate:
         if SIGNATURE.encode() in headers:
             return self._passed_on(scope, headers)
         if self._token is not None:
-            found = self._token.follow_link(scope) or self._token.by(headers, address)
-            if found is not None:
-                return found
+            by_token = self._token.follow_link(scope) or self._token.by(headers, address)
+            if by_token is not None:
+                return by_token
         if self._door is None or scope["path"] in OPEN_PATHS:
             return replace(NOBODY, address=address)
         try:

@@ -35,8 +35,8 @@ async def readiness(app_state: TheAppState, link: TheLink = "") -> dict[str, lis
 
 def is_ready(app_state: AppState, link: str) -> bool:
     """Whether the data of every link moves, or of one; not while there is none."""
-    found = reasons(app_state, link)
-    return bool(found) and not any(found.values())
+    by_link = reasons(app_state, link)
+    return bool(by_link) and not any(by_link.values())
 
 
 def reasons(app_state: AppState, link: str) -> dict[str, list[str]]:

@@ -81,8 +81,8 @@ class Authenticator:
             return self._known(user, address, "token")
         if self._oidc is None or token.count(".") != 2:
             return Refused("", "wrong token")
-        found = await self._asking.run(self._oidc.read, token)
-        return Refused("", "wrong token") if found is None else replace(found, address=address)
+        who = await self._asking.run(self._oidc.read, token)
+        return Refused("", "wrong token") if who is None else replace(who, address=address)
 
     def _known(self, user: User, address: str, by: str) -> Who | Refused:
         role, grants = self._roles.of([user.role])

@@ -28,10 +28,10 @@ def last_used_file() -> Path:
 def read_last_used(path: Path) -> dict[str, int]:
     """Names, and seconds since 1970; nothing where nothing is known."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return {str(name): int(at) for name, at in found.items()} if isinstance(found, dict) else {}
+    return {str(name): int(at) for name, at in document.items()} if isinstance(document, dict) else {}
 
 
 class LastUsed:

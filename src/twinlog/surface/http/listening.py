@@ -57,7 +57,7 @@ class HttpService:
     @classmethod
     def open(cls, listen: Sequence[str], file: Resolved, worker: Worker | None = None) -> HttpService:
         """Take the addresses: a port, a Unix socket, or one of each. Raises UsageError."""
-        if len({one.startswith(UNIX) for one in listen}) != len(listen):
+        if len({address.startswith(UNIX) for address in listen}) != len(listen):
             raise UsageError(f"--listen {' --listen '.join(listen)}: give one HOST:PORT, one unix:PATH, or one of each")
         store_of(file)
         if file.service.otel is not None:
@@ -86,7 +86,7 @@ class HttpService:
         """What is said at the start. The link that opens the page is for the eyes of whoever started the service."""
         said = " and ".join(self.addresses)
         if self.registry is not None:
-            said += f", schemas at {', '.join(one.url for one in self.registry.listeners)}"
+            said += f", schemas at {', '.join(listener.url for listener in self.registry.listeners)}"
         if self.url is None:
             return said
         if self.token is None:

@@ -90,10 +90,10 @@ class TokenLogin:
 
     def _kept(self, headers: Mapping[bytes, bytes]) -> str:
         try:
-            found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(self._cookie)
+            cookie = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(self._cookie)
         except CookieError:
             return ""
-        return "" if found is None else found.value
+        return "" if cookie is None else cookie.value
 
     def follow_link(self, scope: Mapping[str, Any]) -> Response | None:
         """Answer the link that `twinlog run` prints: the browser keeps the token and asks again without it."""

@@ -45,14 +45,14 @@ class TooManyLoginsError(Exception):
 def network_of(address: str) -> str:
     """An IPv4 address, or the /64 of an IPv6 address: one customer has all of the addresses in it."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return str(found)
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return str(ip.ipv4_mapped)
+        return str(ipaddress.ip_network((ip, 64), strict=False))
+    return str(ip)
 
 
 @dataclass
@@ -94,8 +94,8 @@ class LoginLimits:
 
     def is_slowed(self, name: str, address: str) -> bool:
         """Whether guesses for this name from this network wait."""
-        found = self._guesses.get((name, network_of(address)))
-        return found is not None and found.pause(time.monotonic()) > 0
+        guesses = self._guesses.get((name, network_of(address)))
+        return guesses is not None and guesses.pause(time.monotonic()) > 0
 
     @asynccontextmanager
     async def turn(self, name: str, address: str) -> AsyncIterator[Turn]:
@@ -119,10 +119,10 @@ class LoginLimits:
             guesses.waiting -= 1
 
     def _of(self, key: Key) -> _Guesses:
-        found = self._guesses.pop(key, None) or _Guesses()
-        self._guesses[key] = found
+        own = self._guesses.pop(key, None) or _Guesses()
+        self._guesses[key] = own
         if len(self._guesses) > _MOST_KEYS:
-            idle = next((one for one, guesses in self._guesses.items() if not guesses.waiting), None)
+            idle = next((idle_key for idle_key, guesses in self._guesses.items() if not guesses.waiting), None)
             if idle is not None:
                 del self._guesses[idle]
-        return found
+        return own

@@ -125,7 +125,7 @@ class OidcIssuer:
                 login = f"{quote(client, safe='')}:{quote(secret.reveal(), safe='')}"
                 request.add_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
             with opened(request, timeout_s=_WITHIN_S) as answer:
-                found = json.loads(answer.read(_LONGEST))
+                document = json.loads(answer.read(_LONGEST))
         except urllib.error.HTTPError as error:
             with error:
                 log.warning("%s refused a sign-in: %s", self.url, error.code)
@@ -135,7 +135,7 @@ class OidcIssuer:
         except (OSError, ValueError) as error:
             log.warning("%s: a sign-in could not be finished: %s", self.url, error)
             raise IssuerAwayError(self.url) from error
-        token = found.get("id_token") if isinstance(found, dict) else None
+        token = document.get("id_token") if isinstance(document, dict) else None
         return token if isinstance(token, str) else None
 
     def _endpoint(self, name: str) -> str:
@@ -152,8 +152,8 @@ class OidcIssuer:
         address = self.url.rstrip("/") + "/.well-known/openid-configuration"
         request = urllib.request.Request(address)  # noqa: S310  the operator's own setting
         with opened(request, timeout_s=_WITHIN_S) as answer:
-            found = json.loads(answer.read(_LONGEST))
-        described = found if isinstance(found, dict) else {}
+            document = json.loads(answer.read(_LONGEST))
+        described = document if isinstance(document, dict) else {}
         if described.get("issuer") != self.url:
             # What it signs would be refused anyway, token by token and without this reason.
             raise OSError(f"{address} describes {described.get('issuer')}, not {self.url}")
@@ -162,8 +162,8 @@ class OidcIssuer:
 
 def _words(claims: dict[str, Any], claim: str) -> list[str]:
     """The roles that a token names."""
-    found: Any = claims
+    value: Any = claims
     for part in claim.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    words = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
+        value = value.get(part) if isinstance(value, dict) else None
+    words = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
     return [word for word in words if isinstance(word, str)]

@@ -136,21 +136,27 @@ class Operations:
 
     def all(self, kind: Kind | None = None, link: str | None = None) -> list[Operation]:
         """Those of a kind or of a link, newest first."""
-        found = [one for one in self._all.values() if kind in {None, one.kind} and link in {None, one.link}]
-        return found[::-1]
+        operations = [
+            operation
+            for operation in self._all.values()
+            if kind in {None, operation.kind} and link in {None, operation.link}
+        ]
+        return operations[::-1]
 
     def start(self, operation: Operation, work: Work) -> Operation:
         """Begin, or return what the same key began before. Raises KeyReusedError, BusyError."""
-        before = next((one for one in self._all.values() if one.key and one.key == operation.key), None)
+        before = next((known for known in self._all.values() if known.key and known.key == operation.key), None)
         if before is not None:
             if (before.kind, before.link, before.asked) != (operation.kind, operation.link, operation.asked):
                 raise KeyReusedError(operation.key)
             return before
-        if any(one.status == "running" and one.kind == operation.kind for one in self.all(link=operation.link)):
+        if any(
+            running.status == "running" and running.kind == operation.kind for running in self.all(link=operation.link)
+        ):
             raise BusyError(f"{operation.link}: a {operation.kind} runs already")
         self._all[operation.id] = operation
         while len(self._all) > _KEPT:
-            oldest = next((one for one in self._all.values() if one.status != "running"), None)
+            oldest = next((ended for ended in self._all.values() if ended.status != "running"), None)
             if oldest is None:
                 break
             del self._all[oldest.id]

@@ -44,8 +44,8 @@ class _Kept:
     @property
     def size(self) -> int:
         """Bytes of its body."""
-        found = self.whole.result() if self.whole.done() else None
-        return len(found[1].get("body", b"")) if found is not None else 0
+        response = self.whole.result() if self.whole.done() else None
+        return len(response[1].get("body", b"")) if response is not None else 0
 
 
 def _nowhere(personal: bool) -> None:

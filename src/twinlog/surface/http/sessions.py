@@ -62,18 +62,18 @@ class Sealed:
             return None
         try:
             sealed = base64.urlsafe_b64decode(shown.value)
-            found: dict[str, Any] = json.loads(self._key.decrypt(sealed[:_NONCE], sealed[_NONCE:], None))
+            session: dict[str, Any] = json.loads(self._key.decrypt(sealed[:_NONCE], sealed[_NONCE:], None))
         except (ValueError, InvalidTag):
             return None
-        good = SYSTEM_CLOCK.now_s() < found["until"] and not self.is_ended(token_of(str(found.get("id"))))
-        return found if good else None
+        good = SYSTEM_CLOCK.now_s() < session["until"] and not self.is_ended(token_of(str(session.get("id"))))
+        return session if good else None
 
     def end(self, content: dict[str, Any]) -> None:
         """Believe it no longer, whoever has a copy."""
         self._ended[token_of(str(content.get("id")))] = float(content["until"])
-        for one, until in list(self._ended.items()):
+        for token, until in list(self._ended.items()):
             if until < SYSTEM_CLOCK.now_s() or len(self._ended) > _MOST_ENDED:
-                del self._ended[one]
+                del self._ended[token]
 
     def is_ended(self, token: str) -> bool:
         """Whether the session of a token was signed out here."""

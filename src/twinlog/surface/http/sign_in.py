@@ -77,22 +77,22 @@ class SignIn:
 
     def by_session(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes], address: str) -> Who | None:
         """Return whose session a browser shows."""
-        found = self._sessions.read(_cookies(headers), secure=_is_secure(scope))
-        if found is None:
+        session = self._sessions.read(_cookies(headers), secure=_is_secure(scope))
+        if session is None:
             return None
-        role, grants = self._roles.of(found["roles"])
+        role, grants = self._roles.of(session["roles"])
         if role is None:
             return None
         return Who(
-            found["name"],
+            session["name"],
             role,
             address,
             "session",
-            found["subject"],
+            session["subject"],
             self._oidc.issuer,
             grants,
-            found["until"],
-            token_of(found["id"]),
+            session["until"],
+            token_of(session["id"]),
         )
 
     def is_out(self, who: Who) -> bool:
@@ -146,10 +146,10 @@ class SignIn:
         token = await self._asking.run(self._issuer.exchange, form, client, secret) if form["code"] else None
         if token is None:
             return wrong
-        found = await self._asking.run(self._issuer.read_id_token, token, client, begun["nonce"])
-        if found is None:
+        signed_in = await self._asking.run(self._issuer.read_id_token, token, client, begun["nonce"])
+        if signed_in is None:
             return wrong
-        who, roles = found
+        who, roles = signed_in
         session = {"id": secrets.token_urlsafe(24), "name": who.name, "subject": who.subject, "roles": roles}
         answer = RedirectResponse(begun["next"], 303)
         self._begun.remove(answer, secure=secure)
@@ -158,11 +158,11 @@ class SignIn:
 
     def _end(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Response:
         secure = _is_secure(scope)
-        found = self._sessions.read(_cookies(headers), secure=secure)
-        if found is not None:
-            if not hmac.compare_digest(_query(scope).get("csrf", "").encode(), token_of(found["id"]).encode()):
+        session = self._sessions.read(_cookies(headers), secure=secure)
+        if session is not None:
+            if not hmac.compare_digest(_query(scope).get("csrf", "").encode(), token_of(session["id"]).encode()):
                 return HTMLResponse("This order did not come from a page of ours.", 403)
-            self._sessions.end(found)
+            self._sessions.end(session)
         answer = HTMLResponse(_ENDED)
         self._sessions.remove(answer, secure=secure)
         return answer
@@ -188,8 +188,8 @@ def _next(scope: Mapping[str, Any]) -> str:
 
 
 def _query(scope: Mapping[str, Any]) -> dict[str, str]:
-    found = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    return {name: values[0] for name, values in found.items()}
+    parameters = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    return {name: values[0] for name, values in parameters.items()}
 
 
 def _cookies(headers: Mapping[bytes, bytes]) -> str:

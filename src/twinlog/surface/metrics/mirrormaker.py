@@ -149,7 +149,9 @@ def _checkpoints(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
         for part in ("", "_min", "_max", "_avg")
     }
     for snapshot in snapshots:
-        note = next((one for one in (snapshot.status.chores if snapshot.status else ()) if one.chore == "groups"), None)
+        note = next(
+            (chore for chore in (snapshot.status.chores if snapshot.status else ()) if chore.chore == "groups"), None
+        )
         if note is not None:
             for family in families.values():
                 family.add_metric([snapshot.link.source, snapshot.link.target, _ALL, _ALL, _ALL], note.took_ms)
@@ -159,8 +161,9 @@ def _checkpoints(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
 def _worker(connectors: Mapping[str, ConnectorStatus]) -> Iterator[Metric]:
     """The connectors of `/connectors`, as a worker counts them; one that failed to start has one failed task."""
     tasks = {
-        name: [one.of_task(task)[0].lower() for task in range(one.tasks)] or ["failed"] * (one.state == "FAILED")
-        for name, one in connectors.items()
+        name: [status.of_task(task)[0].lower() for task in range(status.tasks)]
+        or ["failed"] * (status.state == "FAILED")
+        for name, status in connectors.items()
     }
     total = sum(map(len, tasks.values()))
     for by_jmx, reported, text, number in (

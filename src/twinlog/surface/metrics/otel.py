@@ -103,11 +103,11 @@ class Teller:
     def _fresh_switches(self) -> Iterator[Switch]:
         """Those that ended since this service began, each of them once."""
         for snapshot in self.app_state.snapshots():
-            for one in snapshot.switches.ended if snapshot.switches else ():
-                ours = one.claim.link == snapshot.link.name and one.ended_ms * _MS >= self.began_ns
-                if ours and one.id not in self._told:
-                    self._told.add(one.id)
-                    yield one
+            for switch in snapshot.switches.ended if snapshot.switches else ():
+                of_link = switch.claim.link == snapshot.link.name and switch.ended_ms * _MS >= self.began_ns
+                if of_link and switch.id not in self._told:
+                    self._told.add(switch.id)
+                    yield switch
 
     def _tell_switch(self, switch: Switch) -> None:
         tracer = self._spans.get_tracer("twinlog")
@@ -148,10 +148,10 @@ def _number(text: str, size: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:size]) or 1
 
 
-def data_of(found: Iterable[Family], resource: Resource, began_ns: int) -> MetricsData:
+def data_of(families: Iterable[Family], resource: Resource, began_ns: int) -> MetricsData:
     """The families as OpenTelemetry has them: same names, same labels, same numbers."""
     now_ns = SYSTEM_CLOCK.now_ns()
-    metrics = [metric for family in found if (metric := _metric(family, began_ns, now_ns)) is not None]
+    metrics = [metric for family in families if (metric := _metric(family, began_ns, now_ns)) is not None]
     scope = ScopeMetrics(InstrumentationScope("twinlog", version("twinlog")), metrics, "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
 

@@ -22,10 +22,10 @@ Counts = Mapping[str, int]
 
 def pipeline_families(looks: Iterable[PipelineLook]) -> Iterator[Metric]:
     """All families of all pipelines. Those that do not run here have a state and nothing else."""
-    found = list(looks)
-    yield from _states(found)
-    yield from _own(found)
-    yield from _connect([look.sight.engine for look in found if look.sight.engine is not None])
+    all_looks = list(looks)
+    yield from _states(all_looks)
+    yield from _own(all_looks)
+    yield from _connect([look.sight.engine for look in all_looks if look.sight.engine is not None])
 
 
 def _states(looks: list[PipelineLook]) -> Iterator[Metric]:
@@ -106,7 +106,7 @@ _OF_ERRORS: Final = (
 
 
 def _connect(engines: list[Engine]) -> Iterator[Metric]:
-    every = [one for some in (*_BY_TYPE.values(), _OF_ERRORS) for one in some]
+    every = [measure for some in (*_BY_TYPE.values(), _OF_ERRORS) for measure in some]
     families = {name: CounterMetricFamily(f"kafka_connect_{name}", text, labels=_TASK) for name, text, _ in every}
     for engine in engines:
         progress = engine.progress

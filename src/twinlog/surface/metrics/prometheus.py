@@ -137,9 +137,9 @@ def gauge(
     """One number per link; a link without that number has no series."""
     family = GaugeMetricFamily(name, text, labels=["link"])
     for snapshot in snapshots:
-        found = value(snapshot)
-        if found is not None:
-            family.add_metric([snapshot.link.name], float(found))
+        number = value(snapshot)
+        if number is not None:
+            family.add_metric([snapshot.link.name], float(number))
     return family
 
 
@@ -308,7 +308,9 @@ def group_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     now_ms = SYSTEM_CLOCK.now_ms()
     for snapshot in snapshots:
         link = snapshot.link.name
-        note = next((one for one in (snapshot.status.chores if snapshot.status else ()) if one.chore == "groups"), None)
+        note = next(
+            (chore for chore in (snapshot.status.chores if snapshot.status else ()) if chore.chore == "groups"), None
+        )
         if note is not None:
             age.add_metric([link], max(0.0, (now_ms - note.at_ms) / 1000))
         if snapshot.groups is None or snapshot.groups_trouble:
@@ -318,14 +320,14 @@ def group_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
             count.add_metric([link, state], moves[state])
         mirrored = [standing for standing in snapshot.groups.standings if standing.remote is not None]
         kinds = Counter(
-            "exact" if isinstance(one.translation, Exact)
-            else "at-or-before" if isinstance(one.translation, AtOrBefore)
+            "exact" if isinstance(standing.translation, Exact)
+            else "at-or-before" if isinstance(standing.translation, AtOrBefore)
             else "untranslatable"
-            for one in mirrored
+            for standing in mirrored
         )  # fmt: skip
         for kind in ("exact", "at-or-before", "untranslatable"):
             positions.add_metric([link, kind], kinds[kind])
-        again.add_metric([link], sum(one.re_read or 0 for one in mirrored))
+        again.add_metric([link], sum(standing.re_read or 0 for standing in mirrored))
     yield from (count, positions, again, age)
 
 
@@ -338,16 +340,16 @@ def switch_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
         "twinlog_fence_pending", "1 for a cluster that is shut as soon as it returns.", labels=["link", "cluster"]
     )
     for snapshot in snapshots:
-        found = snapshot.switches
-        if found is None:
+        switches = snapshot.switches
+        if switches is None:
             continue
         link = snapshot.link
-        who = found.state.active if found.state else link.source
+        who = switches.state.active if switches.state else link.source
         for cluster in (link.source, link.target):
             active.add_metric([link.name, cluster], float(cluster == who))
-        open_.add_metric([link.name], float(found.open is not None))
-        generation.add_metric([link.name], found.state.generation if found.state else 0)
-        for cluster in found.state.fence_on_return if found.state else ():
+        open_.add_metric([link.name], float(switches.open is not None))
+        generation.add_metric([link.name], switches.state.generation if switches.state else 0)
+        for cluster in switches.state.fence_on_return if switches.state else ():
             fence.add_metric([link.name, cluster], 1)
     yield from (active, open_, generation, fence)
 

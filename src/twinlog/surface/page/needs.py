@@ -46,10 +46,10 @@ def needs_of(snapshots: Iterable[LinkSnapshot]) -> Needs:
     moving = {
         snapshot.link.name for snapshot in snapshots if state_of(snapshot) in {"RUNNING", "CATCHING_UP", "DEGRADED"}
     }
-    found = sorted(
+    needs = sorted(
         (need for snapshot in snapshots for need in _of(snapshot, moving)), key=lambda need: need.tone != "bad"
     )
-    return Needs(tuple(found[:_TOLD]), len(found) - len(found[:_TOLD]))
+    return Needs(tuple(needs[:_TOLD]), len(needs) - len(needs[:_TOLD]))
 
 
 def _of(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
@@ -66,14 +66,14 @@ def _of(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
     if state == "SWITCHED":  # it rests on purpose, and what it says of the side that was left is old
         yield from _one_copy(snapshot, moving)
         return
-    found = [*_causes(snapshot, status)]
+    needs = [*_causes(snapshot, status)]
     if state == "STOPPED" and not snapshot.superseded:
         way = f"`twinlog link resume '{name}'` where the service still runs, `twinlog run` where it does not."
-        found.append(Need(name, _stopped(status), way, tone="warn"))
-    elif not found and tone(state) == "bad":
+        needs.append(Need(name, _stopped(status), way, tone="warn"))
+    elif not needs and tone(state) == "bad":
         never = Need(name, "no engine has ever run it", "`twinlog run` starts one; the first start takes a while.")
-        found = [never if status.engine is None else Need(name, f"it is {state}")]
-    yield from found
+        needs = [never if status.engine is None else Need(name, f"it is {state}")]
+    yield from needs
     if status.exposure is not None and status.exposure.broken:
         broken = status.exposure.broken
         rest = f" and {len(broken) - 1:,} more" if len(broken) > 1 else ""

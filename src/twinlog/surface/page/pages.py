@@ -75,10 +75,10 @@ def clusters_part(visit: TheVisit) -> HTMLResponse:
 @router.get("/topology")
 def topology_page(visit: TheVisit) -> HTMLResponse:
     """What the links of this service make together, as a picture, and what each loss costs."""
-    found = visit.app_state.links()
-    survey = survey_of(found)
+    links = visit.app_state.links()
+    survey = survey_of(links)
     values: dict[str, Any] = {"shapes": survey.shapes, "svg": Html(svg_of(survey)), "lines": [*judgements(survey)]}
-    return visit.page("topology.html", **values, losses=topology_json(survey, found)["losses"], here="topology")
+    return visit.page("topology.html", **values, losses=topology_json(survey, links)["losses"], here="topology")
 
 
 @router.get("/parts/overview", dependencies=[FOR_VISITOR])
@@ -174,7 +174,11 @@ def _topic(app_state: AppState, link: str, topic: str) -> dict[str, Any]:
     snapshot = app_state.snapshot(link)
     parts = [part for part in (snapshot.status.partitions if snapshot.status else ()) if part.partition.topic == topic]
     rates = [snapshot.rate(part.partition) for part in parts]
-    mirrored = [one for one in (snapshot.groups.standings if snapshot.groups else ()) if one.source.topic == topic]
+    mirrored = [
+        standing
+        for standing in (snapshot.groups.standings if snapshot.groups else ())
+        if standing.source.topic == topic
+    ]
     ends = {part.partition: part.source_end for part in parts}
     return {
         "row": next((row for row in topics_of(snapshot) if row.topic == topic), None),
@@ -189,8 +193,8 @@ def _topic(app_state: AppState, link: str, topic: str) -> dict[str, Any]:
 @router.get("/links/{link}/parts/configs")
 async def configs_part(link: str, topic: str, visit: TheVisit) -> HTMLResponse:
     """The configs of one topic on both sides: asked of both clusters."""
-    found = await visit.app_state.backend.explain(visit.app_state.link(link), topic)
-    return visit.page("configs_part.html", link=_summary(visit, link), found=found)
+    explanation = await visit.app_state.backend.explain(visit.app_state.link(link), topic)
+    return visit.page("configs_part.html", link=_summary(visit, link), explanation=explanation)
 
 
 @router.get("/links/{link}/parts/partitions")
@@ -218,15 +222,17 @@ def groups_part(link: str, visit: TheVisit, wish: TheWish) -> HTMLResponse:
 
 def _groups(app_state: AppState, link: str, wish: Wish) -> dict[str, Any]:
     snapshot = app_state.snapshot(link)
-    mirrored = [one for one in (snapshot.groups.standings if snapshot.groups else ()) if one.remote is not None]
+    mirrored = [
+        standing for standing in (snapshot.groups.standings if snapshot.groups else ()) if standing.remote is not None
+    ]
     return {
         "part": group_part(app_state, link, wish),
         "wish": wish,
         "snapshot": snapshot,
-        "groups": len({one.group for one in mirrored}),
+        "groups": len({standing.group for standing in mirrored}),
         "by_group": summaries(mirrored),
-        "nowhere": sum(one.position is None for one in mirrored),
-        "re_read": sum(one.re_read or 0 for one in mirrored),
+        "nowhere": sum(standing.position is None for standing in mirrored),
+        "re_read": sum(standing.re_read or 0 for standing in mirrored),
     }
 
 
@@ -245,7 +251,11 @@ def faults_part(link: str, visit: TheVisit) -> HTMLResponse:
 @router.get("/links/{link}/switch")
 def switch_page(link: str, visit: TheVisit) -> HTMLResponse:
     """The wizard. It asks no cluster, so that it opens at once on the day when one does not answer."""
-    here = [one for one in visit.app_state.operations_of(link=link) if one.kind in MOVES and one.status == "running"]
+    here = [
+        operation
+        for operation in visit.app_state.operations_of(link=link)
+        if operation.kind in MOVES and operation.status == "running"
+    ]
     return visit.page("switch.html", **_link(visit.app_state, link, "switch"), running=here[0] if here else None)
 
 
@@ -253,7 +263,7 @@ def switch_page(link: str, visit: TheVisit) -> HTMLResponse:
 async def standing_part(link: str, visit: TheVisit) -> HTMLResponse:
     """Which side is active, what is open, and every switch there was: asked of both clusters."""
     standing = await visit.app_state.backend.standing(visit.app_state.link(link))
-    found = reports(standing)[::-1]
+    all_reports = reports(standing)[::-1]
     here, state = visit.app_state.link(link), standing.state
     back = f"{here.target}->{here.source}"
     values: dict[str, Any] = {
@@ -261,7 +271,7 @@ async def standing_part(link: str, visit: TheVisit) -> HTMLResponse:
         # Nothing is green that has no copy: after a failover only a way back that copies protects the active side.
         "protected": state is None or state.active != here.target or state.links.get(back) == "copying",
     }
-    values |= {"standing": standing, "reports": found[:_REPORTS_SHOWN], "more": found[_REPORTS_SHOWN:]}
+    values |= {"standing": standing, "reports": all_reports[:_REPORTS_SHOWN], "more": all_reports[_REPORTS_SHOWN:]}
     return visit.page("standing_part.html", link=_summary(visit, link), **values)
 
 
@@ -289,10 +299,10 @@ def checks_part(link: str, visit: TheVisit) -> HTMLResponse:
 
 
 def _checks(app_state: AppState, link: str) -> dict[str, Any]:
-    found = [one for one in app_state.operations_of(link=link) if one.kind not in MOVES]
+    operations = [operation for operation in app_state.operations_of(link=link) if operation.kind not in MOVES]
     told = events_of(app_state, EventWish(link=link, limit=1000))
     checks = [event for event in told if event.kind == "operation" and event.ended and event.thing not in MOVES]
-    return {"operations": [operation_of(one) for one in found], "events": checks[:_SHOWN]}
+    return {"operations": [operation_of(operation) for operation in operations], "events": checks[:_SHOWN]}
 
 
 @router.get("/operations/{operation_id}")
@@ -308,13 +318,13 @@ def operation_part(operation_id: str, visit: TheVisit) -> HTMLResponse:
 
 
 def _operation(visit: Visit, operation_id: str, template: str) -> HTMLResponse:
-    found = visit.app_state.operation(operation_id)
-    if found is None:
+    operation = visit.app_state.operation(operation_id)
+    if operation is None:
         return visit.page("gone.html", 404, here="operation")
     values: dict[str, Any] = {
-        "operation": operation_of(found),
-        "moves": found.kind in MOVES,
-        "switch": found.switch,
+        "operation": operation_of(operation),
+        "moves": operation.kind in MOVES,
+        "switch": operation.switch,
         "order": {verdict: place for place, verdict in enumerate(WORST_FIRST)},
         "here": "operation",
         "most": _SHOWN,

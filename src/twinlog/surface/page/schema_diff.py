@@ -63,14 +63,14 @@ def _folded(rows: list[Line]) -> list[Line]:
     near = {place for at, row in enumerate(rows) if row.kind != "same" for place in range(at - _NEAR, at + _NEAR + 1)}
     if not near:
         return rows
-    found: list[Line] = []
+    lines: list[Line] = []
     hidden = 0
     for at, row in enumerate(rows):
         if at in near:
             if hidden:
-                found.append(Line("folded", folded=hidden))
+                lines.append(Line("folded", folded=hidden))
                 hidden = 0
-            found.append(row)
+            lines.append(row)
         else:
             hidden += 1
-    return [*found, Line("folded", folded=hidden)] if hidden else found
+    return [*lines, Line("folded", folded=hidden)] if hidden else lines

@@ -70,8 +70,11 @@ def _elsewhere(entries: Sequence[Entry], sites: Sequence[Site]) -> str:
         if site.index is None:
             continue
         held = [site.index.places.get(Place(entry.subject, entry.version)) for entry in entries]
-        missing = sum(one is None for one in held)
-        other = sum(one is not None and one.id != entry.id for one, entry in zip(held, entries, strict=True))
+        missing = sum(entry is None for entry in held)
+        other = sum(
+            other_entry is not None and other_entry.id != entry.id
+            for other_entry, entry in zip(held, entries, strict=True)
+        )
         if missing:
             told.append(f"{missing} missing in {site.cluster}")
         if other:

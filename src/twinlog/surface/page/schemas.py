@@ -61,12 +61,12 @@ async def subject_page(visit: TheVisit, name: Name, left: int | None = None, rig
     """Two versions of one subject side by side."""
     desk, sites = await _seen(visit)
     subject = normalized(name)
-    found = None if desk is None else compared(desk.state, subject, left, right)
-    if desk is None or found is None:
+    comparison = None if desk is None else compared(desk.state, subject, left, right)
+    if desk is None or comparison is None:
         return visit.page("gone.html", 404, here="schemas")
     rows = [row for row in subject_rows(desk.state, desk.rules.default_level, sites) if row.subject == subject]
     versions = desk.state.versions(subject, deleted=True)
-    values: dict[str, Any] = {"subject": subject, "versions": versions, "compared": found}
+    values: dict[str, Any] = {"subject": subject, "versions": versions, "compared": comparison}
     return visit.page("subject.html", **values, row=rows[0] if rows else None, here="schemas")
 
 

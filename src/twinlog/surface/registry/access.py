@@ -46,18 +46,18 @@ class Access:
         if self._door is None:
             return replace(NOBODY, address=address)
         try:
-            found = await self._door.identify(authorization.decode("latin-1"), address)
-            if found is None:
-                found = self._door.by_certificate(certificate, address)
+            who = await self._door.identify(authorization.decode("latin-1"), address)
+            if who is None:
+                who = self._door.by_certificate(certificate, address)
         except TooManyLoginsError as error:
             raise Refusal(
                 429, f"Too many wrong logins; ask again in {error.seconds} s", retry_after_s=error.seconds
             ) from None
         except (IssuerAwayError, TooBusyError):
             raise Refusal(503, "Logins cannot be checked now; ask again", retry_after_s=2) from None
-        if not isinstance(found, Who):
+        if not isinstance(who, Who):
             raise NotLoggedIn
-        return found
+        return who
 
     def check(self, who: Who, request: Request, *, writes: bool) -> None:
         """Raises Refusal 403."""

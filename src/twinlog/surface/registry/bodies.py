@@ -26,35 +26,35 @@ def read_object(body: bytes, kind: str, argument: str) -> dict[str, Any]:
     if not text.strip():
         raise Refusal(422, f"{argument} must not be null (was null)")
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as wrong:
         raise Refusal(400, _syntax(text, wrong)) from None
-    if found is None:
+    if document is None:
         raise Refusal(422, f"{argument} must not be null (was null)")
-    if isinstance(found, list):
+    if isinstance(document, list):
         raise Refusal(
             400, f"Cannot deserialize value of type `{kind}` from Array value (token `JsonToken.START_ARRAY`)"
         )
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         creator = "(although at least one Creator exists): no"
-        named, shown = _scalar(found)
+        named, shown = _scalar(document)
         said = f"{creator} {named}-argument constructor/factory method to deserialize from {named} value ({shown})"
         raise Refusal(400, f"Cannot construct instance of `{kind}` {said}")
-    return found
+    return document
 
 
 def read_schema(body: bytes, subject: str, argument: str) -> SchemaRequest:
     """The body of a registration, a lookup or a compatibility check."""
-    found = read_object(body, "RegisterSchemaRequest", argument)
-    version, number = _integer(found.get("version")), _integer(found.get("id"))
-    kind = _text(found.get("schemaType"))
+    document = read_object(body, "RegisterSchemaRequest", argument)
+    version, number = _integer(document.get("version")), _integer(document.get("id"))
+    kind = _text(document.get("schemaType"))
     return SchemaRequest(
         subject,
-        _text(found.get("schema")),
+        _text(document.get("schema")),
         kind or None,
-        _references(found.get("references")),
-        read_metadata(found.get("metadata")),
-        read_rules(found.get("ruleSet")),
+        _references(document.get("references")),
+        read_metadata(document.get("metadata")),
+        read_rules(document.get("ruleSet")),
         version or 0,
         -1 if number is None else number,
     )
@@ -62,13 +62,13 @@ def read_schema(body: bytes, subject: str, argument: str) -> SchemaRequest:
 
 def read_config(body: bytes, argument: str) -> dict[str, Any]:
     """Changes of settings; None removes a field. Raises Refusal 42203 or 42210."""
-    found = read_object(body, "ConfigUpdateRequest", argument)
+    document = read_object(body, "ConfigUpdateRequest", argument)
     changes: dict[str, Any] = {}
     for name in CONFIG_FIELDS:
         sent = "compatibility" if name == "compatibilityLevel" else name
-        if sent not in found and name not in found:
+        if sent not in document and name not in document:
             continue
-        value = found.get(sent, found.get(name))
+        value = document.get(sent, document.get(name))
         changes[name] = None if value is None else _setting(name, value)
     return changes
 
@@ -94,36 +94,36 @@ def _setting(name: str, value: Any) -> Any:
 
 def read_mode(body: bytes, argument: str) -> tuple[bool, str | None, str | None]:
     """Whether a mode was sent, the mode, and the text as it was sent. Raises Refusal 42204."""
-    found = read_object(body, "ModeUpdateRequest", argument)
-    sent = _text(found.get("mode"))
+    document = read_object(body, "ModeUpdateRequest", argument)
+    sent = _text(document.get("mode"))
     if sent is None:
-        return "mode" in found, None, None
+        return "mode" in document, None, None
     if sent.upper() not in MODES:
         raise refusals.invalid_mode()
     return True, sent.upper(), sent
 
 
-def read_metadata(found: Any) -> Metadata | None:
+def read_metadata(document: Any) -> Metadata | None:
     """Metadata of a body. Raises Refusal 400."""
-    if found is None:
+    if document is None:
         return None
     try:
-        if not isinstance(found, Mapping):
+        if not isinstance(document, Mapping):
             raise TypeError  # noqa: TRY301
-        properties = found.get("properties")
+        properties = document.get("properties")
         if properties is not None:
-            found = {**found, "properties": {key: _text(value) for key, value in properties.items()}}
-        return metadata_of(found)
+            document = {**document, "properties": {key: _text(value) for key, value in properties.items()}}
+        return metadata_of(document)
     except (AttributeError, TypeError):
         raise Refusal(400, "Cannot deserialize value of type `Metadata`: tags, properties or sensitive") from None
 
 
-def read_rules(found: Any) -> RuleSet | None:
+def read_rules(document: Any) -> RuleSet | None:
     """Rules of a body. Raises Refusal 400 or 42210."""
-    if found is None:
+    if document is None:
         return None
     try:
-        rules = rule_set_of(found)
+        rules = rule_set_of(document)
         for part in (rules.migration_rules, rules.domain_rules, rules.encoding_rules) if rules else ():
             for rule in part or ():
                 _check_rule(rule)
@@ -150,13 +150,13 @@ def _check_rule(rule: Mapping[str, Any]) -> None:
             raise refusals.invalid_rules("Multiple actions only valid with WRITEREAD and UPDOWN")
 
 
-def _references(found: Any) -> tuple[Reference, ...]:
-    if found is None:
+def _references(documents: Any) -> tuple[Reference, ...]:
+    if documents is None:
         return ()
-    if not isinstance(found, list):
+    if not isinstance(documents, list):
         raise Refusal(400, "Cannot deserialize value of type `java.util.ArrayList` of references")
     references = []
-    for given in found:
+    for given in documents:
         if not isinstance(given, dict):
             raise Refusal(400, "Cannot construct instance of `SchemaReference`")
         name, subject, version = _text(given.get("name")), _text(given.get("subject")), _integer(given.get("version"))

@@ -44,10 +44,10 @@ class KnownAnswers:
 
     def find(self, state: State, subject: str, body: bytes) -> bytes | None:
         """The answer of before, if it still holds."""
-        found = self._answers.get((subject, body))
-        if found is None:
+        known = self._answers.get((subject, body))
+        if known is None:
             return None
-        entry, settings, answer = found
+        entry, settings, answer = known
         if (
             entry.deleted
             or settings != state.settings_revision

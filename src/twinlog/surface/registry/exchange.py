@@ -29,8 +29,8 @@ class Request:
     body: bytes = b""
 
     def text(self, name: str, default: str = "") -> str:
-        found = self.query.get(name)
-        return found[0] if found else default
+        values = self.query.get(name)
+        return values[0] if values else default
 
     def texts(self, name: str) -> list[str]:
         return self.query.get(name, [])
@@ -40,11 +40,11 @@ class Request:
 
     def number(self, name: str, default: int) -> int:
         """A text that is no number is, as in Confluent's server, a path that does not exist."""
-        found = self.text(name)
-        if not found:
+        text = self.text(name)
+        if not text:
             return default
         try:
-            value = int(found)
+            value = int(text)
         except ValueError:
             raise NoSuchPath from None
         if not -(2**31) <= value < 2**31:
@@ -89,10 +89,10 @@ def plain_error(status: int, reason: str, *, typed: bool = False) -> Answer:
 
 def read_query(query: bytes) -> dict[str, list[str]]:
     """The parameters of a query, each with all its values."""
-    found: dict[str, list[str]] = {}
+    parameters: dict[str, list[str]] = {}
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True, errors="replace"):
-        found.setdefault(name, []).append(value)
-    return found
+        parameters.setdefault(name, []).append(value)
+    return parameters
 
 
 def answer_type(accept: bytes | None) -> bytes | None:
@@ -110,15 +110,15 @@ def answer_type(accept: bytes | None) -> bytes | None:
                     quality = float(value)
                 except ValueError:
                     quality = 0.0
-        for ours in TYPES:
-            if _fits(kind.lower(), ours):
-                worth[ours] = max(worth.get(ours, 0.0), quality)
-    found = max(worth, key=lambda ours: (worth[ours], _WORTH[ours]), default=None)
-    return found if found is not None and worth[found] > 0 else None
+        for offered in TYPES:
+            if _fits(kind.lower(), offered):
+                worth[offered] = max(worth.get(offered, 0.0), quality)
+    best = max(worth, key=lambda offered: (worth[offered], _WORTH[offered]), default=None)
+    return best if best is not None and worth[best] > 0 else None
 
 
-def _fits(kind: bytes, ours: bytes) -> bool:
-    return kind in {ours, b"*/*", b"application/*"}
+def _fits(kind: bytes, offered: bytes) -> bool:
+    return kind in {offered, b"*/*", b"application/*"}
 
 
 def is_body_type(content_type: bytes | None) -> bool:

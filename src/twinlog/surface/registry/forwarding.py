@@ -74,16 +74,16 @@ class Forwarding:
         headers = [(name, value) for name, value in request.headers.items() if name in kept] + [(FORWARDED, b"true")]
         asking = asyncio.create_task(self.peers.ask(leader.url, request.method, target, headers, request.body))
         try:
-            found = await self._answer_or_change(asking, leader)
+            answer = await self._answer_or_change(asking, leader)
         except PeerAway as away:
             if time.monotonic() >= until:
                 raise forwarding_failed(f"Error while forwarding the request to the leader: {away}") from None
             await self.node.changed(_ASK_AGAIN_S)
             return None
-        if found is None:
+        if answer is None:
             return None
         self.forwarded += 1
-        return await self._read_back(found)
+        return await self._read_back(answer)
 
     async def _answer_or_change(self, asking: "asyncio.Task[PeerAnswer]", leader: Identity) -> PeerAnswer | None:
         limit = time.monotonic() + self.read_timeout_s
@@ -102,12 +102,12 @@ class Forwarding:
         finally:
             asking.cancel()
 
-    async def _read_back(self, found: PeerAnswer) -> Answer:
+    async def _read_back(self, answer: PeerAnswer) -> Answer:
         """Read what the leader wrote before its answer is given: the client's next question may come here."""
-        offset = found.header(OFFSET)
+        offset = answer.header(OFFSET)
         if offset is not None and offset.isdigit():
             await self.node.reader.reached(int(offset), _READ_BACK_S)
-        elif found.status < 300:
+        elif answer.status < 300:
             await self.node.caught_up()
-        headers = [(name, value) for name, value in found.headers if name in _BACK]
-        return Answer(found.status, found.body, found.header(b"content-type") is not None, headers=headers)
+        headers = [(name, value) for name, value in answer.headers if name in _BACK]
+        return Answer(answer.status, answer.body, answer.header(b"content-type") is not None, headers=headers)

@@ -52,9 +52,9 @@ class Prepared:
         """The bytes for a path and query; None when the ordinary way has to answer."""
         state = self.state()
         if self._revision == state.revision:
-            found = self._answers.get(url)
-            if found is not None:
-                return found
+            answer = self._answers.get(url)
+            if answer is not None:
+                return answer
         if url.startswith(_BY_ID) and url[13:].isdigit() and len(url) < 24:
             entry = entry_of_id(state, int(url[13:]), "")
             if entry is not None:
@@ -69,8 +69,8 @@ class Prepared:
         subject = url[len(_SUBJECTS) : -len(_VERSIONS)]
         if b"/" in subject or b"%" in subject or b"?" in subject:
             return None
-        found = self.known(self.state(), subject.decode("latin-1"), body)
-        return None if found is None else _framed(found)
+        known = self.known(self.state(), subject.decode("latin-1"), body)
+        return None if known is None else _framed(known)
 
     def is_plain(self, head: bytes) -> bool:
         """Whether headers ask for nothing but Confluent's type on a connection that stays open."""
@@ -107,7 +107,12 @@ def _judge(head: bytes, *, body: bool = False) -> int:
         hosts += name == b"host"
         if name == b"accept":
             accept = value if accept is None else accept + b"," + value
-    if hosts != 1 or answer_type(accept) != V1 or len(lengths) != body or not all(one.isdigit() for one in lengths):
+    if (
+        hosts != 1
+        or answer_type(accept) != V1
+        or len(lengths) != body
+        or not all(length.isdigit() for length in lengths)
+    ):
         return -1
     return int(lengths[0]) if lengths else 0
 

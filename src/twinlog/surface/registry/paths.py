@@ -25,16 +25,16 @@ def below_context(segments: list[str], query: dict[str, list[str]]) -> list[str]
         if len(rest) == 1:
             return [rest[0], scope] if scope else rest
         return [rest[0], _within(scope, rest[1]), *rest[2:]]
-    found = list(rest)
+    path = list(rest)
     for at, part in enumerate(rest[:-1]):
         if part == "subjects":
-            found[at + 1] = _within(scope, rest[at + 1])
+            path[at + 1] = _within(scope, rest[at + 1])
             break
-    if found[:2] == ["schemas", "ids"]:
+    if path[:2] == ["schemas", "ids"]:
         query["subject"] = [_within(scope, (query.get("subject") or [""])[0])]
-    elif found in (["schemas"], ["subjects"]):
+    elif path in (["schemas"], ["subjects"]):
         query["subjectPrefix"] = [_within(scope, prefix) for prefix in query.get("subjectPrefix") or [""]]
-    return found
+    return path
 
 
 def with_aliases(
@@ -46,14 +46,14 @@ def with_aliases(
     """
     if not prefixes and not any("alias" in config for config in state.configs.values()):
         return segments
-    found = list(segments)
+    path = list(segments)
     for at, part in enumerate(segments[:-1]):
         if part == "subjects":
-            found[at + 1] = _real(segments[at + 1], state, prefixes)
+            path[at + 1] = _real(segments[at + 1], state, prefixes)
             break
-    if found[:2] == ["schemas", "ids"] and query.get("subject"):
+    if path[:2] == ["schemas", "ids"] and query.get("subject"):
         query["subject"] = [_real(query["subject"][0], state, prefixes)]
-    return found
+    return path
 
 
 def _within(scope: str, name: str) -> str:

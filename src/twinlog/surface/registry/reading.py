@@ -26,23 +26,23 @@ def wanted_version(text: str) -> int | None:
     if text.lower() == "latest" or text == "-1":
         return None
     try:
-        found = int(text)
+        number = int(text)
     except ValueError:
         raise refusals.invalid_version(text) from None
-    if not 1 <= found <= _LARGEST:
+    if not 1 <= number <= _LARGEST:
         raise refusals.invalid_version(text)
-    return found
+    return number
 
 
 def wanted_id(text: str) -> int:
     """An id of a path. Raises NoSuchPath for what is no number."""
     try:
-        found = int(text)
+        number = int(text)
     except ValueError:
         raise NoSuchPath from None
-    if not -_LARGEST - 1 <= found <= _LARGEST:
+    if not -_LARGEST - 1 <= number <= _LARGEST:
         raise NoSuchPath
-    return found
+    return number
 
 
 # --- schemas ---------------------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ async def types(_desk: Desk, _request: Request) -> Answer:
 async def schemas(desk: Desk, request: Request) -> Answer:
     """Versions of all subjects."""
     start, end = request.page(desk.rules.most_listed)
-    found = reads.schemas(
+    rows = reads.schemas(
         desk.state,
         request.text("subjectPrefix"),
         deleted=request.flag("deleted"),
@@ -69,12 +69,12 @@ async def schemas(desk: Desk, request: Request) -> Answer:
         aliases=request.flag("aliases"),
         rule_type=request.text("ruleType") or None,
     )
-    return json_answer(found[start:end])
+    return json_answer(rows[start:end])
 
 
 async def schema_by_id(desk: Desk, request: Request) -> Answer:
     """`GET /schemas/ids/{id}`."""
-    found = reads.schema_by_id(
+    row = reads.schema_by_id(
         desk.state,
         desk.parser,
         wanted_id(request.segments[2]),
@@ -83,7 +83,7 @@ async def schema_by_id(desk: Desk, request: Request) -> Answer:
         qualified=request.text("referenceFormat") == "qualified",
         with_max=request.flag("fetchMaxId"),
     )
-    return json_answer(found)
+    return json_answer(row)
 
 
 async def text_by_id(desk: Desk, request: Request) -> Answer:
@@ -126,19 +126,19 @@ async def ids_of_guid(desk: Desk, request: Request) -> Answer:
 
 async def subjects(desk: Desk, request: Request) -> Answer:
     """`GET /subjects`."""
-    found = reads.subject_names(
+    names = reads.subject_names(
         desk.state,
         request.text("subjectPrefix", WILDCARD),
         deleted=request.flag("deleted"),
         deleted_only=request.flag("deletedOnly"),
     )
     start, end = request.page()
-    return json_answer(found[start:end])
+    return json_answer(names[start:end])
 
 
 async def versions(desk: Desk, request: Request) -> Answer:
     """`GET /subjects/{subject}/versions`."""
-    found = reads.version_numbers(
+    numbers = reads.version_numbers(
         desk.state,
         normalized(request.segments[1]),
         deleted=request.flag("deleted"),
@@ -146,7 +146,7 @@ async def versions(desk: Desk, request: Request) -> Answer:
         negative=request.flag("deletedAsNegative"),
     )
     start, end = request.page()
-    return json_answer(found[start:end])
+    return json_answer(numbers[start:end])
 
 
 def _entry(desk: Desk, request: Request, *, deleted: bool) -> Entry:
@@ -189,15 +189,15 @@ async def lookup(desk: Desk, request: Request) -> Answer:
     deleted = request.flag("deleted")
     normal = wants_normal(desk, request, wanted.subject)
     await desk.read_large(wanted, normalize=normal)
-    found = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=normal, deleted=deleted)
-    if found is None and normal:
-        found = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=False, deleted=deleted)
-    if found is None:
+    hit = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=normal, deleted=deleted)
+    if hit is None and normal:
+        hit = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=False, deleted=deleted)
+    if hit is None:
         if not desk.state.has_subject(wanted.subject, deleted=deleted):
             raise refusals.subject_not_found(wanted.subject)
         raise refusals.schema_not_found()
-    text = reads.formatted(desk.state, desk.parser, found.entry, request.text("format"))
-    return json_answer(bare_version(found.entry, text=text) if found.exact else full_version(found.entry, text=text))
+    text = reads.formatted(desk.state, desk.parser, hit.entry, request.text("format"))
+    return json_answer(bare_version(hit.entry, text=text) if hit.exact else full_version(hit.entry, text=text))
 
 
 def wants_normal(desk: Desk, request: Request, subject: str) -> bool:
@@ -231,14 +231,14 @@ async def compatibility_with_all(desk: Desk, request: Request) -> Answer:
 async def _compatibility(desk: Desk, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> Answer:
     verbose = request.flag("verbose")
     try:
-        found = await _problems(desk, request, wanted, earlier)
+        reasons = await _problems(desk, request, wanted, earlier)
     except Refusal as refusal:
         if not verbose or refusal.code != 42201:
             raise
-        found = [refusal.message]
-    answer: dict[str, Any] = {"is_compatible": not found}
+        reasons = [refusal.message]
+    answer: dict[str, Any] = {"is_compatible": not reasons}
     if verbose:
-        answer["messages"] = found
+        answer["messages"] = reasons
     return json_answer(answer)
 
 
@@ -256,8 +256,8 @@ async def _problems(desk: Desk, request: Request, wanted: SchemaRequest, earlier
     versions = [Version(desk.parser.of_entry(desk.state, e), e.content.metadata, e.version) for e in earlier]
     check = (config, Version(new.schema, new.content.metadata), versions)
     if len(wanted.text or "") + sum(len(e.content.text) for e in earlier) > 32_768 or wanted.kind == "JSON":
-        found: list[str] = await in_worker(problems, *check)
-        return found
+        reasons: list[str] = await in_worker(problems, *check)
+        return reasons
     return problems(*check)
 
 
@@ -274,27 +274,27 @@ async def config(desk: Desk, request: Request) -> Answer:
     """`GET /config` and `/config/{subject}`."""
     scope, level = scope_of(request), desk.rules.default_level
     find: Callable[..., Any] = config_in_scope if request.flag("defaultToGlobal") else own_config
-    found = find(desk.state, scope, level)
-    if found is None:
+    config = find(desk.state, scope, level)
+    if config is None:
         raise refusals.level_not_configured(scope)
-    return json_answer(found)
+    return json_answer(config)
 
 
 async def mode(desk: Desk, request: Request) -> Answer:
     """`GET /mode` and `/mode/{subject}`."""
     scope = scope_of(request)
-    found = mode_in_scope(desk.state, scope) if request.flag("defaultToGlobal") else own_mode(desk.state, scope)
-    if found is None:
+    mode = mode_in_scope(desk.state, scope) if request.flag("defaultToGlobal") else own_mode(desk.state, scope)
+    if mode is None:
         raise refusals.mode_not_configured(scope)
-    return json_answer({"mode": found})
+    return json_answer({"mode": mode})
 
 
 async def contexts(desk: Desk, request: Request) -> Answer:
     """`GET /contexts`."""
     prefix = request.text("contextPrefix")
-    found = [name for name in [".", *desk.state.context_names()] if name.startswith(prefix)]
+    names = [name for name in [".", *desk.state.context_names()] if name.startswith(prefix)]
     start, end = request.page()
-    return json_answer(found[start:end])
+    return json_answer(names[start:end])
 
 
 # --- the server itself -----------------------------------------------------------------------------------------------

@@ -51,11 +51,11 @@ class RemoteRegistry:
 
     def want(self, method: str, path: str, body: Any = None) -> Any:
         """JSON of an answer that is none of an error. Raises RegistryRefused."""
-        status, found = self.ask(method, path, body)
+        status, answer = self.ask(method, path, body)
         if status >= 400:
-            said = found.get("message") if isinstance(found, dict) else found
+            said = answer.get("message") if isinstance(answer, dict) else answer
             raise RegistryRefused(_without_login(self.url), f"{method} {path}", f"{status} {said}")
-        return found
+        return answer
 
     def _connect(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)
@@ -70,30 +70,30 @@ class RemoteRegistry:
 
     def inventory(self) -> Inventory:
         """Everything, soft-deleted versions too."""
-        live = {(one["subject"], one["version"]) for one in self._schemas(deleted=False)}
+        live = {(schema["subject"], schema["version"]) for schema in self._schemas(deleted=False)}
         versions = []
-        for one in self._schemas(deleted=True):
-            one["deleted"] = (one["subject"], one["version"]) not in live
-            versions.append(one)
-        names = sorted({one["subject"] for one in versions})
-        found = Inventory(versions)
+        for schema in self._schemas(deleted=True):
+            schema["deleted"] = (schema["subject"], schema["version"]) not in live
+            versions.append(schema)
+        names = sorted({version["subject"] for version in versions})
+        inventory = Inventory(versions)
         for name in ["", *names]:
             path = f"/{quote(name, safe='')}" if name else ""
             status, config = self.ask("GET", f"/config{path}")
             if status == 200:
-                found.configs[name] = config
+                inventory.configs[name] = config
             status, mode = self.ask("GET", f"/mode{path}")
             if status == 200:
-                found.modes[name] = mode["mode"]
-        return found
+                inventory.modes[name] = mode["mode"]
+        return inventory
 
     def _schemas(self, *, deleted: bool) -> Iterator[Version]:
         offset = 0
         while True:
             query = f"subjectPrefix={quote(':*:')}&deleted={str(deleted).lower()}&offset={offset}&limit={_PAGE}"
             page = self.want("GET", f"/schemas?{query}")
-            for one in page:
-                yield {**one, "schemaType": one.get("schemaType") or "AVRO"}
+            for schema in page:
+                yield {**schema, "schemaType": schema.get("schemaType") or "AVRO"}
             if len(page) < _PAGE:
                 return
             offset += len(page)

@@ -106,7 +106,7 @@ class RegistryServer:
         ]
         node = asyncio.create_task(self.node.run())
         learning = asyncio.create_task(self._learn_cluster_id())
-        log.info("Server started, listening for requests at %s", ", ".join(one.url for one, _ in sockets))
+        log.info("Server started, listening for requests at %s", ", ".join(listener.url for listener, _ in sockets))
         started()
         stopping = asyncio.create_task(stop.wait())
         try:

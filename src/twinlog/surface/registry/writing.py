@@ -35,11 +35,11 @@ async def register(desk: Desk, request: Request) -> Answer:
         raise refusals.invalid_subject(given)
     normal = wants_normal(desk, request, wanted.subject)
     await desk.read_large(wanted, normalize=normal)
-    found = known(desk.state, desk.parser, desk.rules, wanted, normalize=normal)
-    if found is not None:
-        answer = json_answer(_formatted(desk, request, wanted.subject, found))
-        entry = desk.state.entry(wanted.subject, found["version"])
-        if not request.query and entry is not None and "ts" not in found:
+    known_answer = known(desk.state, desk.parser, desk.rules, wanted, normalize=normal)
+    if known_answer is not None:
+        answer = json_answer(_formatted(desk, request, wanted.subject, known_answer))
+        entry = desk.state.entry(wanted.subject, known_answer["version"])
+        if not request.query and entry is not None and "ts" not in known_answer:
             desk.known.keep(desk.state, given, request.body, entry, answer.body)
         return answer
     order = Register(wanted, normal, desk.parser, desk.rules)

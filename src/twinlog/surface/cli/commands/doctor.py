@@ -54,12 +54,12 @@ def doctor(
         raise UsageError("twinlog doctor: name a link, for example 'east->west', or give --stretch CLUSTER")
 
     of_file = load_file(config).links
-    found = asyncio.run(examine_link(chosen_link(link, config), of_file=of_file))
+    diagnoses = asyncio.run(examine_link(chosen_link(link, config), of_file=of_file))
     if output.for_programs:
-        print_facts({"link": link, "checks": [asdict(one) for one in found]}, output)
+        print_facts({"link": link, "checks": [asdict(diagnosis) for diagnosis in diagnoses]}, output)
     else:
-        print_diagnoses(link, found, everything=everything or output is Output.WIDE)
-    if any(one.verdict == "fail" for one in found):
+        print_diagnoses(link, diagnoses, everything=everything or output is Output.WIDE)
+    if any(diagnosis.verdict == "fail" for diagnosis in diagnoses):
         raise typer.Exit(1)
 
 
@@ -74,21 +74,25 @@ def _stretch(config: Path, cluster: str, trip_ms: float | None, output: Output) 
     }
     if cluster not in admins:
         raise UsageError(f"{cluster}: no enabled link has that cluster; there are {', '.join(sorted(admins))}")
-    found = judge_stretch(look_at_stretch(admins[cluster], trip_ms))
+    diagnoses = judge_stretch(look_at_stretch(admins[cluster], trip_ms))
     if output.for_programs:
-        print_facts({"cluster": cluster, "checks": [one._asdict() for one in found]}, output)
+        print_facts({"cluster": cluster, "checks": [diagnosis._asdict() for diagnosis in diagnoses]}, output)
     else:
         console = screen(output)
-        for one in found:
-            line = Text(f"{one.verdict:7} ", _COLOURS[one.verdict]).append(f"{one.name}: ", "bold").append(one.seen)
+        for diagnosis in diagnoses:
+            line = (
+                Text(f"{diagnosis.verdict:7} ", _COLOURS[diagnosis.verdict])
+                .append(f"{diagnosis.name}: ", "bold")
+                .append(diagnosis.seen)
+            )
             console.print(line, soft_wrap=True)
-            if one.way:
-                console.print(Text(f"        try: {one.way}", "dim"), soft_wrap=True)
-    if any(one.verdict == "fail" for one in found):
+            if diagnosis.way:
+                console.print(Text(f"        try: {diagnosis.way}", "dim"), soft_wrap=True)
+    if any(diagnosis.verdict == "fail" for diagnosis in diagnoses):
         raise typer.Exit(1)
 
 
-def print_diagnoses(link: str, found: list[Diagnosis], *, everything: bool) -> None:
+def print_diagnoses(link: str, diagnoses: list[Diagnosis], *, everything: bool) -> None:
     """For people: the worst first, what is in order only when asked for."""
     from twinlog.doctor.answers import WORST_FIRST
 
@@ -96,28 +100,28 @@ def print_diagnoses(link: str, found: list[Diagnosis], *, everything: bool) -> N
     for verdict in WORST_FIRST:
         if verdict == "ok" and not everything:
             continue
-        chosen = [one for one in found if one.verdict == verdict]
+        chosen = [diagnosis for diagnosis in diagnoses if diagnosis.verdict == verdict]
         if verdict == "unknown" and not everything:
             _print_causes(console, chosen)
             continue
-        for one in chosen:
-            _print_one(console, one)
-    counts = Counter(one.verdict for one in found)
+        for diagnosis in chosen:
+            _print_diagnosis(console, diagnosis)
+    counts = Counter(diagnosis.verdict for diagnosis in diagnoses)
     told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in WORST_FIRST if counts[verdict])
-    console.print(Text(f"{link}: {len(found)} checks: {told}", "bold"))
+    console.print(Text(f"{link}: {len(diagnoses)} checks: {told}", "bold"))
 
 
 def _print_causes(console: Console, unknown: list[Diagnosis]) -> None:
     """A cluster that is away leaves dozens of checks open: one line for each cause."""
     causes: dict[str, list[str]] = {}
-    for one in unknown:
-        causes.setdefault(one.seen, []).append(one.name)
+    for diagnosis in unknown:
+        causes.setdefault(diagnosis.seen, []).append(diagnosis.name)
     for cause, names in causes.items():
         line = Text("unknown ", _COLOURS["unknown"]).append(f"{', '.join(names)}: ", "bold").append(cause)
         console.print(line, soft_wrap=True)
 
 
-def _print_one(console: Console, diagnosis: Diagnosis) -> None:
+def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
     line = (
         Text(f"{diagnosis.verdict:7} ", _COLOURS[diagnosis.verdict])
         .append(f"{diagnosis.name}: ", "bold")

@@ -93,12 +93,12 @@ def drill(
         progress.add_task(f"{kind} drill of {link}", total=None, detail="")
         say = partial(progress.console.print, markup=False, soft_wrap=True)
         with drills(pair, SparkPlace(master), path, scratch_folder(), say) as room:
-            found = asyncio.run(room.run(kind, wanted, records))
+            outcome = asyncio.run(room.run(kind, wanted, records))
     if output.for_programs:
-        print_facts(found, output)
+        print_facts(outcome, output)
     else:
-        _print(found, path, output)
-    if found["verdict"] == "failed":
+        _print(outcome, path, output)
+    if outcome["verdict"] == "failed":
         raise typer.Exit(1)
 
 
@@ -131,59 +131,61 @@ def _check(path: Path, link: str | None, config: Path | None, output: Output) ->
 
         with drills(load_pair(config, link), SparkPlace(), path, scratch_folder()) as room:
             last = asyncio.run(room.last_hash())
-    lines, found = reports.read(), reports.breaks(last)
+    lines, broken = reports.read(), reports.breaks(last)
     if output.for_programs:
-        answer = {"file": str(path), "reports": len(lines), "breaks": [vars(one) for one in found], "ledger": last}
+        answer = {"file": str(path), "reports": len(lines), "breaks": [vars(fault) for fault in broken], "ledger": last}
         print_facts(answer, output)
-    elif not lines and not found:
+    elif not lines and not broken:
         typer.echo(f"{path}: there are no reports; `twinlog drill LINK --paper` makes the first", err=True)
-    elif found:
-        for one in found:
-            typer.echo(f"{path}: {one}")
+    elif broken:
+        for fault in broken:
+            typer.echo(f"{path}: {fault}")
     else:
         typer.echo(f"{path}: {len(lines)} reports, an unbroken chain" + (", and the ledger agrees" if last else ""))
-    if found or not lines:
+    if broken or not lines:
         raise typer.Exit(1)
 
 
-def _print(found: dict[str, Any], path: Path, output: Output) -> None:
+def _print(report: dict[str, Any], path: Path, output: Output) -> None:
     console = screen(output)
     most = None if output is Output.WIDE else _SHOWN
     console.print(
-        Text(f"{found['link']}: {found['kind']} drill: ", "bold").append(found["verdict"], _COLOURS[found["verdict"]])
-    )
-    rpo = found["rpo"]
-    console.print(f"  at risk now: {number(rpo['records'])} records, {duration(rpo['seconds'])}", highlight=False)
-    if found["rto_seconds"] is not None:
-        kept = f", objective {found['rto_kept']}" if found["rto_kept"] else ""
-        console.print(
-            f"  recovery time: {duration(found['rto_seconds'])}{kept} ({found['rto_covers']})", highlight=False
+        Text(f"{report['link']}: {report['kind']} drill: ", "bold").append(
+            report["verdict"], _COLOURS[report["verdict"]]
         )
-    for step in found["steps"]:
+    )
+    rpo = report["rpo"]
+    console.print(f"  at risk now: {number(rpo['records'])} records, {duration(rpo['seconds'])}", highlight=False)
+    if report["rto_seconds"] is not None:
+        kept = f", objective {report['rto_kept']}" if report["rto_kept"] else ""
+        console.print(
+            f"  recovery time: {duration(report['rto_seconds'])}{kept} ({report['rto_covers']})", highlight=False
+        )
+    for step in report["steps"]:
         console.print(Text(f"  {step['seconds']:8.2f} s  {step['step']}  ").append(step["says"], "dim"), soft_wrap=True)
-    _print_plan(console, found)
+    _print_plan(console, report)
     for title, colour in (("failures", "red"), ("remarks", "yellow")):
-        for line in found[title][:most]:
+        for line in report[title][:most]:
             console.print(Text(f"  {title[:-1]}: {line}", colour), soft_wrap=True)
-        if most is not None and len(found[title]) > most:
-            console.print(Text(f"  and {len(found[title]) - most} more {title} in the report", colour))
-    console.print(Text(f"  report {found['number']} in {path}, hash {found['hash'][:16]}…", "dim"), soft_wrap=True)
+        if most is not None and len(report[title]) > most:
+            console.print(Text(f"  and {len(report[title]) - most} more {title} in the report", colour))
+    console.print(Text(f"  report {report['number']} in {path}, hash {report['hash'][:16]}…", "dim"), soft_wrap=True)
 
 
-def _print_plan(console: Console, found: dict[str, Any]) -> None:
+def _print_plan(console: Console, report: dict[str, Any]) -> None:
     for command in ("failover-planned", "failover-unplanned"):
-        plan = found["facts"].get(command)
+        plan = report["facts"].get(command)
         if plan is None:
             continue
         console.print(Text(f"  {command}", "bold"))
         for count, step in enumerate(plan["steps"], 1):
             console.print(Text(f"    {count}. {step['title']}"), soft_wrap=True)
-    if (readiness := found["facts"].get("readiness")) is not None:
-        checks = found["facts"]["checks"]
+    if (readiness := report["facts"].get("readiness")) is not None:
+        checks = report["facts"]["checks"]
         good = sum(verdict == "ok" for verdict in checks.values())
         console.print(f"  readiness: {readiness}% ({good} of {len(checks)} checks are in order)", highlight=False)
     # A drill that could not begin has compared nothing.
-    if found["kind"] == "shadow" and (facts := found["facts"]):
+    if report["kind"] == "shadow" and (facts := report["facts"]):
         console.print(
             f"  {facts['groups']} groups, {facts['partitions']} partitions, "
             f"{facts['records_compared']:,} records compared",

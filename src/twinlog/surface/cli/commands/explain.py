@@ -45,7 +45,7 @@ def explain_topic(
     """
     from twinlog.service import topic_explanation
 
-    answers = asyncio.run(_ask(_links(link, config), lambda one: topic_explanation(one, topic)))
+    answers = asyncio.run(_ask(_links(link, config), lambda settings: topic_explanation(settings, topic)))
     _tell(answers, output, partial(_print_topic, wide=output is Output.WIDE))
     if not any(not isinstance(answer, ClusterError) and answer.mirrored for _, answer in answers):
         raise typer.Exit(1)
@@ -64,7 +64,7 @@ def explain_group(
     """
     from twinlog.service import group_explanation
 
-    answers = asyncio.run(_ask(_links(link, config), lambda one: group_explanation(one, group)))
+    answers = asyncio.run(_ask(_links(link, config), lambda settings: group_explanation(settings, group)))
     _tell(answers, output, _print_group)
     if not any(not isinstance(answer, ClusterError) and answer.translated for _, answer in answers):
         raise typer.Exit(1)
@@ -90,7 +90,7 @@ def explain_map(
     from twinlog.service import map_listing
 
     asked = TopicPartition(topic, partition)
-    answers = asyncio.run(_ask(_links(link, config), lambda one: map_listing(one, asked, first, limit)))
+    answers = asyncio.run(_ask(_links(link, config), lambda settings: map_listing(settings, asked, first, limit)))
     if output.for_programs:
         print_facts([explanation_of(name, answer) for name, answer in answers], output)
     else:

@@ -82,7 +82,7 @@ def failback(
 @app.command()
 def status(link: LinkArgument, config: ConfigFile, output: Form = Output.TABLE) -> None:
     """Show which side is active, what each link may do, and every switch there was. Exit code 1 while one is open."""
-    standing = _within(link, config, FOLDER, lambda one: one.standing())
+    standing = _within(link, config, FOLDER, lambda switch: switch.standing())
     print_standing(link, standing, output)
     if standing.open is not None:
         raise typer.Exit(1)
@@ -102,7 +102,7 @@ def resume(
     if dry_run:
         _preview(link, config, folder, output, "would go on")
         return
-    report = _within(link, config, folder, lambda one: one.resume(), Course("resume", output), master=master)
+    report = _within(link, config, folder, lambda switch: switch.resume(), Course("resume", output), master=master)
     print_report(report, output, str(folder))
 
 
@@ -119,7 +119,7 @@ def abort(
     if dry_run:
         _preview(link, config, folder, output, "would be given up")
         return
-    report = _within(link, config, folder, lambda one: one.abort(), Course("abort", output))
+    report = _within(link, config, folder, lambda switch: switch.abort(), Course("abort", output))
     print_report(report, output, str(folder))
 
 
@@ -184,7 +184,7 @@ def _switch(
 
 def _preview(link: str, config: Path, folder: Path, output: Output, what: str) -> None:
     """Show the open switch, and what would become of it."""
-    standing = _within(link, config, folder, lambda one: one.standing())
+    standing = _within(link, config, folder, lambda switch: switch.standing())
     if standing.open is None:
         raise SwitchRefused(link, "no switch is open", f"`twinlog switch status {link}` shows the last one.")
     steps = standing.open.claim.options.get("steps", ())
@@ -219,8 +219,8 @@ def _within(
     try:
         with (
             course or Course("switch", Output.TABLE) as on_event,
-            switching(pair, SparkPlace(master), folder.absolute(), scratch, on_event) as one,
+            switching(pair, SparkPlace(master), folder.absolute(), scratch, on_event) as switch,
         ):
-            return asyncio.run(work(one))
+            return asyncio.run(work(switch))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

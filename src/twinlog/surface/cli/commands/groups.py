@@ -80,7 +80,7 @@ def _as_json(report: GroupReport) -> dict[str, Any]:
     from twinlog.surface.answers.rows import group_of
 
     return {
-        "groups": [{**one._asdict(), "state": one.state} for one in summaries(report.standings)],
+        "groups": [{**summary._asdict(), "state": summary.state} for summary in summaries(report.standings)],
         "positions": [group_of(standing, None).model_dump() for standing in report.standings],
         "findings": list(report.findings),
         "source_trouble": report.source_trouble,
@@ -96,10 +96,12 @@ def _summary(report: GroupReport) -> Table:
     numbers = ("topics", "positions", "in sync", "no place", "read again")
     for title in ("group", "state", *numbers):
         table.add_column(title, justify="right" if title in numbers else "left", overflow="fold")
-    for one in summaries(report.standings):
-        colour = {"NO PLACE": "red", "IN SYNC": "green"}.get(one.state, "yellow")
-        counts = (one.topics, one.positions, one.in_sync, one.without_place)
-        table.add_row(Text(one.group), Text(one.state, colour), *map(str, counts), _cell(one.re_read, UNKNOWN))
+    for summary in summaries(report.standings):
+        colour = {"NO PLACE": "red", "IN SYNC": "green"}.get(summary.state, "yellow")
+        counts = (summary.topics, summary.positions, summary.in_sync, summary.without_place)
+        table.add_row(
+            Text(summary.group), Text(summary.state, colour), *map(str, counts), _cell(summary.re_read, UNKNOWN)
+        )
     return table
 
 

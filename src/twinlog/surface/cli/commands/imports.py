@@ -55,14 +55,14 @@ def mm2(
     """
     from twinlog.service import takeover_preview
 
-    found = asyncio.run(takeover_preview(chosen_link(link, config), offsets_topic=offsets_topic, connector=connector))
-    rows = found.rows
+    preview = asyncio.run(takeover_preview(chosen_link(link, config), offsets_topic=offsets_topic, connector=connector))
+    rows = preview.rows
     if output.for_programs:
         print_facts([_as_json(row) for row in rows], output)
     else:
         _print(link, rows, output)
-    if found.no_trace is not None:
-        typer.echo(painted("warning ", "yellow") + found.no_trace, err=True)
+    if preview.no_trace is not None:
+        typer.echo(painted("warning ", "yellow") + preview.no_trace, err=True)
     if any(row.how in {"refused", "postponed"} for row in rows):
         raise typer.Exit(1)
 

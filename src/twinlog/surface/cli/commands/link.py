@@ -29,11 +29,11 @@ app = Commands(
 @with_client
 def list_links(*, client: ServiceClient | None, config: OptionalConfigFile = None, output: Form = Output.TABLE) -> None:
     """List all links: of a service with how they stand, of a file with what they copy."""
-    found = _links_of_file(_file(config)) if client is None else service_links(client)
+    rows = _links_of_file(_file(config)) if client is None else service_links(client)
     if output.for_programs:
-        print_facts(found, output)
-    elif found:
-        screen(output).print(links_table(found, wide=output is Output.WIDE))
+        print_facts(rows, output)
+    elif rows:
+        screen(output).print(links_table(rows, wide=output is Output.WIDE))
     else:
         typer.echo("There are no links; make one with `twinlog link create`, or write it into the file.", err=True)
 
@@ -53,12 +53,12 @@ def show(
 
         show_status((chosen_link(link, _file(config)),), output, partitions=output is Output.WIDE)
         return
-    found = service_link(client, link)
+    row = service_link(client, link)
     if output.for_programs:
-        print_facts(found, output)
+        print_facts(row, output)
     else:
-        print_link(found, output)
-    if found["state"] not in {"RUNNING", "CATCHING_UP", "PAUSED", "STOPPED"}:
+        print_link(row, output)
+    if row["state"] not in {"RUNNING", "CATCHING_UP", "PAUSED", "STOPPED"}:
         raise typer.Exit(1)
 
 
@@ -81,14 +81,14 @@ def reset(
     """
     from twinlog.service.actions import check_forgettable, forget_topic
 
-    found = chosen_link(link, config)
+    settings = chosen_link(link, config)
     if dry_run:
-        remote = asyncio.run(check_forgettable(found, topic))
+        remote = asyncio.run(check_forgettable(settings, topic))
         would(f"{link}: {topic} would be forgotten and mirrored again from its first record, into a new {remote}")
         return
     if not yes and not typer.confirm(f"{link}: forget everything about {topic} and mirror it again from the start?"):
         raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
-    asyncio.run(forget_topic(found, topic))
+    asyncio.run(forget_topic(settings, topic))
     typer.echo(f"{link}: {topic} begins anew; a running engine picks it up within its refresh interval.")
 
 
@@ -101,13 +101,13 @@ def prepare(link: LinkArgument, config: ConfigFile, dry_run: DryRun = False) -> 
     """
     from twinlog.service import prepare_writers_topics
 
-    found = chosen_link(link, config)
-    orders, refusals = asyncio.run(prepare_writers_topics(found, dry_run=dry_run))
+    settings = chosen_link(link, config)
+    orders, refusals = asyncio.run(prepare_writers_topics(settings, dry_run=dry_run))
     if not orders:
-        typer.echo(f"{link}: producers find every topic on {found.target}; nothing to create.")
+        typer.echo(f"{link}: producers find every topic on {settings.target}; nothing to create.")
         return
     made = {
-        order.name: f"{order.name} on {found.target}: {order.partitions} partitions, {len(order.configs)} configs"
+        order.name: f"{order.name} on {settings.target}: {order.partitions} partitions, {len(order.configs)} configs"
         for order in orders
     }
     if dry_run:
@@ -138,14 +138,14 @@ def accept_truncation(
     """
     from twinlog.service.actions import accept_truncation as accept
 
-    found = chosen_link(link, config)
-    for truncation in asyncio.run(accept(found, topic, dry_run=True)):
+    settings = chosen_link(link, config)
+    for truncation in asyncio.run(accept(settings, topic, dry_run=True)):
         (would if dry_run else typer.echo)(f"{link}: {truncation}")
     if dry_run:
         return
     if not yes and not typer.confirm(f"{link}: continue {topic} with the new history of the source?"):
         raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
-    asyncio.run(accept(found, topic))
+    asyncio.run(accept(settings, topic))
     typer.echo(f"{link}: accepted; a running engine continues within seconds.")
 
 

@@ -77,13 +77,13 @@ def down(
     dry_run: DryRun = False,
 ) -> None:
     """Stop clusters. Their data stays, unless it is wiped, and so do their ports."""
-    found = _clusters(_home(folder), names or ())
+    clusters = _clusters(_home(folder), names or ())
     if dry_run:
         data = "its data deleted" if wipe else "its data kept"
-        would(*(f"{cluster.name}: would be stopped, {data} ({cluster.folder})" for cluster in found))
+        would(*(f"{cluster.name}: would be stopped, {data} ({cluster.folder})" for cluster in clusters))
         return
     console = Console(stderr=True)
-    for cluster in found:
+    for cluster in clusters:
         with console.status(f"stopping {cluster.name}"):
             if wipe:
                 cluster.wipe()
@@ -152,10 +152,10 @@ def _cluster(name: str, folder: Path, brokers: int | None, secure: bool | None) 
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise UsageError(problem=f"{name}: a cluster's name has letters, digits, `-` and `_` only")
     if (folder / "cluster.json").exists():
-        found = LocalCluster.load(folder)
-        wanted = (len(found.brokers) if brokers is None else brokers, found.secure if secure is None else secure)
-        if wanted == (len(found.brokers), found.secure):
-            return found
+        known = LocalCluster.load(folder)
+        wanted = (len(known.brokers) if brokers is None else brokers, known.secure if secure is None else secure)
+        if wanted == (len(known.brokers), known.secure):
+            return known
     return LocalCluster(name, folder, brokers or 1, bool(secure), detached=True)
 
 

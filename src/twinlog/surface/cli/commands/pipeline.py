@@ -80,7 +80,8 @@ def plugins(*, output: Form = Output.TABLE) -> None:
     from twinlog.pipelines.plugins import all_plugins, broken_plugins
 
     rows = [
-        {"type": one.kind, "class": one.name, "version": one.version, "package": one.package} for one in all_plugins()
+        {"type": plugin.kind, "class": plugin.name, "version": plugin.version, "package": plugin.package}
+        for plugin in all_plugins()
     ]
     if output is not Output.TABLE:
         print_facts(rows, output)
@@ -104,9 +105,9 @@ def validate(
 
     name, its, worker = read_files(file, config)
     findings = findings_of(name, its, worker.config)
-    if not offline and not any(one.level == "error" for one in findings):
+    if not offline and not any(finding.level == "error" for finding in findings):
         findings += checked(its)
-    rows = [{"level": one.level, "key": one.key, "message": one.message} for one in findings]
+    rows = [{"level": finding.level, "key": finding.key, "message": finding.message} for finding in findings]
     if output is not Output.TABLE:
         print_facts(rows, output)
     else:
@@ -114,7 +115,7 @@ def validate(
             typer.echo(f"{row['level']}: {row['key'] + ': ' if row['key'] else ''}{row['message']}")
         if not rows:
             typer.echo(f"{name}: nothing to remark")
-    if any(one.level == "error" for one in findings):
+    if any(finding.level == "error" for finding in findings):
         raise typer.Exit(1)
 
 
@@ -136,15 +137,15 @@ def preview(
     connector, worker = read_one(file, config)
     spark = pipeline_spark()
     try:
-        found = preview(spark, connector, worker, rows)
+        previewed = preview(spark, connector, worker, rows)
     except ConnectorRefused as error:
         raise UsageError(str(error)) from error
     finally:
         stop_session(spark)
     facts = {
-        "remarks": found.remarks,
-        "steps": [{"step": one.name, "records": one.rows} for one in found.steps],
-        "would send": found.actions,
+        "remarks": previewed.remarks,
+        "steps": [{"step": step.name, "records": step.rows} for step in previewed.steps],
+        "would send": previewed.actions,
     }
     print_facts(facts, Output.YAML if output is Output.TABLE else output)
 

@@ -35,19 +35,19 @@ _LISTED: Final = ("at", "state", "from", "reason", "key", "value")
 _PLACE: Final = re.compile(r"\d+:\d+")
 
 
-def _chosen(found: list[Letter], at: list[str] | None, reason: str | None, *, closed: bool = False) -> list[Letter]:
+def _chosen(letters: list[Letter], at: list[str] | None, reason: str | None, *, closed: bool = False) -> list[Letter]:
     for place in at or ():
         if not _PLACE.fullmatch(place):
             raise UsageError(f"--at: {place}: PARTITION:OFFSET is two numbers, such as 0:17")
-    missing = set(at or ()) - {one.at for one in found}
+    missing = set(at or ()) - {letter.at for letter in letters}
     if missing:
         raise UsageError(f"--at: there is no dead letter at {min(missing)}")
     return [
-        one
-        for one in found
-        if (closed or at or one.is_open)
-        and (not at or one.at in at)
-        and (reason is None or reason in one.facts["reason"])
+        letter
+        for letter in letters
+        if (closed or at or letter.is_open)
+        and (not at or letter.at in at)
+        and (reason is None or reason in letter.facts["reason"])
     ]
 
 
@@ -59,12 +59,12 @@ def list_all(
 ) -> None:  # fmt: skip
     """Parked records with their reasons; those that are still open."""
     letters = letters_of(name, config, topic, url)
-    found = letters.read()
-    rows = [one.facts for one in _chosen(found, None, reason, closed=closed)]
+    all_letters = letters.read()
+    rows = [letter.facts for letter in _chosen(all_letters, None, reason, closed=closed)]
     if output.for_programs:
         print_facts([{key: row[key] for key in _LISTED} for row in rows], output)
         return
-    states = Counter(one.facts["state"] for one in found)
+    states = Counter(letter.facts["state"] for letter in all_letters)
     typer.echo(f"{letters.topic}: {states['open']} open, {states['replayed']} replayed, {states['dropped']} dropped")
     for row in rows:
         typer.echo(f"{row['at']:<10} {row['state']:<9} {row['from']:<32} {row['reason']}")
@@ -78,15 +78,15 @@ def show(
 ) -> None:  # fmt: skip
     """Parked records with their bytes; with --config also with all their headers."""
     letters = letters_of(name, config, topic, url)
-    found = _some(_chosen(letters.read(), at, None), letters.topic)
+    chosen = _some(_chosen(letters.read(), at, None), letters.topic)
     if not raw:
-        print_facts([one.facts for one in found], output)
+        print_facts([letter.facts for letter in chosen], output)
         return
-    if len(found) != 1:
-        raise UsageError(f"--raw shows one record, and {len(found)} are chosen; choose one with --at")
-    if not found[0].whole:
-        raise UsageError(f"--raw: {found[0].at}: its value is no text; give --config to read the bytes")
-    typer.echo(found[0].raw or b"", nl=False)
+    if len(chosen) != 1:
+        raise UsageError(f"--raw shows one record, and {len(chosen)} are chosen; choose one with --at")
+    if not chosen[0].whole:
+        raise UsageError(f"--raw: {chosen[0].at}: its value is no text; give --config to read the bytes")
+    typer.echo(chosen[0].raw or b"", nl=False)
 
 
 @app.command()
@@ -109,10 +109,10 @@ def replay(
         except OSError as error:
             raise UsageError(f"--value: {value}: {error.strerror}") from error
     if dry_run:
-        for one in chosen:
-            would(f"write {one.at} back to {to or 'the topic of ' + one.facts['from']}")
+        for letter in chosen:
+            would(f"write {letter.at} back to {to or 'the topic of ' + letter.facts['from']}")
         return
-    typer.echo(f"{letters.topic}: {letters.replay([one.at for one in chosen], repaired, to)} written back")
+    typer.echo(f"{letters.topic}: {letters.replay([letter.at for letter in chosen], repaired, to)} written back")
 
 
 @app.command()
@@ -126,10 +126,10 @@ def drop(
     letters = letters_of(name, config, topic, url)
     chosen = _some(_chosen(letters.read(), at, reason), letters.topic)
     if dry_run:
-        for one in chosen:
-            would(f"drop {one.at}: {one.facts['reason']}")
+        for letter in chosen:
+            would(f"drop {letter.at}: {letter.facts['reason']}")
         return
-    typer.echo(f"{letters.topic}: {letters.drop([one.at for one in chosen])} dropped")
+    typer.echo(f"{letters.topic}: {letters.drop([letter.at for letter in chosen])} dropped")
 
 
 def _some(chosen: list[Letter], topic: str) -> list[Letter]:

@@ -61,7 +61,7 @@ def table_sides(source: Path, sink: Path, table: str, key: str | None) -> tuple[
     from twinlog.pipelines.sources.jdbc.source import JdbcSource
 
     try:
-        reads = connector((one := read_files(source, None)[1]).get("connector.class", ""), one)
+        reads = connector((config := read_files(source, None)[1]).get("connector.class", ""), config)
         writes = connector((other := read_files(sink, None)[1]).get("connector.class", ""), other)
     except SettingsRefused as error:
         raise UsageError(str(error)) from error

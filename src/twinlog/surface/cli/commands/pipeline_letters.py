@@ -69,10 +69,10 @@ def letters_of(name: str, config: Path | None, topic: str | None, url: str) -> L
 
 
 def _asked_topic(name: str, url: str) -> str:
-    found = ask(url, "GET", "connectors", name, "config").get("errors.deadletterqueue.topic.name", "")
-    if not found:
+    topic = ask(url, "GET", "connectors", name, "config").get("errors.deadletterqueue.topic.name", "")
+    if not topic:
         raise UsageError(f"{name}: it parks no records; errors.deadletterqueue.topic.name is not set")
-    return str(found)
+    return str(topic)
 
 
 def _cluster(config: Path) -> ClientSettings:
@@ -98,14 +98,14 @@ class _AtService:
     topic: str
 
     def read(self) -> list[Letter]:
-        found = ask(self.url, "GET", "v1", "pipelines", self.name, "parked", query="?all=true")
-        return [self._letter(one) for one in reversed(found)]
+        rows = ask(self.url, "GET", "v1", "pipelines", self.name, "parked", query="?all=true")
+        return [self._letter(row) for row in reversed(rows)]
 
     @staticmethod
-    def _letter(one: Mapping[str, Any]) -> Letter:
-        facts = {"at": one["at"], "state": one["state"], "from": one["origin"], "reason": one["reason"]}
-        raw = None if one["value"] is None else one["value"].encode()
-        return Letter({**facts, "key": one["key"], "value": one["value"]}, raw, one["whole"] or raw is None)
+    def _letter(row: Mapping[str, Any]) -> Letter:
+        facts = {"at": row["at"], "state": row["state"], "from": row["origin"], "reason": row["reason"]}
+        raw = None if row["value"] is None else row["value"].encode()
+        return Letter({**facts, "key": row["key"], "value": row["value"]}, raw, row["whole"] or raw is None)
 
     def replay(self, at: Sequence[str], repaired: Mapping[str, bytes], to: str | None) -> int:
         body: dict[str, Any] = {} if to is None else {"to": to}
@@ -141,13 +141,13 @@ class _InKafka:
         return [
             Letter(
                 {
-                    "at": str(one.place), "state": one.action, "from": one.origin or "unknown", "reason": one.reason,
-                    "key": text_of(one.key), "value": text_of(one.value), "told": dict(one.told),
-                    "headers": {key: text_of(data) for key, data in one.headers},
+                    "at": str(parked.place), "state": parked.action, "from": parked.origin or "unknown",
+                    "reason": parked.reason, "key": text_of(parked.key), "value": text_of(parked.value),
+                    "told": dict(parked.told), "headers": {key: text_of(data) for key, data in parked.headers},
                 },
-                one.value,
+                parked.value,
             )
-            for one in self._parked()
+            for parked in self._parked()
         ]  # fmt: skip
 
     def replay(self, at: Sequence[str], repaired: Mapping[str, bytes], to: str | None) -> int:
@@ -162,4 +162,4 @@ class _InKafka:
         return drop(self.cluster, self.topic, self._chosen(at))
 
     def _chosen(self, at: Sequence[str]) -> list[Parked]:
-        return [one for one in self._parked() if str(one.place) in set(at)]
+        return [parked for parked in self._parked() if str(parked.place) in set(at)]

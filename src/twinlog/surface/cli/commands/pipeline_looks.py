@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -11,6 +11,8 @@ from twinlog.errors import UsageError
 from twinlog.surface.cli.commands.connect_rest import DEFAULT_URL, Url, ask
 from twinlog.surface.cli.commands.pipeline_files import File, WorkerFile, pipeline_spark, read_one
 from twinlog.surface.cli.output import Form, Output, print_facts
+
+_KINDS: Final = ("missing", "extra", "different")  # of a row that is not the same in both tables
 
 
 def explain(file: File, *, config: WorkerFile = None, output: Form = Output.TABLE) -> None:
@@ -90,31 +92,33 @@ def verify(
     from twinlog.spark.session import stop_session
     from twinlog.surface.cli.commands.pipeline_files import table_sides
 
-    ours, theirs, named = table_sides(source, sink, table, key)
+    source_side, target_side, named = table_sides(source, sink, table, key)
     spark = pipeline_spark()
     try:
-        found = compare_tables(spark, ours, theirs, named, parts=parts, settle_s=settle)
+        compared = compare_tables(spark, source_side, target_side, named, parts=parts, settle_s=settle)
     except (Retriable, ValueError) as error:
         raise UsageError(str(error)) from error
     finally:
         stop_session(spark)
     facts: dict[str, Any] = {
-        "source": {"table": ours.table, "rows": found.source_rows},
-        "target": {"table": theirs.table, "rows": found.target_rows},
-        "columns": list(found.columns),
-        "columns of one side only": list(found.left_out),
-        "missing": found.count("missing"), "extra": found.count("extra"), "different": found.count("different"),
-        "rows": [one._asdict() for one in found.differences[:100]],
+        "source": {"table": source_side.table, "rows": compared.source_rows},
+        "target": {"table": target_side.table, "rows": compared.target_rows},
+        "columns": list(compared.columns),
+        "columns of one side only": list(compared.left_out),
+        **{kind: compared.count(kind) for kind in _KINDS},
+        "rows": [difference._asdict() for difference in compared.differences[:100]],
     }  # fmt: skip
     if output is not Output.TABLE:
         print_facts(facts, output)
     else:
-        typer.echo(f"{ours.table}: {found.source_rows} rows; {theirs.table}: {found.target_rows} rows")
-        if found.left_out:
-            typer.echo(f"not compared, because one side lacks them: {', '.join(found.left_out)}")
-        for one in found.differences[:100]:
-            typer.echo(f"{one.kind} {named}={one.key}: source {one.source or '-'}; target {one.target or '-'}")
-        told = ", ".join(f"{facts[kind]} {kind}" for kind in ("missing", "extra", "different"))
-        typer.echo(f"{len(found.columns)} columns compared: {told}")
-    if found.differences:
+        typer.echo(
+            f"{source_side.table}: {compared.source_rows} rows; {target_side.table}: {compared.target_rows} rows"
+        )
+        if compared.left_out:
+            typer.echo(f"not compared, because one side lacks them: {', '.join(compared.left_out)}")
+        for kind, row_key, in_source, in_target in compared.differences[:100]:
+            typer.echo(f"{kind} {named}={row_key}: source {in_source or '-'}; target {in_target or '-'}")
+        told = ", ".join(f"{facts[kind]} {kind}" for kind in _KINDS)
+        typer.echo(f"{len(compared.columns)} columns compared: {told}")
+    if compared.differences:
         raise typer.Exit(1)

@@ -110,8 +110,14 @@ def import_(
 
     wanted, target = _exported(file), RemoteRegistry(url)
     if dry_run:
-        found = differences(wanted, target.inventory())
-        would(*(f"{one.what}: {one.there} becomes {one.here}" for one in found if one.here != "missing"))
+        differing = differences(wanted, target.inventory())
+        would(
+            *(
+                f"{difference.what}: {difference.there} becomes {difference.here}"
+                for difference in differing
+                if difference.here != "missing"
+            )
+        )
         return
     outcome = put_inventory(target, wanted, force=force)
     typer.echo(f"{outcome.written} written, {outcome.known} there already, {outcome.deleted} soft-deleted")
@@ -133,14 +139,16 @@ def verify(
 
     here = RemoteRegistry(url).inventory()
     there = RemoteRegistry(against).inventory() if "://" in against else _exported(Path(against))
-    found = differences(here, there)
+    differing = differences(here, there)
     if output.for_programs:
-        print_facts({"versions": len(here.versions), "differences": [asdict(one) for one in found]}, output)
+        print_facts(
+            {"versions": len(here.versions), "differences": [asdict(difference) for difference in differing]}, output
+        )
     else:
-        for one in found:
-            typer.echo(f"{one.what}: {one.here} here, {one.there} there")
-        typer.echo(f"{len(here.versions)} versions compared, {len(found)} differences")
-    if found:
+        for difference in differing:
+            typer.echo(f"{difference.what}: {difference.here} here, {difference.there} there")
+        typer.echo(f"{len(here.versions)} versions compared, {len(differing)} differences")
+    if differing:
         raise typer.Exit(1)
     if not here.versions:
         raise UsageError(f"{url}: there are no schemas, so nothing was compared")
@@ -179,16 +187,16 @@ def repair(config: File, *, dry_run: DryRun = False, output: Form = Output.TABLE
 
     settings, _ = load_registry_file(config)
     fence = f"{settings.group_id}-{settings.topic}"
-    found = asyncio.run(repair_topic(settings.kafka, settings.topic, fence, dry_run=dry_run))
-    left = [one.what for one in found.defects if not one.records]
+    repaired = asyncio.run(repair_topic(settings.kafka, settings.topic, fence, dry_run=dry_run))
+    left = [defect.what for defect in repaired.defects if not defect.records]
     if output.for_programs:
-        rows = [{"what": one.what, "records": len(one.records)} for one in found.defects]
-        print_facts({"defects": rows, "written": found.written}, output)
+        rows = [{"what": defect.what, "records": len(defect.records)} for defect in repaired.defects]
+        print_facts({"defects": rows, "written": repaired.written}, output)
     else:
-        for one in found.defects:
-            way = f"{len(one.records)} records repair it" if one.records else "only a person can decide"
-            typer.echo(f"{one.what}: {way}")
-        typer.echo(f"{settings.topic}: {len(found.defects)} defects, {found.written} records written")
+        for defect in repaired.defects:
+            way = f"{len(defect.records)} records repair it" if defect.records else "only a person can decide"
+            typer.echo(f"{defect.what}: {way}")
+        typer.echo(f"{settings.topic}: {len(repaired.defects)} defects, {repaired.written} records written")
     if dry_run:
         would()
     if left:

@@ -41,16 +41,16 @@ def rpo(
     """
     from twinlog.service import observer
 
-    found = chosen_link(link, config)
+    settings = chosen_link(link, config)
     wanted = Wanted("--topics", topics)
-    observers = observer(found)
+    observers = observer(settings)
     exposure = asyncio.run(_look(observers))
-    drilled = _last_drill(observers.view, found.objectives)
+    drilled = _last_drill(observers.view, settings.objectives)
     if topics is not None:
         wanted.among((topic.topic for topic in exposure.topics), f"the topics that {link} mirrors")
     shown = [topic for topic in exposure.topics if wanted(topic.topic)]
     if output.for_programs:
-        print_facts({**exposure_json(exposure, shown, found.objectives), "last_drill": drilled}, output)
+        print_facts({**exposure_json(exposure, shown, settings.objectives), "last_drill": drilled}, output)
     else:
         _print(exposure, shown, output)
         _print_drill(drilled, exposure.now_ms)

@@ -59,15 +59,15 @@ def status(
 
 def show_status(links: tuple[LinkSettings, ...], output: Output, *, partitions: bool) -> None:
     """Look at these links and tell; exit code 1 when one is not well."""
-    found = asyncio.run(look_at(links))
+    looked = asyncio.run(look_at(links))
     if output.for_programs:
         from twinlog.surface.answers.status import status_of
 
-        print_facts([status_of(link, s).model_dump() for link, s in found], output)
+        print_facts([status_of(link, s).model_dump() for link, s in looked], output)
     else:
-        _print(found, partitions, output)
+        _print(looked, partitions, output)
     healthy = {"RUNNING", "CATCHING_UP"}
-    if any(isinstance(s, ClusterError) or s.state not in healthy or _broken(s) for _, s in found):
+    if any(isinstance(s, ClusterError) or s.state not in healthy or _broken(s) for _, s in looked):
         raise typer.Exit(1)
 
 
@@ -118,7 +118,7 @@ def _records_at_risk(status_: LinkStatus) -> str:
     return f"{loss.at_least:,}" if loss.at_least == loss.at_most else f"{loss.at_least:,}..{loss.at_most:,}"
 
 
-def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
+def summary(looked: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: int) -> Table:
     """One row per link. A narrow terminal gets fewer columns, not shorter numbers."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     shown: tuple[str, ...] = _TITLES if width >= _UNBOUNDED else _TITLES[:10] if width >= _WIDE else _TITLES[:7]
@@ -127,7 +127,7 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
     for title in shown:
         left = title in {"link", "state", "engine"}
         table.add_column(title, justify="left" if left else "right", no_wrap=title != "link")
-    for link, status_ in found:
+    for link, status_ in looked:
         if isinstance(status_, ClusterError):
             table.add_row(link.name, Text("UNKNOWN", "red"), *["unknown"] * (len(table.columns) - 2))
             continue
@@ -149,10 +149,10 @@ def summary(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], width: 
     return table
 
 
-def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool, output: Output) -> None:
+def _print(looked: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitions: bool, output: Output) -> None:
     console = screen(output)
-    console.print(summary(found, _UNBOUNDED if output is Output.WIDE else console.width))
-    for link, status_ in found:
+    console.print(summary(looked, _UNBOUNDED if output is Output.WIDE else console.width))
+    for link, status_ in looked:
         _print_details(console, link, status_, partitions)
         if output is Output.WIDE and not isinstance(status_, ClusterError):
             _print_stages(console, status_)
@@ -161,7 +161,7 @@ def _print(found: list[tuple[LinkSettings, LinkStatus | ClusterError]], partitio
 def _print_stages(console: Console, status_: LinkStatus) -> None:
     """How long records took lately, in one line."""
     stages = figures(status_.stages)
-    told = [f"{stage} {number(one.p50_ms)} / {number(one.p99_ms)}" for stage, one in stages.items()]
+    told = [f"{stage} {number(times.p50_ms)} / {number(times.p99_ms)}" for stage, times in stages.items()]
     says = f"{', '.join(told)} ms (p50 / p99)" if told else "nothing was copied lately"
     console.print(Text(f"{'latency':14}", "bold").append(says, "dim"))
 

@@ -79,12 +79,12 @@ async def _watch(console: Console, config: Path, links: tuple[LinkSettings, ...]
                 looking.cancel()
                 await asyncio.gather(looking, return_exceptions=True)
                 break
-            found = looking.result()
-            for link, status in found:
+            looked = looking.result()
+            for link, status in looked:
                 if not isinstance(status, ClusterError) and status.records_per_second is not None:
                     rates[link.name].append(status.records_per_second)
             moves = {snapshot.link.name: snapshot.movements for snapshot in snapshots}
-            live.update(screen(config, found, rates, moves, (console.width, console.height)), refresh=True)
+            live.update(screen(config, looked, rates, moves, (console.width, console.height)), refresh=True)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every):
                     await ended.wait()
@@ -114,7 +114,7 @@ def screen(config: Path, seen: Seen, rates: Rates, moves: Moves, size: tuple[int
     if len(troubles) > len(shown):
         shown.append(Text(f"and {len(troubles) - len(shown):,} more: `twinlog status`", "red"))
     parts = [(status, part) for _, status in seen if not isinstance(status, ClusterError) for part in status.partitions]
-    behind = sorted((one for one in parts if one[1].lag), key=lambda one: -(one[1].lag or 0))
+    behind = sorted((part for part in parts if part[1].lag), key=lambda part: -(part[1].lag or 0))
     title = Text(f"twinlog  {config}  {time.strftime('%H:%M:%S')}", "bold").append("   Ctrl-C ends", "dim")
     title.no_wrap = True
     body: list[RenderableType] = [title, summary(seen, width), *charts, *shown]
@@ -129,7 +129,7 @@ def _troubles(link: LinkSettings, status: LinkStatus | ClusterError) -> list[Tex
         return [_line(f"{link.name}: {status}", "red")]
     engine = status.engine
     told = [status.source_trouble, engine.trouble if engine else "no engine has ever run this link"]
-    lines = [_line(f"{link.name}: {one}", "red") for one in told if one]
+    lines = [_line(f"{link.name}: {trouble}", "red") for trouble in told if trouble]
     lines += [_line(f"{link.name}: {fault.code}  {fault.says}", "red") for fault in status.faults]
     lines += [
         _line(f"{link.name}: {chore.chore}: {chore.trouble}", "yellow") for chore in status.chores if chore.trouble

@@ -52,7 +52,7 @@ def add(
         raise UsageError("--days: only a token ends; give --token too")
     if dry_run:
         with_token(name, role)
-        known = file.exists() and any(one.name == name for one in load_users(file))
+        known = file.exists() and any(user.name == name for user in load_users(file))
         change = "get a new secret and the role" if known else "be added with the role"
         would(f"{name}: would {change} {role} in {file}, logging in by {'token' if token else 'password'}")
         return

@@ -65,18 +65,18 @@ def verify(
                 detail = f"{done:,}/{total:,}" if total else ""
                 bar.update(task, description=what, completed=done, total=total or None, detail=detail)
 
-            found = verify_link(settings, wish, SparkPlace(master, options), scratch, show)
+            verified = verify_link(settings, wish, SparkPlace(master, options), scratch, show)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if report is not None:
-        text = found.as_markdown() if report.suffix == ".md" else json.dumps(found.as_json(), indent=2) + "\n"
+        text = verified.as_markdown() if report.suffix == ".md" else json.dumps(verified.as_json(), indent=2) + "\n"
         with open_private(report, "w") as out:
             out.write(text)
     if output.for_programs:
-        print_facts(found.as_json(), output)
+        print_facts(verified.as_json(), output)
     else:
-        _print(found, output)
-    if not found.equal:
+        _print(verified, output)
+    if not verified.equal:
         raise typer.Exit(1)
 
 
@@ -121,9 +121,9 @@ def _print(verify_report: VerifyReport, output: Output) -> None:
         console.print(f"… and {len(verify_report.differences) - more} more; `--report FILE` lists them", style="red")
     for trouble in verify_report.troubles[:shown]:
         console.print(f"could not be compared: {trouble}", style="red", markup=False)
-    for one in verify_report.excluded[:shown]:
-        size = "" if one.offsets is None else f"{one.offsets:,} offsets: "
-        console.print(f"not comparable: {one.thing}: {size}{one.reason}", style="yellow", markup=False)
+    for excluded in verify_report.excluded[:shown]:
+        size = "" if excluded.offsets is None else f"{excluded.offsets:,} offsets: "
+        console.print(f"not comparable: {excluded.thing}: {size}{excluded.reason}", style="yellow", markup=False)
     left = len(verify_report.excluded) - len(verify_report.excluded[:shown])
     if left:
         console.print(f"… and {left} more; `--report FILE` lists them", style="yellow")

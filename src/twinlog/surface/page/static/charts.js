@@ -27,14 +27,14 @@ export class Charts {
 
   async reload() {
     if (!this.figures.length) return;
-    const found = await Promise.all(this.links.map(async (link) => {
+    const histories = await Promise.all(this.links.map(async (link) => {
       try {
         const answer = await fetch(`/v1/links/${encodeURIComponent(link)}/history?hours=${this.hours}`);
         return answer.ok ? await answer.json() : null;
       } catch { return null; } // the banner tells that nobody answers
     }));
     this.bands = [];
-    found.forEach((history, place) => {
+    histories.forEach((history, place) => {
       if (!history) return;
       this.history.set(this.links[place], history.samples);
       this.bands.push(...history.bands);
@@ -50,9 +50,9 @@ export class Charts {
       samples.push({ ...link, at_ms: link.looked_ms, rpo_seconds: link.rpo?.age_seconds ?? null });
       while (samples[0].at_ms < link.looked_ms - HOUR * 1000) samples.shift();
     }
-    for (const one of this.plots) {
-      one.plot.setData(this.data(one.metric, one.links));
-      this.tell(one);
+    for (const chart of this.plots) {
+      chart.plot.setData(this.data(chart.metric, chart.links));
+      this.tell(chart);
     }
   }
 
@@ -62,8 +62,8 @@ export class Charts {
   }
 
   // The newest numbers, or those under the pointer.
-  tell(one) {
-    const { plot, metric, links, as } = one;
+  tell(chart) {
+    const { plot, metric, links, as } = chart;
     const place = plot.cursor.idx;
     const pointed = known(place) && known(plot.data[0][place]);
     const values = links.map((link, number) => (pointed ? plot.data[number + 1][place] : pick(this.history.get(link)?.at(-1), metric)));
@@ -73,27 +73,27 @@ export class Charts {
     const word = links.length < 2 ? "" : sums ? "in all " : "worst ";
     const when = pointed ? `${clock(plot.data[0][place] * 1000)} · ` : "";
     const text = `${when}${word}${shown(as, total)}`;
-    if (one.output.textContent !== text) one.output.textContent = text;
-    if (!pointed) one.place.setAttribute("aria-label", `${one.title}, ${this.hours > 1 ? `last ${this.hours} hours` : "last hour"}; now ${word}${shown(as, total)}`);
-    this.key(one, values, pointed ? plot.data[0][place] * 1000 : null);
+    if (chart.output.textContent !== text) chart.output.textContent = text;
+    if (!pointed) chart.place.setAttribute("aria-label", `${chart.title}, ${this.hours > 1 ? `last ${this.hours} hours` : "last hour"}; now ${word}${shown(as, total)}`);
+    this.key(chart, values, pointed ? plot.data[0][place] * 1000 : null);
   }
 
   draw() {
-    for (const one of this.plots) one.plot.destroy();
+    for (const chart of this.plots) chart.plot.destroy();
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
     this.plots = [];
     for (const figure of this.figures) this.plots.push(this.plot(figure, colour));
-    for (const one of this.plots) this.tell(one);
+    for (const chart of this.plots) this.tell(chart);
   }
 
   plot(figure, colour) {
     const place = figure.querySelector(".plot");
     const links = figure.dataset.links.split(" ").filter(Boolean);
     const { chart: metric, as } = figure.dataset;
-    const one = { metric, links, as, place, output: figure.querySelector("output"), legend: figure.querySelector(".legend"), title: figure.querySelector(".chart-title").textContent };
+    const chart = { metric, links, as, place, output: figure.querySelector("output"), legend: figure.querySelector(".legend"), title: figure.querySelector(".chart-title").textContent };
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), size: 5 }, font: "11px system-ui" };
-    one.plot = new uPlot({
+    chart.plot = new uPlot({
       width: Math.max(120, place.clientWidth), height: place.clientHeight, legend: { show: false }, cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "charts" } },
       scales: {
         x: { range: (_, low, high) => [Math.min(low ?? 0, (high ?? 0) - LEAST), high ?? LEAST] },
@@ -104,9 +104,9 @@ export class Charts {
         { ...axis, space: 34, size: place.clientWidth < 240 ? 46 : 58, values: (_, ticks) => ticks.map((t) => brief(as, t)) },
       ],
       series: [{}, ...links.map((link) => ({ label: link, stroke: colour(this.shade(link)), width: 2, points: { show: false }, spanGaps: false }))],
-      hooks: { drawClear: [(u) => this.shadeBands(u, colour)], setCursor: [() => { if (one.plot) this.tell(one); }] },
+      hooks: { drawClear: [(u) => this.shadeBands(u, colour)], setCursor: [() => { if (chart.plot) this.tell(chart); }] },
     }, this.data(metric, links), place);
-    return one;
+    return chart;
   }
 
   shade(link) { return `--c${(this.links.indexOf(link) % 6) + 1}`; }
@@ -138,9 +138,9 @@ export class Charts {
     while (legend.children.length > keys.length) legend.lastChild.remove();
     while (legend.children.length < keys.length) legend.append(swatch());
     keys.forEach(([shade, text], place) => {
-      const one = legend.children[place];
-      one.firstChild.firstChild.setAttribute("fill", `var(${shade})`);
-      if (one.lastChild.textContent !== text) one.lastChild.textContent = text;
+      const entry = legend.children[place];
+      entry.firstChild.firstChild.setAttribute("fill", `var(${shade})`);
+      if (entry.lastChild.textContent !== text) entry.lastChild.textContent = text;
     });
   }
 }
@@ -153,13 +153,13 @@ function pick(sample, metric) {
 
 function swatch() {
   const ns = "http://www.w3.org/2000/svg";
-  const one = document.createElement("span");
-  one.className = "key";
+  const entry = document.createElement("span");
+  entry.className = "key";
   const svg = document.createElementNS(ns, "svg");
   svg.setAttribute("viewBox", "0 0 18 6");
   const line = document.createElementNS(ns, "rect");
   line.setAttribute("width", "18"); line.setAttribute("height", "4"); line.setAttribute("y", "1");
   svg.append(line);
-  one.append(svg, document.createElement("span"));
-  return one;
+  entry.append(svg, document.createElement("span"));
+  return entry;
 }

@@ -18,7 +18,7 @@ async function patch(address, body, said) {
       write(said, body.dry_run ? `It would cost: ${told.cost.says}.` : told.changed ? "Ordered; the link follows within seconds." : "As before; nothing was changed.");
       again();
     } else {
-      const why = told.message ?? (Array.isArray(told.detail) ? told.detail.map((one) => one.msg).join("; ") : `refused (${answer.status})`);
+      const why = told.message ?? (Array.isArray(told.detail) ? told.detail.map((problem) => problem.msg).join("; ") : `refused (${answer.status})`);
       write(said, `${why} ${told.remedy ?? ""}`.replaceAll("`", ""));
     }
   } catch {
@@ -36,7 +36,7 @@ function wish(form) {
   for (const field of form.querySelectorAll("input")) {
     const text = field.value.trim();
     if ("number" in field.dataset) body[field.name] = text === "" ? null : Number(text);
-    else if ("list" in field.dataset) body[field.name] = text === "" ? null : text === "-" ? [] : text.split(",").map((one) => one.trim()).filter(Boolean);
+    else if ("list" in field.dataset) body[field.name] = text === "" ? null : text === "-" ? [] : text.split(",").map((word) => word.trim()).filter(Boolean);
     else body[field.name] = text;
   }
   return body;

@@ -22,7 +22,7 @@ async function act(form, body) {
     }
     if (answer.status === 202) { location.assign(`/ui/operations/${told.id}`); return; }
     delete form.dataset.key;
-    const why = told.message ?? (Array.isArray(told.detail) ? told.detail.map((one) => one.msg).join("; ") : `refused (${answer.status})`);
+    const why = told.message ?? (Array.isArray(told.detail) ? told.detail.map((problem) => problem.msg).join("; ") : `refused (${answer.status})`);
     write(said, `${why} ${told.remedy ?? ""}`.replaceAll("`", ""));
   } catch {
     write(said, "The service does not answer. Pressing again is safe: it begins nothing twice.");

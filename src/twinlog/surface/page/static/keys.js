@@ -20,7 +20,7 @@ export function beginTheme(redraw) {
   tell();
 }
 
-const press = (selector) => { const found = document.querySelector(selector); found?.click(); return Boolean(found); };
+const press = (selector) => { const button = document.querySelector(selector); button?.click(); return Boolean(button); };
 const keys = {
   "/": () => { const field = document.querySelector("main input[type=search]"); field?.focus(); return Boolean(field); },
   o: () => press(".top nav a[href='/ui/']"),

@@ -4,7 +4,7 @@ import { ago, clock, known, shown, write } from "./words.js";
 const QUIET_MS = 10_000; // after this long without news the service is asked whether it lives
 const AGAIN_MS = 3_000;
 const tones = { RUNNING: "good", CATCHING_UP: "warn", STOPPED: "idle", SWITCHED: "idle", LOOKING: "idle" };
-const at = (link, path) => path.split(".").reduce((found, part) => found?.[part], link);
+const at = (link, path) => path.split(".").reduce((value, part) => value?.[part], link);
 const title = document.title;
 // A link that was switched away has nothing to lose and nothing to catch up with.
 const moot = new Set(["rpo.age_seconds", "rpo.records", "rpo.bytes", "lag_records"]);
@@ -50,7 +50,7 @@ export class Live {
   // A state that changed is told everywhere at once: two answers on one page are worse than an old one.
   follow(links) {
     const now = JSON.stringify(links.map((link) => [link.link, link.state, link.reason, link.faults, link.active, link.switch_open]));
-    if (this.states && this.states !== now) for (const one of document.querySelectorAll("[data-follows]")) htmx.trigger(one, "refresh");
+    if (this.states && this.states !== now) for (const part of document.querySelectorAll("[data-follows]")) htmx.trigger(part, "refresh");
     this.states = now;
   }
 

@@ -72,11 +72,11 @@ async def list_connectors(
     if not expand:
         await keep_for_all(request)
         return JSONResponse(names_seen(request))
-    found = {}
+    listed = {}
     for name in names_seen(request):
         sides = {"status": _status(connectors, name, request), "info": _info(connectors, name)}
-        found[name] = {side: sides[side] for side in sides if side in wanted}
-    return JSONResponse(found)
+        listed[name] = {side: sides[side] for side in sides if side in wanted}
+    return JSONResponse(listed)
 
 
 @router.post("", summary="Make a connector", status_code=201, openapi_extra=json_body(_CREATE, _EXAMPLE))
@@ -157,7 +157,7 @@ async def restart(
     """The link's engine is replaced; nothing is lost or copied twice."""
     connectors = connectors_of(request)
     _known(connectors, name, f"Unknown connector: {name}")
-    include_tasks, only_failed = (one.lower() == "true" for one in (includeTasks, onlyFailed))
+    include_tasks, only_failed = (flag.lower() == "true" for flag in (includeTasks, onlyFailed))
     before = _status(connectors, name, request)
     await orders_of(request).restart(who_asks(request), name, only_failed=only_failed)
     if not include_tasks and not only_failed:
@@ -197,8 +197,8 @@ async def get_tasks(request: Request, name: Name) -> Response:
     """One entry per task."""
     connectors = connectors_of(request)
     config = masked(connectors.connector(name).config)
-    found = [{"id": {"connector": name, "task": n}, "config": config} for n in range(connectors.status(name).tasks)]
-    return JSONResponse(found)
+    tasks = [{"id": {"connector": name, "task": n}, "config": config} for n in range(connectors.status(name).tasks)]
+    return JSONResponse(tasks)
 
 
 @router.get("/{name}/tasks/{task}/status", summary="How a task stands")
@@ -263,8 +263,8 @@ def _status(connectors: Connectors, name: str, request: Request) -> dict[str, An
 
 
 def _part(state: str, worker: str, trace: str | None, version: str) -> dict[str, Any]:
-    found = {"state": state, "worker_id": worker, "version": version}
-    return {**found, "trace": trace} if trace and state == "FAILED" else found
+    part = {"state": state, "worker_id": worker, "version": version}
+    return {**part, "trace": trace} if trace and state == "FAILED" else part
 
 
 def _worker(request: Request) -> str:

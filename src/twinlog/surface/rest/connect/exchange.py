@@ -116,10 +116,10 @@ async def read_json(request: Request) -> Any:
 
 async def read_object(request: Request) -> dict[str, Any]:
     """Read a body that must be a JSON object."""
-    found = await read_json(request)
-    if not isinstance(found, dict):
+    document = await read_json(request)
+    if not isinstance(document, dict):
         raise ConnectorRefused("request", "The body must be a JSON object")
-    return found
+    return document
 
 
 async def read_config(request: Request) -> dict[str, str | None]:
@@ -127,11 +127,11 @@ async def read_config(request: Request) -> dict[str, str | None]:
     return as_config(await read_object(request))
 
 
-def as_config(found: Any) -> dict[str, str | None]:
+def as_config(document: Any) -> dict[str, str | None]:
     """Settings as texts. Raises ConnectorRefused for nested ones."""
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise ConnectorRefused("config", "The configuration must be a JSON object")
-    return {key: _text(key, value) for key, value in found.items()}
+    return {key: _text(key, value) for key, value in document.items()}
 
 
 def _text(key: str, value: Any) -> str | None:

@@ -40,8 +40,10 @@ _OFFSETS: Final = {
 @router.get("/{name}/offsets", summary="How far it is")
 async def get_offsets(request: Request, name: Name) -> Response:
     """Of a link: the offset of the last copied record of each source partition."""
-    found = await connectors_of(request).offsets(name)
-    return JSONResponse({"offsets": [{"partition": dict(one.partition), "offset": one.offset} for one in found]})
+    offsets = await connectors_of(request).offsets(name)
+    return JSONResponse(
+        {"offsets": [{"partition": dict(offset.partition), "offset": offset.offset} for offset in offsets]}
+    )
 
 
 @router.patch("/{name}/offsets", summary="Change positions", openapi_extra=json_body(_OFFSETS))
@@ -60,11 +62,11 @@ async def delete_offsets(request: Request, name: Name) -> Response:
     return JSONResponse({"message": "The offsets for this connector have been reset successfully"})
 
 
-def _wishes(found: Any) -> list[Offset]:
-    if not isinstance(found, list) or not found:
+def _wishes(documents: Any) -> list[Offset]:
+    if not isinstance(documents, list) or not documents:
         raise ConnectorRefused("offsets", "Partitions / offsets need to be provided for an alter offsets request")
     wishes: list[Offset] = []
-    for item in found:
+    for item in documents:
         partition = item.get("partition") if isinstance(item, dict) else None
         if not isinstance(partition, dict) or not partition:
             raise ConnectorRefused("offsets", "The partition for a connector offset cannot be null or empty")

@@ -48,7 +48,7 @@ async def get_definitions(plugin: Plugin) -> Response:
     kind = kind_named(plugin)
     if kind is not None:
         return JSONResponse([_shape(definition) for definition in kind.definitions()])
-    other = next((one for one in other_plugins() if one.is_called(plugin)), None)
+    other = next((known for known in other_plugins() if known.is_called(plugin)), None)
     if other is None:
         raise ConnectorUnknown(plugin, f"Unknown plugin {plugin}.")
     return JSONResponse([_shape(definition) for definition in other.definitions()])
@@ -66,10 +66,10 @@ async def validate(request: Request, plugin: Plugin) -> Response:
         raise ConnectorRefused(plugin, f"Included connector type {chosen} does not match request type {plugin}")
     if kind is None:
         raise ConnectorRefused(plugin, unknown_class(chosen))
-    one = Connector(config.get("name", ""), config)
+    connector = Connector(config.get("name", ""), config)
     # Where references and key stores lead is for those alone who may make connectors.
     grounds = replace(service_of(request).planning.grounds, looks_inside=who_asks(request).may("admin"))
-    findings = await asyncio.to_thread(lambda: (*kind.check(one, grounds), *kind.try_out(one, grounds)))
+    findings = await asyncio.to_thread(lambda: (*kind.check(connector, grounds), *kind.try_out(connector, grounds)))
     errors: dict[str, list[str]] = {}
     for finding in findings:
         if finding.level == "error":
@@ -77,12 +77,12 @@ async def validate(request: Request, plugin: Plugin) -> Response:
     if not config.get("name", "").strip():
         errors.setdefault("name", []).append('Missing required configuration "name" which has no default value.')
     definitions = {definition.name: definition for definition in kind.definitions()}
-    required = [one for one in definitions.values() if one.required]
+    required = [definition for definition in definitions.values() if definition.required]
     others = [_unlisted(name) for name in sorted({*config, *errors} - set(definitions))]
-    optional = [one for one in definitions.values() if not one.required]
+    optional = [definition for definition in definitions.values() if not definition.required]
     shown = masked(config)
     # Nothing is changed, but files that settings name are looked at. What is only tried may hold secrets in any place.
-    service_of(request).audit.note(who_asks(request), "validate", one.name, after=sorted(config))
+    service_of(request).audit.note(who_asks(request), "validate", connector.name, after=sorted(config))
     return JSONResponse(
         {
             "name": kind.class_name,
@@ -90,10 +90,12 @@ async def validate(request: Request, plugin: Plugin) -> Response:
             "groups": ["Common"],
             "configs": [
                 {
-                    "definition": _shape(one),
-                    "value": _value(one.name, shown.get(one.name, one.default), errors.get(one.name)),
+                    "definition": _shape(definition),
+                    "value": _value(
+                        definition.name, shown.get(definition.name, definition.default), errors.get(definition.name)
+                    ),
                 }
-                for one in (*required, *others, *optional)
+                for definition in (*required, *others, *optional)
             ],
         }
     )

@@ -96,7 +96,7 @@ async def verify(link: str, wish: VerifyRequest, app_state: TheAppState, request
 @router.get("/links/{link}/verifications")
 def list_verifications(link: str, app_state: TheAppState) -> list[OperationAnswer]:
     """The verifications of this link with their reports, newest first."""
-    return [operation_of(one) for one in app_state.operations_of("verification", app_state.link(link).name)]
+    return [operation_of(operation) for operation in app_state.operations_of("verification", app_state.link(link).name)]
 
 
 def verify_wish(topics: str | None, sample: float | None) -> VerifyWish:
@@ -110,7 +110,7 @@ async def examine(link: str, app_state: TheAppState, request: Request, key: Key)
     settings = app_state.link(link)
 
     async def work(_: Operation) -> dict[str, Any]:
-        return {"checks": [asdict(one) for one in await app_state.backend.examine(settings)]}
+        return {"checks": [asdict(diagnosis) for diagnosis in await app_state.backend.examine(settings)]}
 
     return _begin(app_state, request, ("examination", link, _Wish()), key, work)
 
@@ -118,7 +118,7 @@ async def examine(link: str, app_state: TheAppState, request: Request, key: Key)
 @router.get("/links/{link}/examinations")
 def list_examinations(link: str, app_state: TheAppState) -> list[OperationAnswer]:
     """What the doctor found at this link, newest first."""
-    return [operation_of(one) for one in app_state.operations_of("examination", app_state.link(link).name)]
+    return [operation_of(operation) for operation in app_state.operations_of("examination", app_state.link(link).name)]
 
 
 @router.post("/links/{link}/conflicts", status_code=202, responses=Accepted)  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ async def find_conflicts(
 @router.get("/links/{link}/conflicts")
 def list_conflicts(link: str, app_state: TheAppState) -> list[OperationAnswer]:
     """The searches for conflicts at this link with their reports, newest first."""
-    return [operation_of(one) for one in app_state.operations_of("conflicts", app_state.link(link).name)]
+    return [operation_of(operation) for operation in app_state.operations_of("conflicts", app_state.link(link).name)]
 
 
 @router.get("/links/{link}/switches")
@@ -211,19 +211,19 @@ async def drill(link: str, wish: DrillRequest, app_state: TheAppState, request: 
 @router.get("/operations")
 def list_operations(app_state: TheAppState, kind: Kind | None = None, link: str | None = None) -> list[OperationAnswer]:
     """The actions of this machine's services, newest first."""
-    return [operation_of(one) for one in app_state.operations_of(kind, link)]
+    return [operation_of(operation) for operation in app_state.operations_of(kind, link)]
 
 
 @router.get("/operations/{operation_id}", response_model=OperationAnswer)
 def show_operation(operation_id: str, app_state: TheAppState) -> Any:
     """How far an action is, and what came of it."""
-    found = app_state.operation(operation_id)
-    if found is None:
+    operation = app_state.operation(operation_id)
+    if operation is None:
         way = (
             "The last hundred are kept on the machine that ran them; a switch is found under /v1/links/{link}/switches."
         )
         return problem(404, "OPERATION_UNKNOWN", f"{operation_id}: no such operation", way)
-    return operation_of(found)
+    return operation_of(operation)
 
 
 def _confirmed(link: str, said: str) -> None:

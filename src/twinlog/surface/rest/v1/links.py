@@ -146,10 +146,13 @@ async def translate(
 ) -> Translated:
     """One offset on the other side: where a reader goes on without missing a record."""
     asked = TopicPartition(position.topic, position.partition)
-    found = await app_state.backend.translate(app_state.link(link), asked, position.offset, reverse=reverse)
-    kind: Literal["exact", "at-or-before"] = "exact" if isinstance(found.translation, Exact) else "at-or-before"
+    translated = await app_state.backend.translate(app_state.link(link), asked, position.offset, reverse=reverse)
+    kind: Literal["exact", "at-or-before"] = "exact" if isinstance(translated.translation, Exact) else "at-or-before"
     return Translated(
-        topic=found.place.topic, partition=found.place.partition, offset=found.place_offset, translation=kind
+        topic=translated.place.topic,
+        partition=translated.place.partition,
+        offset=translated.place_offset,
+        translation=kind,
     )
 
 
@@ -195,8 +198,8 @@ def list_settings(link: str, app_state: TheAppState) -> list[Setting]:
 @router.get("/topology")
 def show_topology(app_state: TheAppState) -> dict[str, Any]:
     """What the links of this service make together: shapes, ways of records, the cost of each loss."""
-    found = list(app_state.backend.links())
-    return topology_json(survey_of(found), found)
+    links = list(app_state.backend.links())
+    return topology_json(survey_of(links), links)
 
 
 @router.get("/events", tags=["events"])

@@ -79,9 +79,13 @@ async def show_record(
 
 
 def _plain(pair: Any) -> dict[str, Any]:
-    def side(one: Any) -> dict[str, Any] | None:
-        if one is None:
+    def side(record: Any) -> dict[str, Any] | None:
+        if record is None:
             return None
-        return asdict(one) | {"key": one.key._asdict(), "value": one.value._asdict(), "headers": list(one.headers)}
+        return asdict(record) | {
+            "key": record.key._asdict(),
+            "value": record.value._asdict(),
+            "headers": list(record.headers),
+        }
 
     return {"source": side(pair.source), "target": side(pair.target), "equal": pair.equal, "missing": pair.missing}

@@ -84,8 +84,8 @@ async def list_parked(
 ) -> list[ParkedRecord]:
     """Its parked records, newest first. Whoever may replay them sees keys and values, too."""
     app_state.pipeline(name)
-    found = [one for one in await app_state.backend.pipelines.parked(name) if every or one.action == "open"]
-    return parked_of(found, contents=_who(request).may("operator", name))
+    records = [record for record in await app_state.backend.pipelines.parked(name) if every or record.action == "open"]
+    return parked_of(records, contents=_who(request).may("operator", name))
 
 
 @router.post("/{name}/parked/replay")

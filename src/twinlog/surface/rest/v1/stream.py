@@ -72,11 +72,13 @@ async def _messages(app_state: AppState, still_in: Callable[[], bool]) -> AsyncG
         for event in reversed(fresh):
             yield _message("event", line(event).model_dump())
         last = next(reversed(app_state.events()), None)
-        operations = [operation_of(one).model_dump(exclude={"result"}) for one in app_state.operations_of()[:20]]
+        operations = [
+            operation_of(operation).model_dump(exclude={"result"}) for operation in app_state.operations_of()[:20]
+        ]
         if told.get("operations") != operations:
             told["operations"] = operations
             yield _message("operations", operations)
-        busy = any(one.status == "running" for one in app_state.operations_of())
+        busy = any(operation.status == "running" for operation in app_state.operations_of())
         try:
             async with asyncio.timeout(_PACE_S if busy else _ALIVE_S):
                 await app_state.monitor.next_change()
