@@ -1,31 +1,28 @@
-"""A switch that is interrupted at every point of every plan, and goes on: the end is the same."""
+"""SIGKILL ends the process of a switch at every point of every plan; another process goes on to the same end."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.doomed_switch import KilledSwitch
 from tests.kit.ends import Ends
 from tests.kit.switches import (
     IDENTITY,
-    Plug,
     commit_at,
     do_switch,
     log_numbers,
     numbers_of,
     produce,
     service_running,
-    switching,
 )
 from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
 from twinlog.local.cluster import LocalCluster
-from twinlog.model.switch.events import Acted, Began, Ended, SwitchEvent
+from twinlog.model.switch.events import Acted, Began, SwitchEvent
 from twinlog.model.switch.log import Command
-from twinlog.recovery.report import Report
 
 SETTINGS = {
     "replication_policy_class": IDENTITY,
@@ -38,37 +35,11 @@ SETTINGS = {
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
 
-def interrupted(ends: Ends, folder: Path, command: Command) -> tuple[Report, int]:
-    """Run a plan, pulling the plug once at each point that it reaches; returns how often that was."""
-    pulled: set[tuple[str, type[SwitchEvent]]] = set()
-
-    def on_event(event: SwitchEvent) -> None:
-        if isinstance(event, Began | Acted | Ended) and (event.step, type(event)) not in pulled:
-            pulled.add((event.step, type(event)))
-            raise Plug(event)
-
-    async def begin() -> Report:
-        one = switching(ends, folder, on_event)
-        # The same runner: nobody waits to see whether the process before is gone.
-        one.runner = "plugged"
-        standing = await one.standing()
-        if standing.open is not None:
-            return await one.resume()
-        _, plan = await one.plan(command)
-        return await one.execute(plan)
-
-    while True:
-        try:
-            return asyncio.run(begin()), len(pulled)
-        except Plug:
-            continue
-
-
 @pytest.mark.proves("R1", "R2", "R5", "R9")
 @pytest.mark.parametrize(
     ("over", "back"), [("failover-planned", "failback-delta"), ("failover-unplanned", "failback-full")]
 )
-def test_a_switch_comes_to_the_same_end_wherever_it_is_interrupted(
+def test_a_switch_comes_to_the_same_end_wherever_its_process_is_killed(
     make_ends: Callable[..., Ends], tmp_path: Path, over: Command, back: Command
 ) -> None:
     ends = make_ends(**SETTINGS)
@@ -82,15 +53,11 @@ def test_a_switch_comes_to_the_same_end_wherever_it_is_interrupted(
         engine.await_running()
         ends.await_copied(topic)
         wait_until(lambda: told_groups(ends), lambda count: count >= 1, within_s=30, what="positions of the group")
-        report, plugs = interrupted(ends, tmp_path, over)
-        assert plugs == 3 * len(report.steps)
-        assert report.active == "T"
+        assert_killed_everywhere(KilledSwitch(ends, tmp_path, over), "T")
         assert sorted(numbers_of(there, group, topic)) == sorted([*range(60, 100), *range(60, 100)])
         for partition in range(2):
             assert produce(there, topic, range(100, 120), partition=partition) == []
-        report, plugs = interrupted(ends, tmp_path, back)
-        assert plugs == 3 * len(report.steps)
-        assert report.active == ends.alias
+        assert_killed_everywhere(KilledSwitch(ends, tmp_path, back), ends.alias)
         for partition in range(2):
             assert log_numbers(here, topic, partition) == list(range(120))
         assert sorted(numbers_of(here, group, topic)) == sorted([*range(100, 120), *range(100, 120)])
@@ -133,6 +100,14 @@ def test_a_source_that_comes_back_during_the_switch_is_shut_before_the_other_sid
     back = do_switch(ends, tmp_path, "failback-delta")
     assert back.tail["records"] == 3
     assert log_numbers(source.bootstrap_servers, topic) == list(range(103))
+
+
+def assert_killed_everywhere(switch: KilledSwitch, active: str) -> None:
+    """Play a switch; a process must have died before, in and after each step."""
+    report = switch.play()
+    died_at = set(switch.died_at())
+    assert {f"{step} {event}" for step in report["steps"] for event in ("Began", "Acted", "Ended")} <= died_at
+    assert report["active"] == active
 
 
 def size_limit(ends: Ends, topic: str) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tests.faults.scenario import proof
 
 proof(
-    "a switch ends before, in and after each of its steps",
+    "the process of a switch is killed before, in and after each of its steps",
     39,
     key="switch-killed",
-    done="An exception ends planned and unplanned failover and both failbacks at each point; they are resumed; a "
-    "source returns in the middle.",
+    done="SIGKILL ends the process of planned and unplanned failover and of both failbacks at each point; another "
+    "process resumes them; a source returns in the middle.",
     tests=["tests/chaos/test_switch_interrupted.py"],
 )
 proof(

@@ -73,7 +73,7 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
             returned = before_stray(returned, strays.get(partition), None if read is None else read.offset)
             if returned.why:
                 findings.append(
-                    f"{group}: {partition}: {returned.why}; up to {counted(returned.again, 'offset')} read again"
+                    f"{group}: {partition}: {returned.why}; at most {counted(returned.again, 'offset')} will be read again"
                 )
             if returned.offset is not None:
                 wanted.setdefault(group, {})[partition] = GroupPosition(returned.offset, position.metadata)
