@@ -72,9 +72,8 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
             )
             returned = before_stray(returned, strays.get(partition), None if read is None else read.offset)
             if returned.why:
-                findings.append(
-                    f"{group}: {partition}: {returned.why}; at most {counted(returned.again, 'offset')} will be read again"
-                )
+                again = counted(returned.again, "offset")
+                findings.append(f"{group}: {partition}: {returned.why}; at most {again} will be read again")
             if returned.offset is not None:
                 wanted.setdefault(group, {})[partition] = GroupPosition(returned.offset, position.metadata)
     findings += await commit(at_source, wanted)
