@@ -110,7 +110,8 @@ class SearchEngine:
         facts = {
             "description": "HTTP", "version": product.version, "name": "transport-netty4",
             "classname": product.plugin, "java.version": "1.8", f"{product.name}.version": product.version,
-            "has.native.controller": "false", "extended.plugins": "", "type": "isolated",
+            "has.native.controller": "false", "extended.plugins": "",
+            **({"type": "isolated"} if product.name == "elasticsearch" else {}),  # OpenSearch does not know it
         }  # fmt: skip
         text = "".join(f"{key}={value}\n" for key, value in facts.items())
         (module / "plugin-descriptor.properties").write_text(text)

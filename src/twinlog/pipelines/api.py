@@ -151,7 +151,8 @@ class Sink(Protocol):
     """Writes a foreign system. Made from its settings in each Python worker, and on the driver for `check`.
 
     A sink that only one task may use has `max_tasks = 1`. A sink whose flush is dear has `flush_ms`, the shortest pause
-    between two of them while records are few (5; the key `flush.ms` wins). A sink that can say what it would do has
+    between two of them while records are few (5; the key `flush.ms` wins), and `flush_rows`, the rows after which it is
+    flushed in any case. A sink that can say what it would do has
     `preview(batch: SinkBatch) -> Sequence[str]`: statements, requests or lines, without doing anything.
     """
 

@@ -104,7 +104,8 @@ def sink_faults(make: Callable[[], Sink], batch: SinkBatch) -> list[str]:
     known = third.open(Owner("contract", 3), [place])
     if is_exact and known.get(place) != end:
         faults.append(f"open(): says {known.get(place)} is stored after flush() of {end}")
-    if is_exact and (third.positions("contract") or {}).get(place) != end:
+    told = third.positions("contract")
+    if is_exact and told is not None and told.get(place) != end:
         faults.append(f"positions(): does not say that {end} is stored")
     third.close()
     if is_exact:

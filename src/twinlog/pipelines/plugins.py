@@ -41,6 +41,8 @@ _OURS: Final[dict[Kind, tuple[str, ...]]] = {
         "twinlog.pipelines.sinks.elasticsearch.sink:ElasticsearchSink",
         "twinlog.pipelines.sinks.http.sink:HttpSink",
         "twinlog.pipelines.sinks.object_store.sink:ObjectStoreSink",
+        "twinlog.pipelines.sinks.lake.iceberg:IcebergSink",
+        "twinlog.pipelines.sinks.lake.delta:DeltaSink",
     ),
     "converter": (
         "twinlog.pipelines.converters.json_documents:JsonConverter",

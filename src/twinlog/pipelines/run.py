@@ -19,6 +19,8 @@ LIVE_ROWS = 256
 CATCH_UP_ROWS = 10_000
 FLUSH_MS = 5
 """Shortest pause between two flushes of a sink that says nothing else."""
+FLUSH_ROWS = 20_000
+"""Rows after which such a sink is flushed, whatever the pause."""
 Gear: TypeAlias = Literal["live", "catch-up"]
 """Live: no record waits for others. Catch-up: large batches, less than half of the price of a record."""
 
@@ -74,7 +76,7 @@ class SinkRun:
     refused: Mapping[BranchKey, str] = field(default_factory=dict)  # kinds of records that are bad, and why
     consumer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
     flush_ms: int = FLUSH_MS
-    flush_rows: int = 20_000
+    flush_rows: int = FLUSH_ROWS
 
     @property
     def batch_rows(self) -> int:

@@ -21,6 +21,18 @@ SCALE: Final = "scale"
 PRECISION: Final = "connect.decimal.precision"
 _LONGEST_DECIMAL: Final = 38
 
+_DEBEZIUM: Final = {
+    "io.debezium.time.Date": DATE,
+    "io.debezium.time.Timestamp": TIMESTAMP,
+    "io.debezium.time.MicroTimestamp": TIMESTAMP,
+    "io.debezium.time.NanoTimestamp": TIMESTAMP,
+    "io.debezium.time.Time": TIME,
+    "io.debezium.time.MicroTime": TIME,
+}
+_UNITS: Final = {
+    "io.debezium.time.MicroTimestamp": "us", "io.debezium.time.NanoTimestamp": "ns", "io.debezium.time.MicroTime": "us",
+}  # fmt: skip
+
 _SPARK: Final[dict[str, str]] = {
     "boolean": "boolean",
     "int8": "tinyint",
@@ -137,6 +149,16 @@ class Field:
 
     name: str
     schema: Schema
+
+
+def logical_name(schema: Schema) -> str | None:
+    """Connect's logical type, also for Debezium's own."""
+    return _DEBEZIUM.get(schema.name or "", schema.name if schema.name in {DATE, TIME, TIMESTAMP, DECIMAL} else None)
+
+
+def unit_of(schema: Schema) -> str:
+    """What a time counts: ms, us or ns."""
+    return _UNITS.get(schema.name or "", "ms")
 
 
 def struct(*fields: tuple[str, Schema], name: str | None = None, optional: bool = False) -> Schema:

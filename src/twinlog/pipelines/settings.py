@@ -5,7 +5,9 @@
         folder: str = Setting("input.path", "folder with *.csv files")
         batch: int = Setting("batch.size", "lines at once", 2000, at_least=1)
         password: Secret = Setting("connection.password", "password", Secret(""))
+        client: Mapping[str, str] = Setting("client.*", "keys of the client", {})
 
+A key that ends with `.*` is a family: the setting holds all keys that begin so, without their beginning.
 `/connector-plugins/{p}/config` and `validate` are made from the same fields.
 """
 
@@ -62,6 +64,10 @@ class Facts:
     importance: Literal["HIGH", "MEDIUM", "LOW"] = "MEDIUM"
     also: tuple[str, ...] = ()  # other keys for the same thing
 
+    @property
+    def is_family(self) -> bool:
+        return self.key.endswith(".*")
+
 
 def Setting(  # noqa: N802  it reads as a type where it is used
     key: str,
@@ -77,6 +83,8 @@ def Setting(  # noqa: N802  it reads as a type where it is used
     facts = Facts(key, doc, tuple(choices), at_least, "HIGH" if default is Required else importance, tuple(also))
     if default is Required:
         return field(metadata={"setting": facts}, kw_only=True)
+    if facts.is_family:
+        return field(default_factory=dict, metadata={"setting": facts}, kw_only=True)
     return field(default=default, metadata={"setting": facts}, kw_only=True)
 
 
@@ -105,6 +113,10 @@ def read_settings(settings: type[T], config: Mapping[str, str]) -> T:
     values: dict[str, Any] = {}
     findings: list[Finding] = []
     for name, (facts, its_field) in facts_of(settings).items():
+        if facts.is_family:
+            begin = facts.key[:-1]
+            values[name] = {key[len(begin) :]: text for key, text in config.items() if key.startswith(begin)}
+            continue
         text = next((config[key] for key in (facts.key, *facts.also) if config.get(key) is not None), None)
         if text is None:
             if its_field.default is dataclasses.MISSING:

@@ -24,7 +24,7 @@ from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
 from twinlog.pipelines.read_kafka import ROWS_SQL
 from twinlog.pipelines.records import ConversionFailed, PlanRefused, RecordColumns
-from twinlog.pipelines.run import CATCH_UP_ROWS, FLUSH_MS, Gear, SinkRun
+from twinlog.pipelines.run import CATCH_UP_ROWS, FLUSH_MS, FLUSH_ROWS, Gear, SinkRun
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.sink_task import KEPT
 from twinlog.pipelines.sink_text import document
@@ -171,6 +171,7 @@ class SinkPlanner:
             until=self._until,
             consumer_overrides=self.connector.overrides("consumer"),
             flush_ms=own if (own := self.connector.common.flush_ms) >= 0 else getattr(self.sink, "flush_ms", FLUSH_MS),
+            flush_rows=getattr(self.sink, "flush_rows", FLUSH_ROWS),
         )
         return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
 

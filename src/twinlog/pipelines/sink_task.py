@@ -48,7 +48,7 @@ class SinkTask:
     line: TaskLine
     sink: Sink = field(init=False)
     positions: dict[TopicPartition, int] = field(init=False)  # behind what was put
-    stored: dict[TopicPartition, int] = field(init=False)  # behind what is durable
+    stored: dict[TopicPartition, int] = field(default_factory=dict)  # behind what is durable
     stopped: dict[TopicPartition, int] = field(default_factory=dict)  # at which offset a partition stands still
     pending: list[pa.RecordBatch] = field(default_factory=list)
     put_rows: int = 0
@@ -91,7 +91,8 @@ class SinkTask:
                 self.sink.close()
                 self._wait(error)
         self._goes_on()
-        self.stored = {partition: known.get(partition, start) for partition, start in owned.items()}
+        # What a sink without positions of its own has flushed is durable, also when it is opened again.
+        self.stored = {place: known.get(place, self.stored.get(place, start)) for place, start in owned.items()}
         self.positions = dict(self.stored)
 
     def _due(self) -> bool:

@@ -101,7 +101,7 @@ class StoredOffsets:
             finally:
                 reader.close()
         sink = self._sink()
-        if sink.positions(self.connector.name) is not None:
+        if sink.delivery == "exactly-once":
             sink.open(Owner(self.connector.name, generation), list(positions))
             sink.flush(positions)
             sink.close()

@@ -60,9 +60,10 @@ def findings_of(name: str, config: Mapping[str, str], worker: Mapping[str, str])
 
 def _unknown(config: Mapping[str, str], own: set[str]) -> list[Finding]:
     known = _FRAMEWORK | own | keys_of(CommonSettings) | keys_of(ErrorSettings)
+    families = (*_FAMILIES, *(key[:-1] for key in own if key.endswith(".*")))
     findings = []
     for key in config:
-        if key in known or key.startswith(_FAMILIES):
+        if key in known or key.startswith(families):
             continue
         near = difflib.get_close_matches(key, known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
@@ -99,7 +100,7 @@ def _definitions(settings: type) -> list[dict[str, Any]]:
         shown = ",".join(default) if isinstance(default, tuple) else None if kind == "PASSWORD" else default
         made.append(
             {
-                "name": facts.key, "type": kind, "required": its.default is dataclasses.MISSING,
+                "name": facts.key, "type": kind, "required": its.default is dataclasses.MISSING and not facts.is_family,
                 "default_value": None if shown is None else str(shown).lower() if kind == "BOOLEAN" else str(shown),
                 "importance": facts.importance, "documentation": facts.doc, "group": "", "width": "NONE",
                 "display_name": facts.key, "dependents": [], "order_in_group": order,

@@ -34,3 +34,22 @@ def test_only_hosts_that_the_service_lists(key: str) -> None:
 def test_the_host_of_a_database() -> None:
     assert complaints("database.hostname", "db") == []
     assert len(complaints("database.hostname", "elsewhere")) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "before"),
+    [("iceberg.catalog.warehouse", "file://"), ("iceberg.catalog.uri", "sqlite:///"), ("delta.table.url", "file://"),
+     ("iceberg.catalog.warehouse", "")],
+)  # fmt: skip
+def test_folders_of_a_lake(key: str, before: str) -> None:
+    assert complaints(key, f"{before}/data/lake") == []
+    assert "connector.allowed.paths" in complaints(key, f"{before}/etc/lake")[-1]
+
+
+@pytest.mark.parametrize(
+    "key", ["iceberg.catalog.uri", "iceberg.catalog.s3.endpoint", "delta.storage.AWS_ENDPOINT_URL"]
+)
+def test_hosts_of_a_lake(key: str) -> None:
+    assert complaints(key, "https://db/x") == []
+    assert len(complaints(key, "https://elsewhere/x")) == 1
+    assert complaints("delta.table.url", "s3://bucket/${topic}") == []

@@ -42,6 +42,9 @@ _OF_CONNECTORS: Final = _URLS | {"http.read.timeout.ms"}
 """Connectors' keys that only begin like the service's own."""
 _REGISTRY: Final = ".schema.registry.url"
 _PATHS: Final = frozenset({"file", "input.path", "finished.path", "error.path"})
+_LAKE: Final = ("iceberg.catalog.", "delta.table.url", "delta.storage.")
+_BUCKETS: Final = frozenset({"s3", "s3a", "gs", "az", "abfs", "abfss"})
+"""Addresses that name a bucket, not a host."""
 _PORT: Final = re.compile(r":\d*$")
 _ADDRESS: Final = "bootstrap.servers"
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key's name
@@ -123,7 +126,7 @@ def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
         yield from _of_hosts(Words().read(entry.value), rules)
     elif key == "database.hostname":
         yield from _of_hosts([entry.value.strip()], rules)
-    elif (key in _URLS or key.endswith(_REGISTRY)) and not _path_of(key, entry.value):
+    elif (key in _URLS or key.endswith(_REGISTRY) or _is_lake(key, entry.value)) and not _path_of(key, entry.value):
         yield from _of_hosts(_HOSTS_OF_URL.findall(entry.value), rules)
     if _path_of(key, entry.value) and not _is_allowed(_path_of(key, entry.value), rules):
         yield f"not in a folder that {keys.CONNECTOR_PATHS.name} of the service's settings file lists"
@@ -135,9 +138,18 @@ def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
 
 def _path_of(key: str, value: str) -> str:
     """The file or folder of this machine that a key names; empty for all other keys."""
-    if key == "store.url":
-        return unquote(urlsplit(value).path) if value.startswith("file:") else ""
+    if key == "store.url" or key.startswith(_LAKE):
+        address = urlsplit(value)
+        if address.scheme.startswith("sqlite"):
+            return unquote(address.path)[1:]
+        is_plain = key.startswith(_LAKE) and value.startswith("/")
+        return unquote(address.path) if is_plain or address.scheme == "file" else ""
     return value if key in _PATHS else ""
+
+
+def _is_lake(key: str, value: str) -> bool:
+    """Whether it is the address of a catalog or a store."""
+    return key.startswith(_LAKE) and "://" in value and urlsplit(value).scheme not in _BUCKETS
 
 
 def _is_allowed(file: str, rules: ConnectorRules) -> bool:

@@ -21,7 +21,7 @@ _PLAIN_OF_HOOKS: Final = re.compile(
 _DESTINATION: Final = re.compile(
     r"(?:^|\.)(?:bootstrap\.servers|security\.protocol|sasl\.mechanism|sasl\.oauthbearer\.token\.endpoint\.url|"
     r"sasl\.kerberos\.service\.name|ssl\.endpoint\.identification\.algorithm|ssl\.truststore\..+|connector\.class|"
-    r"connection\.url)$"
+    r"connection\.url|iceberg\.catalog\.(?:uri|oauth2-server-uri|s3\.endpoint)|delta\.storage\.\w*(?i:endpoint)\w*)$"
 )
 _IN_ADDRESS: Final = re.compile(r"(?i)\b(password|pwd|secret|token)=[^&;\s]+")
 _PLAIN: Final = frozenset({"key.converter", "header.converter", "value.converter"})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import BinaryIO, ClassVar, Final
 
 import pyarrow as pa
 
@@ -48,6 +49,7 @@ class FileStreamSource:
             return
         position = int((start or {}).get("position") or 0)
         with path.open("rb") as file:
+            position = _behind_a_line(file, position)
             while not stop():
                 file.seek(position)
                 block = _whole_lines(file.read(_BLOCK), file)
@@ -67,6 +69,21 @@ class FileStreamSource:
 
 
 _LINE: Final[Schema] = STRING
+
+
+def _behind_a_line(file: BinaryIO, position: int) -> int:
+    """The position in bytes. Kafka Connect counts characters, so a position of its may stand inside of a line."""
+    if position == 0:
+        return 0
+    file.seek(position - 1)
+    if file.read(1) in {b"\n", b"\r", b""}:
+        return position
+    file.seek(0)
+    read, left, decoder = 0, position, codecs.getincrementaldecoder("utf-8")(errors="replace")
+    while left and (block := file.read(min(left, _BLOCK))):
+        left -= len(decoder.decode(block).encode("utf-16-le")) // 2  # Java's characters
+        read += len(block)
+    return read - len(decoder.getstate()[0])
 
 
 def _whole_lines(block: bytes, file: object) -> bytes:

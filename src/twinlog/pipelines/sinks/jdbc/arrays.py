@@ -8,14 +8,11 @@ import pyarrow as pa
 import pyarrow.compute
 
 from twinlog.pipelines.api import SinkBatch
-from twinlog.pipelines.schemas import DATE, TIME, TIMESTAMP
-from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, logical_name
+from twinlog.pipelines.schemas import DATE, TIME, TIMESTAMP, logical_name, unit_of
+from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan
 
 pc: Any = pyarrow.compute
 _ROW: Final = "__row"
-_UNITS: Final = {
-    "io.debezium.time.MicroTimestamp": "us", "io.debezium.time.NanoTimestamp": "ns", "io.debezium.time.MicroTime": "us",
-}  # fmt: skip
 
 
 def table_of(batch: SinkBatch, columns: list[ColumnPlan]) -> pa.Table:
@@ -40,7 +37,7 @@ def _column(batch: SinkBatch, column: ColumnPlan) -> Any:
 
 
 def _timed(array: Any, column: ColumnPlan) -> Any:
-    unit = _UNITS.get(column.schema.name or "", "ms")
+    unit = unit_of(column.schema)
     match logical_name(column.schema):
         case name if name == DATE:
             return array.cast(pa.int32()).cast(pa.date32())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from twinlog.pipelines.databases.addresses import Product
-from twinlog.pipelines.schemas import DATE, DECIMAL, TIME, TIMESTAMP, Schema
+from twinlog.pipelines.schemas import DATE, DECIMAL, TIME, TIMESTAMP, Schema, logical_name
 from twinlog.pipelines.sinks.jdbc.settings import JdbcSinkSettings
 
 COORDINATES: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
@@ -24,14 +24,6 @@ _TYPES: Final[dict[Product, dict[str, str]]] = {
         DATE: "DATE", TIME: "TIME(3)", TIMESTAMP: "DATETIME(3)", DECIMAL: "DECIMAL(65,{scale})",
     },
 }  # fmt: skip
-_LOGICAL: Final = {
-    "io.debezium.time.Date": DATE,
-    "io.debezium.time.Timestamp": TIMESTAMP,
-    "io.debezium.time.MicroTimestamp": TIMESTAMP,
-    "io.debezium.time.NanoTimestamp": TIMESTAMP,
-    "io.debezium.time.Time": TIME,
-    "io.debezium.time.MicroTime": TIME,
-}
 _KEY_TEXT: Final = "VARCHAR(256)"
 
 
@@ -51,11 +43,6 @@ class ColumnPlan:
     schema: Schema
     place: str  # key, value, kafka, whole key
     is_key: bool = False
-
-
-def logical_name(schema: Schema) -> str | None:
-    """Connect's logical type, also for Debezium's own."""
-    return _LOGICAL.get(schema.name or "", schema.name if schema.name in {DATE, TIME, TIMESTAMP, DECIMAL} else None)
 
 
 def columns_of(s: JdbcSinkSettings, key: Schema | None, value: Schema | None) -> list[ColumnPlan]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from twinlog.pipelines.api import Finding, SettingsRefused, SinkBatch
-from twinlog.pipelines.sinks.object_store.settings import ObjectStoreSettings
+from twinlog.pipelines.sinks.object_store.settings import PartitionerSettings
 
 _HOURLY: Final = "'year'=YYYY/'month'=MM/'day'=dd/'hour'=HH"
 _DAILY: Final = "'year'=YYYY/'month'=MM/'day'=dd"
@@ -29,7 +29,7 @@ class Unplaced(Exception):
 Folders = Callable[[SinkBatch], Sequence[str | Unplaced]]
 
 
-def partitioner(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Folders:
+def partitioner(s: PartitionerSettings, now_ms: Callable[[], int]) -> Folders:
     """A function from a batch to the folder of each row. Raises SettingsRefused."""
     name = s.partitioner.rpartition(".")[2]
     if name == "DefaultPartitioner":
@@ -65,7 +65,7 @@ def partitioner(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Folders:
     return lambda batch: [folder(time) for time in times(batch)]
 
 
-def _times(s: ObjectStoreSettings, now_ms: Callable[[], int]) -> Callable[[SinkBatch], Sequence[int | Unplaced]]:
+def _times(s: PartitionerSettings, now_ms: Callable[[], int]) -> Callable[[SinkBatch], Sequence[int | Unplaced]]:
     name = s.extractor.rpartition(".")[2].removesuffix("TimestampExtractor")
     if name == "Wallclock":
         return lambda batch: [now_ms()] * len(batch)
@@ -94,7 +94,7 @@ def _field(row: Any, path: str) -> Any:
     return row
 
 
-def _by_field(row: Any, s: ObjectStoreSettings) -> str | Unplaced:
+def _by_field(row: Any, s: PartitionerSettings) -> str | Unplaced:
     try:
         parts = [f"{name}={_shown(_field(row, name))}" for name in s.fields]
     except Unplaced as error:

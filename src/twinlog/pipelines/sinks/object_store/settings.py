@@ -11,7 +11,23 @@ _PARTITIONER: Final = "io.confluent.connect.storage.partitioner.DefaultPartition
 
 
 @setting
-class ObjectStoreSettings:
+class PartitionerSettings:
+    """Keys of Confluent's partitioners."""
+
+    partitioner: str = Setting("partitioner.class", "DefaultPartitioner, FieldPartitioner, TimeBasedPartitioner, "
+                               "HourlyPartitioner or DailyPartitioner", _PARTITIONER)  # fmt: skip
+    fields: tuple[str, ...] = Setting("partition.field.name", "fields of FieldPartitioner", ())
+    path_format: str = Setting("path.format", "folders of TimeBasedPartitioner, in Joda's letters", "")
+    duration_ms: int = Setting("partition.duration.ms", "time that one folder covers", -1)
+    timezone: str = Setting("timezone", "time zone of the folders", "UTC")
+    locale: str = Setting("locale", "of no meaning here: folders are numbers", "")
+    extractor: str = Setting("timestamp.extractor", "Wallclock, Record or RecordField", "Wallclock")
+    time_field: str = Setting("timestamp.field", "field of the extractor RecordField", "timestamp")
+    folder_delimiter: str = Setting("directory.delim", "between folders", "/")
+
+
+@setting
+class ObjectStoreSettings(PartitionerSettings):
     """Keys of io.confluent.connect.s3.S3SinkConnector; `store.url=file:///folder` writes to this machine."""
 
     bucket: str = Setting("s3.bucket.name", "bucket; not needed for a folder", "")
@@ -31,20 +47,10 @@ class ObjectStoreSettings:
     compression: str = Setting("s3.compression.type", "of JSON and CSV files", "none", choices=("none", "gzip"))
     parquet_codec: str = Setting("parquet.codec", "of Parquet files", "snappy")
     avro_codec: str = Setting("avro.codec", "of Avro files", "null")
-    partitioner: str = Setting("partitioner.class", "DefaultPartitioner, FieldPartitioner, TimeBasedPartitioner, "
-                               "HourlyPartitioner or DailyPartitioner", _PARTITIONER)  # fmt: skip
-    fields: tuple[str, ...] = Setting("partition.field.name", "fields of FieldPartitioner", ())
-    path_format: str = Setting("path.format", "folders of TimeBasedPartitioner, in Joda's letters", "")
-    duration_ms: int = Setting("partition.duration.ms", "time that one folder covers", -1)
-    timezone: str = Setting("timezone", "time zone of the folders", "UTC")
-    locale: str = Setting("locale", "of no meaning here: folders are numbers", "")
-    extractor: str = Setting("timestamp.extractor", "Wallclock, Record or RecordField", "Wallclock")
-    time_field: str = Setting("timestamp.field", "field of the extractor RecordField", "timestamp")
     nulls: str = Setting(
         "behavior.on.null.values", "what a record without a value is", "fail", choices=("fail", "ignore")
     )
     file_delimiter: str = Setting("file.delim", "between the parts of a file's name", "+")
-    folder_delimiter: str = Setting("directory.delim", "between folders", "/")
     zeros: int = Setting("filename.offset.zero.pad.width", "digits of the offset in a file's name", 10, at_least=0)
     part_size: int = Setting("s3.part.size", "of no meaning here: files are sent as a whole", 26_214_400)
     compatibility: str = Setting("schema.compatibility", "of no meaning here: another schema is another file", "NONE")
