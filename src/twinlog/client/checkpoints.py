@@ -41,10 +41,10 @@ def group_positions(
             foreign[record.key] = f"{topic} offset {record.offset}: {error}"
     if foreign:
         raise RecordsUnreadable(cluster, "; ".join(list(foreign.values())[:3]))
-    found: dict[str, dict[TopicPartition, TranslatedOffset]] = {}
+    positions: dict[str, dict[TopicPartition, TranslatedOffset]] = {}
     for checkpoint in newest.values():
         if checkpoint is not None and wanted(checkpoint.group):
             place = TopicPartition(checkpoint.topic, checkpoint.partition)
             position = TranslatedOffset(checkpoint.downstream, checkpoint.upstream, checkpoint.metadata)
-            found.setdefault(checkpoint.group, {})[place] = position
-    return found
+            positions.setdefault(checkpoint.group, {})[place] = position
+    return positions

@@ -94,12 +94,12 @@ class ConsumerTimestamps:
         if not self.enabled:
             return
         with self._lock:
-            found = [
+            stamps = [
                 ConsumerTimestamp(self._group, *place, read[0], position, read[1])
                 for place, position in positions.items()
                 if place in self._times and (read := self._times[place].committed(position)) is not None
             ]
-        for stamp in found:
+        for stamp in stamps:
             try:
                 self._send(stamp)
             except ClusterError as error:

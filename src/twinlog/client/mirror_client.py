@@ -85,7 +85,7 @@ class MirrorClient:
     @classmethod
     def of_file(cls, file: str | Path, link: str, *, timeout_s: float = TIMEOUT_S) -> MirrorClient:
         """Make a client for the target of a link, e.g. `east->west`, in a file that `twinlog run` uses."""
-        links = {one.name: one for one in load_file(Path(file)).links}
+        links = {settings.name: settings for settings in load_file(Path(file)).links}
         if link not in links:
             raise LinkUnknown(link, str(file), ", ".join(links) or "none")
         return cls(links[link], timeout_s=timeout_s)

@@ -59,7 +59,7 @@ def translated(
     stamps: Mapping[TopicPartition, ConsumerTimestamp], source: str, naming: ReplicationNaming, target: ClusterAdmin
 ) -> dict[TopicPartition, TimestampTranslation]:
     """Look every time up in the copy. Raises when one of the copies cannot be asked."""
-    found: dict[TopicPartition, TimestampTranslation] = {}
+    translations: dict[TopicPartition, TimestampTranslation] = {}
     remotes = {place: TopicPartition(naming.remote(source, place.topic), place.partition) for place in stamps}
     _check_times_are_kept(target, {remote.topic for remote in remotes.values()})
     for place, stamp in stamps.items():
@@ -67,8 +67,8 @@ def translated(
         answer = target.fetch_offsets_at([remote], stamp.timestamp_ms)[remote]
         if isinstance(answer, ClusterError):
             raise answer
-        found[remote] = TimestampTranslation(int(answer), stamp.timestamp_ms, stamp.equal, stamp.offset)
-    return found
+        translations[remote] = TimestampTranslation(int(answer), stamp.timestamp_ms, stamp.equal, stamp.offset)
+    return translations
 
 
 def _check_times_are_kept(target: ClusterAdmin, topics: set[str]) -> None:

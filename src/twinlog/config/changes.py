@@ -46,10 +46,10 @@ def diff_specs(before: Iterable[Spec], after: Iterable[Spec]) -> tuple[Change, .
 
 def _differing(before: BaseModel, after: BaseModel, prefix: str = "") -> Iterator[str]:
     for field in type(before).model_fields:
-        one, other = getattr(before, field), getattr(after, field)
-        if one == other:
+        old, other = getattr(before, field), getattr(after, field)
+        if old == other:
             continue
-        if isinstance(one, BaseModel) and type(one) is type(other):
-            yield from _differing(one, other, f"{prefix}{field}.")
+        if isinstance(old, BaseModel) and type(old) is type(other):
+            yield from _differing(old, other, f"{prefix}{field}.")
         else:
             yield f"{prefix}{field}"

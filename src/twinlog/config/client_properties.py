@@ -39,8 +39,8 @@ class ClusterProperties:
             client, _, rest = name.partition(".")
             spellings = (
                 [f"{alias}.{name}"]
-                if rest and client in {one.value for one in Client}
-                else [name, *(f"{alias}.{one.value}.{name}" for one in Client)]
+                if rest and client in {kind.value for kind in Client}
+                else [name, *(f"{alias}.{kind.value}.{name}" for kind in Client)]
             )
             # A name without a client is the weaker one.
             for spelling in spellings:

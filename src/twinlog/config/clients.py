@@ -88,15 +88,15 @@ class _Credentials:
 
     def _note_open_secret(self, url: str) -> None:
         """The client's secret is in every request for a token: that needs TLS, or the word of the service's file."""
-        found, entry = self.lookup.lookup, self.lookup.entry(keys.SASL_TOKEN_URL, self.role)
-        listed = found.token_urls
+        lookup, entry = self.lookup.lookup, self.lookup.entry(keys.SASL_TOKEN_URL, self.role)
+        listed = lookup.token_urls
         if listed is None:
-            listed = found.read(TOKEN_URLS, found.find((TOKEN_URLS.name,))) or ()
+            listed = lookup.read(TOKEN_URLS, lookup.find((TOKEN_URLS.name,))) or ()
         if url in listed:
-            found.note("warning", entry, "the client's secret travels in clear text; use https")
+            lookup.note("warning", entry, "the client's secret travels in clear text; use https")
         else:
             told = "the client's secret would travel in clear text; use https, or list this address in "
-            found.note("error", entry, f"{told}{TOKEN_URLS.name}")
+            lookup.note("error", entry, f"{told}{TOKEN_URLS.name}")
 
     def _login(self, protocol: Protocol) -> dict[str, Any]:
         mechanism = cast("Mechanism | None", self._get(keys.SASL_MECHANISM))
@@ -106,14 +106,14 @@ class _Credentials:
             return {}
         match mechanism:
             case "OAUTHBEARER":
-                found: dict[str, Any] = {"tokens": self._tokens(self._options(text, mechanism))}
+                login: dict[str, Any] = {"tokens": self._tokens(self._options(text, mechanism))}
             case "GSSAPI":
-                found = {"kerberos": self._kerberos(self._options(text, mechanism))}
+                login = {"kerberos": self._kerberos(self._options(text, mechanism))}
             case "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512":
-                found = self._password(text, mechanism)
+                login = self._password(text, mechanism)
             case _ as never:
                 assert_never(never)
-        return {"sasl_mechanism": mechanism, **found}
+        return {"sasl_mechanism": mechanism, **login}
 
     def _password(self, text: str | None, mechanism: str) -> dict[str, Any]:
         if text is None:

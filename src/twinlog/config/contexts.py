@@ -47,8 +47,8 @@ class Contexts:
 
     def add(self, name: str, file: Path | None, service: ServiceAddress | None = None) -> Contexts:
         """Name a file, a service or both; the first one is in use at once."""
-        files = {one: at for one, at in self.files.items() if one != name}
-        services = {one: at for one, at in self.services.items() if one != name}
+        files = {known: at for known, at in self.files.items() if known != name}
+        services = {known: at for known, at in self.services.items() if known != name}
         if file is not None:
             files[name] = str(file.absolute())
         if service is not None:
@@ -62,8 +62,8 @@ class Contexts:
     def remove(self, name: str) -> Contexts:
         """Forget a name; the file stays."""
         self._known(name)
-        files = {one: at for one, at in self.files.items() if one != name}
-        services = {one: at for one, at in self.services.items() if one != name}
+        files = {known: at for known, at in self.files.items() if known != name}
+        services = {known: at for known, at in self.services.items() if known != name}
         return Contexts(files, services, None if self.used == name else self.used)
 
     def named(self, environment: Mapping[str, str]) -> str | None:
@@ -122,26 +122,26 @@ def save_contexts(path: Path, contexts: Contexts) -> None:
 def as_json(contexts: Contexts) -> dict[str, Any]:
     """What is kept, and what programs are told."""
     services = {
-        name: {key: value for key, value in asdict(one).items() if value is not None}
-        for name, one in contexts.services.items()
+        name: {key: value for key, value in asdict(address).items() if value is not None}
+        for name, address in contexts.services.items()
     }
     return {"files": dict(contexts.files), "services": services, "used": contexts.used}
 
 
-def _parsed(found: Any) -> Contexts:
-    if not isinstance(found, dict):
+def _parsed(document: Any) -> Contexts:
+    if not isinstance(document, dict):
         raise TypeError
-    files, services, used = found.get("files", {}), found.get("services", {}), found.get("used")
+    files, services, used = document.get("files", {}), document.get("services", {}), document.get("used")
     if not isinstance(files, dict) or not isinstance(services, dict) or not isinstance(used, str | None):
         raise TypeError
     if not all(isinstance(service, dict) for service in services.values()):
         raise TypeError
-    allowed = {one.name for one in fields(ServiceAddress)}
+    allowed = {attribute.name for attribute in fields(ServiceAddress)}
     values = [*files.values(), *(value for service in services.values() for value in service.values())]
     if not all(isinstance(value, str) for value in values):
         raise TypeError
     addresses = {
-        name: ServiceAddress(**{key: value for key, value in one.items() if key in allowed})
-        for name, one in services.items()
+        name: ServiceAddress(**{key: value for key, value in address.items() if key in allowed})
+        for name, address in services.items()
     }
     return Contexts(files, addresses, used)

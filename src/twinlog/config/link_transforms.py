@@ -48,16 +48,16 @@ def resolve_transforms(at: LinkLookup, masks: Sequence[FieldMask], exempt: Seque
 
 def _entries(at: LinkLookup) -> dict[str, Entry]:
     """Every key of the families by its name behind the link's; the link's own wins."""
-    found: dict[str, Entry] = {}
+    by_name: dict[str, Entry] = {}
     own = f"{at.link}."
     for key, entry in at.lookup.entries.items():
         name = key.removeprefix(own)
         if not any(name == family or name.startswith(f"{family}.") for family in transform_keys.TRANSFORM_FAMILIES):
             continue
         at.lookup.asked.add(key)
-        if name not in found or key.startswith(own):
-            found[name] = entry
-    return found
+        if name not in by_name or key.startswith(own):
+            by_name[name] = entry
+    return by_name
 
 
 def _note_idle(at: LinkLookup, entries: dict[str, Entry], *, tolerant: bool) -> None:

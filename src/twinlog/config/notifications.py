@@ -70,7 +70,7 @@ def _hook(lookup: Lookup, name: str) -> NotificationHook | None:
     if kind == "pagerduty" and key is None:
         lookup.note("error", listed, f"{name} ({kind}) needs notifications.{name}.routing.key")
         return None
-    if unknown := [one for one in kinds if one not in KINDS]:
+    if unknown := [word for word in kinds if word not in KINDS]:
         lookup.note("error", listed, f"{name}: kinds are {', '.join(KINDS)}, not {', '.join(unknown)}")
         return None
     return NotificationHook(

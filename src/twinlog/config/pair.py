@@ -51,8 +51,8 @@ def resolve_pair(data: bytes, file: str, name: str, environment: Mapping[str, st
     if data.lstrip().startswith(b"{"):
         raise UsageError(f"{file}: it describes one direction; a switch needs a properties file with both clusters")
     assumed = resolve(data + f"\n{back_name}.enabled = true\n".encode("latin-1"), file, (), environment).links
-    back = next(one for one in assumed if one.name == str(back_name))
-    there = next(one for one in assumed if one.name == name)
+    back = next(link for link in assumed if link.name == str(back_name))
+    there = next(link for link in assumed if link.name == name)
     naming = dataclasses.replace(link.naming, source_alias=back.source)
     clients = back.clients.model_copy(update={"admin_timeout_ms": link.clients.admin_timeout_ms})
     settings = {"source": back.source, "target": back.target, "naming": naming, "provenance": back.provenance}

@@ -46,7 +46,7 @@ def resolve_switch(at: LinkLookup) -> SwitchSettings:
     listed = at.value(keys.REDIRECTS)
     names = tuple(dict.fromkeys(listed))
     allowed = at.value(keys.URLS)
-    redirects = tuple(one for one in (_redirect(at, name, allowed) for name in names) if one is not None)
+    redirects = tuple(redirect for redirect in (_redirect(at, name, allowed) for name in names) if redirect is not None)
     _leftovers(at, names)
     return SwitchSettings(
         fence=cast("FenceMeans", at.value(keys.FENCE)),
@@ -75,18 +75,18 @@ class _Reader:
         return self.get(part, Text(), default)
 
     def secret(self, part: str) -> Secret | None:
-        found = self.get(part, Text(), secret=True)
-        return None if found is None else Secret(found)
+        text = self.get(part, Text(), secret=True)
+        return None if text is None else Secret(text)
 
     def family(self, prefix: str) -> dict[str, str]:
         """All keys below `prefix`; the link's own win over those at the top of the file."""
-        found: dict[str, str] = {}
+        settings: dict[str, str] = {}
         for way in (f"{_FAMILY}{self.name}.{prefix}", f"{self.at.link}.{_FAMILY}{self.name}.{prefix}"):
             for key, entry in self.at.lookup.entries.items():
                 if key.startswith(way):
                     self.at.lookup.asked.add(key)
-                    found[key[len(way) :]] = entry.value.strip()
-        return found
+                    settings[key[len(way) :]] = entry.value.strip()
+        return settings
 
 
 def _redirect(at: LinkLookup, name: str, allowed: tuple[str, ...]) -> Redirect | None:
@@ -171,7 +171,7 @@ class _Blanks:
 def _leftovers(at: LinkLookup, names: tuple[str, ...]) -> None:
     own = f"{at.link}.{_FAMILY}"
     for key, entry in at.lookup.entries.items():
-        prefix = next((one for one in (own, _FAMILY) if key.startswith(one)), None)
+        prefix = next((start for start in (own, _FAMILY) if key.startswith(start)), None)
         if prefix is None:
             continue
         name, _, part = key[len(prefix) :].partition(".")

@@ -27,17 +27,17 @@ def registry_beside(file: Resolved) -> RegistrySettings | None:
     if keys.LISTENERS.name not in lookup.entries:
         return None
     cluster = _cluster(file)
-    found: dict[str, Entry] = {}
+    own: dict[str, Entry] = {}
     for name, entry in lookup.entries.items():
         if name in _OWN:
-            found[_OWN[name]] = entry
+            own[_OWN[name]] = entry
         elif name.startswith(_SERVER):
-            found[name.removeprefix(_SERVER)] = entry
+            own[name.removeprefix(_SERVER)] = entry
         elif name.startswith(_OF_THE_SERVICE):
-            found[name] = entry
+            own[name] = entry
         elif name.startswith(f"{cluster}.") and "->" not in name:
-            found[f"kafkastore.{name.removeprefix(f'{cluster}.')}"] = entry
-    settings, _ = resolve_entries(found, lookup.file)
+            own[f"kafkastore.{name.removeprefix(f'{cluster}.')}"] = entry
+    settings, _ = resolve_entries(own, lookup.file)
     prefixed = [link for link in file.links if link.target == cluster and link.naming.policy == "default"]
     prefixes = tuple(f"{link.source}{link.naming.separator}" for link in prefixed)
     return settings.model_copy(update={"subject_prefixes": settings.subject_prefixes or prefixes})

@@ -119,8 +119,8 @@ def examine(data: bytes, file: str, clusters: Collection[str], environment: Mapp
         raise _invalid(file, (Finding("error", file, None, None, other),))
     entries, findings = parse_settings(data, file)
     references = references_of_file(entries, file, environment)
-    (found,) = examine_together([draft(entries, findings, file, clusters, references)])
-    return found
+    (examined,) = examine_together([draft(entries, findings, file, clusters, references)])
+    return examined
 
 
 def draft(
@@ -151,31 +151,33 @@ def draft(
 
 def examine_together(drafts: Sequence[Draft]) -> list[Examined]:
     """Read texts whose links run beside each other."""
-    aliases = [_aliases(one.lookup) for one in drafts]
-    chosen = [_enabled(one.lookup, names, one.clusters) for one, names in zip(drafts, aliases, strict=True)]
+    aliases = [_aliases(each.lookup) for each in drafts]
+    chosen = [_enabled(each.lookup, names, each.clusters) for each, names in zip(drafts, aliases, strict=True)]
     every = [
-        LinkLookup(one.lookup, link, runs=link in runs)
-        for one, names, runs in zip(drafts, aliases, chosen, strict=True)
-        for link in _enabled(one.lookup, names, ())
+        LinkLookup(each.lookup, link, runs=link in runs)
+        for each, names, runs in zip(drafts, aliases, chosen, strict=True)
+        for link in _enabled(each.lookup, names, ())
     ]
-    routes = resolve_routes(every, [one.lookup for one in drafts])
-    return [_examined(one, names, runs, routes) for one, names, runs in zip(drafts, aliases, chosen, strict=True)]
+    routes = resolve_routes(every, [each.lookup for each in drafts])
+    return [_examined(each, names, runs, routes) for each, names, runs in zip(drafts, aliases, chosen, strict=True)]
 
 
 def _examined(
-    one: Draft, aliases: tuple[str, ...], chosen: list[LinkName], routes: Mapping[LinkName, Route]
+    drafted: Draft, aliases: tuple[str, ...], chosen: list[LinkName], routes: Mapping[LinkName, Route]
 ) -> Examined:
-    lookup, connector = one.lookup, one.connector
+    lookup, connector = drafted.lookup, drafted.connector
     links = tuple(resolve_link(LinkLookup(lookup, link), routes[link]) for link in chosen)
-    heartbeats = tuple(_heartbeats(lookup, aliases, one.clusters))
+    heartbeats = tuple(_heartbeats(lookup, aliases, drafted.clusters))
     service = ServiceSettings() if connector is not None else resolve_service(lookup)
     remarks = review(lookup.entries.values(), lookup.asked, aliases, lookup.file) if aliases else []
-    found = [*lookup.findings, *remarks]
+    complaints = [*lookup.findings, *remarks]
     if connector is not None:
-        found = connector.retold(found)
+        complaints = connector.retold(complaints)
         connector.origins(lookup.origins)
-    everything = sorted(masked_findings([*one.findings, *found], one.provided), key=lambda finding: finding.line or 0)
-    return Examined(one, lookup, links, heartbeats, tuple(everything), service)
+    everything = sorted(
+        masked_findings([*drafted.findings, *complaints], drafted.provided), key=lambda finding: finding.line or 0
+    )
+    return Examined(drafted, lookup, links, heartbeats, tuple(everything), service)
 
 
 def _invalid(file: str, findings: tuple[Finding, ...]) -> SettingsInvalid:

@@ -112,7 +112,7 @@ def _resident(at: LinkLookup, route: Route, rules: Sequence[Residency], every: S
         entry = at.entry(keys.TOPICS) or at.entry(keys.TOPIC_WHITELIST) or at.entry(keys.TOPIC_REGEX)
         sentence = f"{pattern} must not reach {at.link.target}: residency {rule.name} keeps it on {_list(rule)}"
         at.lookup.note("error", entry, sentence, keys.TOPICS.name)
-    aliases = {alias for one in every for alias in one.link}
+    aliases = {alias for lookup in every for alias in lookup.link}
     left_out: list[str] = []
     for rule in rules:
         if rule.forbids(at.link):

@@ -34,12 +34,12 @@ class SettingsWatch:
         # Before reading: what changes meanwhile is then seen as a change.
         before = _prints(self._files)
         try:
-            found = examine(read_file(self.path), str(self.path), self._clusters, os.environ)
+            examined = examine(read_file(self.path), str(self.path), self._clusters, os.environ)
         except SettingsInvalid:
             self._remember({self.path}, before)
             raise
-        self._remember({self.path, *found.lookup.files}, before)
-        return conclude(found)
+        self._remember({self.path, *examined.lookup.files}, before)
+        return conclude(examined)
 
     def changed(self) -> bool:
         """Tell whether something differs from what was loaded, and has been the same since the last call."""

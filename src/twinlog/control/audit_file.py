@@ -65,9 +65,9 @@ def _last_entry(paper: IO[bytes]) -> tuple[dict[str, Any] | None, bool]:
     torn = not tail.endswith(b"\n")
     for line in reversed(lines):
         try:
-            found = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             continue
-        if isinstance(found, dict) and {"number", "hash"} <= found.keys():
-            return found, torn
+        if isinstance(entry, dict) and {"number", "hash"} <= entry.keys():
+            return entry, torn
     return None, torn

@@ -39,8 +39,8 @@ class Chronicle:
 
     async def past(self) -> list[Event]:
         """What happened before. Raises ClusterError."""
-        found = await asyncio.to_thread(self.log.read, EVENTS)
-        return [event for event in map(read_event, found) if event is not None]
+        values = await asyncio.to_thread(self.log.read, EVENTS)
+        return [event for event in map(read_event, values) if event is not None]
 
     async def left_open(self) -> list[Event]:
         """The ends of operations that the leader before us began and did not end. Raises ClusterError.

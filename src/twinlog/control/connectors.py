@@ -32,33 +32,33 @@ class Connectors:
 
     def names(self) -> list[str]:
         """Their names."""
-        return [one.name for one in self.all()]
+        return [connector.name for connector in self.all()]
 
     def find(self, name: str) -> Connector | None:
         """One of them by its name."""
-        return next((one for one in self.all() if one.name == name), None)
+        return next((connector for connector in self.all() if connector.name == name), None)
 
     def connector(self, name: str) -> Connector:
         """One of them by its name. Raises ConnectorUnknown."""
-        found = self.find(name)
-        if found is None:
+        connector = self.find(name)
+        if connector is None:
             raise ConnectorUnknown(name, f"Connector {name} not found")
-        return found
+        return connector
 
     def about(self, name: str) -> str | None:
         """What rights for a connector are granted for, usually its link; None when there is no such connector."""
-        one = self.find(name)
-        if one is None:
+        connector = self.find(name)
+        if connector is None:
             return None
-        kind = kind_of(one)
-        return name if kind is None else kind.about(one)
+        kind = kind_of(connector)
+        return name if kind is None else kind.about(connector)
 
     def kind(self, name: str) -> Kind:
         """The kind of a connector. Raises ConnectorUnknown, and ConnectorRefused for a class that nobody has."""
-        one = self.connector(name)
-        kind = kind_of(one)
+        connector = self.connector(name)
+        kind = kind_of(connector)
         if kind is None:
-            raise ConnectorRefused(name, unknown_class(one.class_name))
+            raise ConnectorRefused(name, unknown_class(connector.class_name))
         return kind
 
     def type(self, name: str) -> str:

@@ -43,10 +43,10 @@ class EventsTopic:
         return asyncio.run(self._read(most))
 
     async def _read(self, most: int) -> list[bytes]:
-        found: list[bytes] = []
+        values: list[bytes] = []
 
         def take(_: int, batches: Batches) -> None:
-            found.extend(r.value for r in records_in(batches) if r.key == self._key and r.value is not None)
+            values.extend(r.value for r in records_in(batches) if r.key == self._key and r.value is not None)
 
         cluster = Cluster(self._settings, "twinlog|events")
         try:
@@ -59,7 +59,7 @@ class EventsTopic:
             raise ClusterUnreachable(self.cluster, f"{EVENTS.name} could not be read in time") from None
         finally:
             await cluster.close()
-        return found[-most:]
+        return values[-most:]
 
     def append(self, entry: bytes) -> None:
         """Write one event in the background. An event that is not written is logged."""

@@ -80,10 +80,10 @@ def _equal(shown: str, right: str) -> bool:
     return hmac.compare_digest(shown.encode(), right.encode())
 
 
-def _who(found: dict[str, Any]) -> Who | None:
+def _who(document: dict[str, Any]) -> Who | None:
     grants = tuple(
-        Grant(one["role"], None if one["links"] is None else Patterns(tuple(one["links"]["patterns"])))
-        for one in found.pop("grants")
+        Grant(grant["role"], None if grant["links"] is None else Patterns(tuple(grant["links"]["patterns"])))
+        for grant in document.pop("grants")
     )
-    who = Who(**found, grants=grants)
+    who = Who(**document, grants=grants)
     return who if all(grant.role in RANKS for grant in who.allowed) else None

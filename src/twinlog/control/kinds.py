@@ -63,5 +63,5 @@ def plan_all(
 
 def in_file(file: Resolved | None, states: Mapping[str, TargetState]) -> list[Connector]:
     """What the settings file has, shown as connectors, with the states that were asked for them."""
-    found = [] if file is None else [one for family in FAMILIES for one in family.in_file(file)]
-    return [one.wanted(states.get(one.name, one.state)) for one in found]
+    connectors = [] if file is None else [connector for family in FAMILIES for connector in family.in_file(file)]
+    return [connector.wanted(states.get(connector.name, connector.state)) for connector in connectors]

@@ -85,13 +85,13 @@ class LinkKind:
 
     def status(self, subject: Subject) -> ConnectorStatus:
         """The engine's state; heartbeats to a cluster without a link need no engine."""
-        one, plan = subject.connector, subject.plan
-        link = link_name(one)
-        trouble = plan.troubles.get(one.name) or plan.refused.get(link)
+        connector, plan = subject.connector, subject.plan
+        link = link_name(connector)
+        trouble = plan.troubles.get(connector.name) or plan.refused.get(link)
         if self.sort == "heartbeat" and link not in plan.specs and subject.active:
-            return judge(one.state, trouble, EngineSight("running", None), copies=False)
+            return judge(connector.state, trouble, EngineSight("running", None), copies=False)
         sight = subject.runner.snapshot(link) if subject.active else None
-        return judge(one.state, trouble, sight, copies=self.sort in COPYING)
+        return judge(connector.state, trouble, sight, copies=self.sort in COPYING)
 
     async def topics(self, subject: Subject) -> list[str]:
         """The copies on the target, by the ledger; what a sync job writes to."""
@@ -168,5 +168,5 @@ def _keys() -> list[Key[Any]]:
 
 
 def _definition(key: Key[Any]) -> Definition:
-    kind = next((name for one, name in _TYPES if isinstance(key.kind, one)), "STRING")
+    kind = next((name for value_type, name in _TYPES if isinstance(key.kind, value_type)), "STRING")
     return Definition(key.name, "PASSWORD" if key.secret else kind, key.default, key.meaning)

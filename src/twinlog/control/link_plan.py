@@ -57,8 +57,8 @@ def link_name(connector: Connector) -> str:
 
 def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
     """Find all that is wrong with one connector by itself."""
-    (found,) = examine_together([_alone(connector, grounds)])
-    findings = (*found.findings, *_transform_findings(found))
+    (examined,) = examine_together([_alone(connector, grounds)])
+    findings = (*examined.findings, *_transform_findings(examined))
     if grounds.looks_inside:
         return findings
     # Nobody looked where these lead, so whether they are right is not known.
@@ -66,14 +66,16 @@ def check_connector(connector: Connector, grounds: Grounds) -> tuple[Finding, ..
     return tuple(finding for finding in findings if finding.key not in unseen)
 
 
-def _transform_findings(found: Examined) -> Iterator[Finding]:
+def _transform_findings(examined: Examined) -> Iterator[Finding]:
     """What is wrong with transforms, in the keys of a connector."""
-    for link in found.links:
+    for link in examined.links:
         if link.transforms:
             from twinlog.pipelines.link_rules import link_findings  # noqa: PLC0415  it loads Spark's library
 
-            file = found.lookup.file
-            yield from (Finding("error", file, None, one.key, one.message) for one in link_findings(link.transforms))
+            file = examined.lookup.file
+            yield from (
+                Finding("error", file, None, finding.key, finding.message) for finding in link_findings(link.transforms)
+            )
 
 
 def connectors_of(file: Resolved) -> list[Connector]:
@@ -107,10 +109,10 @@ def plan_links(
     """Read everything together."""
     troubles: dict[str, str] = {}
     copying, chores = _sorted_out(file, stored, troubles)
-    found = _read(file, copying, chores, grounds, troubles)
+    read = _read(file, copying, chores, grounds, troubles)
     links: list[LinkSettings] = []
     settings: dict[str, LinkSettings] = {}
-    for examined, connector in found:
+    for examined, connector in read:
         for link in examined.links:
             settings[link.name] = link
             states = {kind: state_of(file_connector(link.name, kind)) for kind in ("source", *_OFF)}
@@ -120,7 +122,7 @@ def plan_links(
             elif states["source"] == STARTED:
                 updates = [off for kind, off in _OFF.items() if states[kind] != STARTED]
                 links.append(link.updated(**{k: v for off in updates for k, v in off.items()}))
-    pairs = [pair for examined, connector in found if connector is None for pair in examined.heartbeats]
+    pairs = [pair for examined, connector in read if connector is None for pair in examined.heartbeats]
     pairs += _lone_heartbeats(chores, settings, grounds, troubles)
     return Part(tuple(links), settings, troubles, tuple(pairs))
 
@@ -147,7 +149,7 @@ def _sorted_out(
             troubles[connector.name] = f"connector {chores[link, _sort(connector)].name} does this for {link} already"
         else:
             chores[link, _sort(connector)] = connector
-    copied = {link_name(one) for one in copying}
+    copied = {link_name(connector) for connector in copying}
     for (link, kind), connector in chores.items():
         if kind == "checkpoint" and link not in copied:
             troubles[connector.name] = f"no MirrorSourceConnector copies {link}, so there is nothing to translate by"
@@ -173,20 +175,20 @@ def _read(
             troubles[connector.name] = "; ".join(errors)
         else:
             good.append((_together(connector, chores, grounds), connector))
-    found = examine_together([one for one, _ in good])
-    errors = [text for examined in found for text in _errors(examined.findings)]
+    all_examined = examine_together([draft for draft, _ in good])
+    errors = [text for examined in all_examined for text in _errors(examined.findings)]
     if errors and any(connector for _, connector in good):
         # Each of them is in order, all of them are not: the links form a loop. The file's come first.
         troubles.update((connector.name, "; ".join(errors)) for _, connector in good if connector)
-        good = [(_fresh(one), connector) for one, connector in good if connector is None]
-        found = examine_together([one for one, _ in good])
-    return list(zip(found, (connector for _, connector in good), strict=True))
+        good = [(_fresh(draft), connector) for draft, connector in good if connector is None]
+        all_examined = examine_together([draft for draft, _ in good])
+    return list(zip(all_examined, (connector for _, connector in good), strict=True))
 
 
-def _fresh(one: Draft) -> Draft:
+def _fresh(draft: Draft) -> Draft:
     """The same text without what was said about it."""
-    one.lookup.findings.clear()
-    return one
+    draft.lookup.findings.clear()
+    return draft
 
 
 def _errors(findings: Iterable[Finding]) -> list[str]:
@@ -202,11 +204,11 @@ def _lone_heartbeats(
     for (name, kind), connector in chores.items():
         if kind != "heartbeat" or name in settings or connector.state != STARTED:
             continue
-        (found,) = examine_together([_alone(connector, grounds)])
-        if errors := _errors(found.findings):
+        (examined,) = examine_together([_alone(connector, grounds)])
+        if errors := _errors(examined.findings):
             troubles[connector.name] = "; ".join(errors)
             continue
-        yield from (HeartbeatPair.of(link) for link in found.links if link.heartbeats.enabled)
+        yield from (HeartbeatPair.of(link) for link in examined.links if link.heartbeats.enabled)
 
 
 def _together(connector: Connector, chores: Mapping[tuple[str, Sort], Connector], grounds: Grounds) -> Draft:

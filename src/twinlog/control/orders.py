@@ -77,25 +77,25 @@ class Orders:
 
     async def delete(self, who: Who, name: str) -> None:
         """End a connector. What was copied, and how far it is, stays, as with Connect."""
-        one = self.connectors.connector(name)
-        async with self._order(who, "delete", name, before=masked(one.config)):
-            self._writable(one)
+        connector = self.connectors.connector(name)
+        async with self._order(who, "delete", name, before=masked(connector.config)):
+            self._writable(connector)
             group_state = self.leadership.group_state
             await self._append(group_state.config_record(name, None), group_state.state_record(name, None))
 
     async def want(self, who: Who, name: str, state: TargetState) -> None:
         """Start, pause or stop a connector; those of the file, too."""
-        one = self.connectors.connector(name)
-        async with self._order(who, state.lower(), name, before=one.state, after=state):
+        connector = self.connectors.connector(name)
+        async with self._order(who, state.lower(), name, before=connector.state, after=state):
             await self._append(self.leadership.group_state.state_record(name, state))
 
     async def restart(self, who: Who, name: str, *, only_failed: bool = False) -> None:
         """Restart the job of a connector, as it is set; a sync job restarts with its link."""
-        one = self.connectors.connector(name)
+        connector = self.connectors.connector(name)
         async with self._order(who, "restart", name):
-            kind = kind_of(one)
+            kind = kind_of(connector)
             if kind is not None and (not only_failed or self.connectors.status(name).state == "FAILED"):
-                await self.connectors.runner.restart(kind.job(one))
+                await self.connectors.runner.restart(kind.job(connector))
                 self.leadership.due()
 
     async def change_offsets(self, who: Who, name: str, wanted: Sequence[Offset] | None) -> None:

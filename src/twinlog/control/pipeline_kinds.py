@@ -100,15 +100,15 @@ class PipelineKind:
 
     async def offsets(self, subject: Subject) -> list[Offset]:
         """Of a source from the offsets topic, of a sink from its system and its group."""
-        found = await asyncio.to_thread(self._stored(subject).shown)
-        return [Offset(one["partition"], one["offset"]) for one in found]
+        stored = await asyncio.to_thread(self._stored(subject).shown)
+        return [Offset(row["partition"], row["offset"]) for row in stored]
 
     async def change_offsets(self, subject: Subject, wanted: Sequence[Offset] | None) -> OffsetsChange | None:
         """Any position of a stopped connector may be set or removed."""
         stored, spec = self._stored(subject), self._spec(subject)
         wishes: list[dict[str, Any]] | None = None
         if wanted is not None:
-            wishes = [{"partition": dict(one.partition), "offset": one.offset} for one in wanted]
+            wishes = [{"partition": dict(offset.partition), "offset": offset.offset} for offset in wanted]
 
         def change() -> None:
             from twinlog.pipelines.worker import claim  # noqa: PLC0415  loads pyspark: a second
@@ -214,4 +214,4 @@ def _definitions(name: str) -> list[Definition]:
             of["name"], of["type"], of["default_value"], of["documentation"], of["required"], of["importance"]
         )
 
-    return sorted(map(definition, definitions(name)), key=lambda one: not one.required)
+    return sorted(map(definition, definitions(name)), key=lambda key: not key.required)

@@ -46,7 +46,10 @@ class Planning:
 
     def connectors(self, group_state: GroupState) -> list[Connector]:
         """All of them, those of the file first."""
-        return [*in_file(self.file, group_state.states), *(one.connector for one in self.seal.opened(group_state))]
+        return [
+            *in_file(self.file, group_state.states),
+            *(opened.connector for opened in self.seal.opened(group_state)),
+        ]
 
     async def plan_with(self, group_state: GroupState, connector: Connector) -> Plan:
         """The plan as it would be with one connector more, or with another config of it."""
@@ -84,12 +87,16 @@ class Planning:
         return trouble
 
     def _inputs(self, group_state: GroupState, stored: Sequence[Opened]) -> _Inputs:
-        return self.file, tuple(stored), {one.name: one.state for one in in_file(self.file, group_state.states)}
+        return (
+            self.file,
+            tuple(stored),
+            {connector.name: connector.state for connector in in_file(self.file, group_state.states)},
+        )
 
     async def _made(self, inputs: _Inputs) -> Plan:
         file, stored, states = inputs
         self.made += 1
-        trusted = [one.connector for one in stored if one.trouble is None]
+        trusted = [opened.connector for opened in stored if opened.trouble is None]
         parts = await asyncio.to_thread(plan_all, file, trusted, lambda name: states.get(name, "STARTED"), self.grounds)
         jobs = [spec for part in parts for spec in part.jobs]
         refused = {spec.name: why for spec in jobs if (why := await self.refusal(spec)) is not None}
@@ -98,7 +105,7 @@ class Planning:
             specs={name: spec for part in parts for name, spec in part.specs.items()},
             troubles={
                 **{name: why for part in parts for name, why in part.troubles.items()},
-                **{one.connector.name: one.trouble for one in stored if one.trouble is not None},
+                **{opened.connector.name: opened.trouble for opened in stored if opened.trouble is not None},
             },
             heartbeats=tuple(pair for part in parts for pair in part.heartbeats),
             refused=refused,
@@ -107,8 +114,8 @@ class Planning:
         return plan
 
 
-def _same(one: _Inputs, other: _Inputs) -> bool:
-    return one[0] is other[0] and _by_name(one) == _by_name(other) and one[2] == other[2]
+def _same(first: _Inputs, other: _Inputs) -> bool:
+    return first[0] is other[0] and _by_name(first) == _by_name(other) and first[2] == other[2]
 
 
 def _by_name(inputs: _Inputs) -> list[Opened]:

@@ -48,21 +48,21 @@ class RecordSignatures:
                 signed.append((key, None))  # A Connect worker that reads its topic again knows no other deletion.
         return signed
 
-    def _prove(self, what: str, found: Mapping[str, Any]) -> int | None:
-        shown, number = str(found.get("signature", "")), found.get("number")
+    def _prove(self, what: str, record: Mapping[str, Any]) -> int | None:
+        shown, number = str(record.get("signature", "")), record.get("number")
         if number is None:
-            return 0 if _equal(shown, self._before_numbers(what, found)) else None
+            return 0 if _equal(shown, self._before_numbers(what, record)) else None
         if not isinstance(number, int) or number < 1:
             return None
-        content = {key: value for key, value in found.items() if key != "signature"}
+        content = {key: value for key, value in record.items() if key != "signature"}
         return number if _equal(shown, self._signature(what, content)) else None
 
     def _signature(self, what: str, content: Mapping[str, Any]) -> str:
         return self._hmac("record", ["record", self.group, what, dict(content)])
 
-    def _before_numbers(self, what: str, found: Mapping[str, Any]) -> str:
+    def _before_numbers(self, what: str, record: Mapping[str, Any]) -> str:
         """How connectors were signed before records had numbers; nothing else was."""
-        return self._hmac("sign", ["connector", self.group, what.removeprefix("connector-"), found.get("properties")])
+        return self._hmac("sign", ["connector", self.group, what.removeprefix("connector-"), record.get("properties")])
 
     def _hmac(self, purpose: str, content: list[Any]) -> str:
         root = b"" if self.secret is None else self.secret.reveal().encode()

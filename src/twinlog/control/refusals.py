@@ -18,9 +18,11 @@ def check_alone(connector: Connector, grounds: Grounds) -> None:
         raise ConnectorRefused(connector.name, unknown_class(connector.class_name))
     errors = [f"Invalid value for configuration {key}: it is masked" for key in left_masked(connector.config)]
     errors += [
-        found.sentence if found.key is None else f"Invalid value for configuration {found.key}: {found.sentence}"
-        for found in kind.check(connector, grounds)
-        if found.level == "error"
+        finding.sentence
+        if finding.key is None
+        else f"Invalid value for configuration {finding.key}: {finding.sentence}"
+        for finding in kind.check(connector, grounds)
+        if finding.level == "error"
     ]
     if errors:
         raise ConnectorRefused(connector.name, invalid(errors))

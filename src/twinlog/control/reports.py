@@ -38,7 +38,7 @@ class ReportFolder:
 
     def read(self) -> list[dict[str, Any]]:
         """All of them, the oldest first. What cannot be read is told in the log, and left out."""
-        found = []
+        reports = []
         for file in self._oldest_first():
             try:
                 report = json.loads(file.read_text(encoding="utf-8"))
@@ -46,8 +46,8 @@ class ReportFolder:
                 log.warning("%s: this report cannot be read: %s", file, error)
                 continue
             if isinstance(report, dict):
-                found.append(report)
-        return found
+                reports.append(report)
+        return reports
 
     def _oldest_first(self) -> list[Path]:
         dated = []

@@ -60,11 +60,11 @@ class Seal:
 
     def opened(self, group_state: GroupState) -> list[Opened]:
         """All connectors of the topic, by name."""
-        found = []
+        opened = []
         for name, stored in sorted(group_state.configs.items()):
             config, trouble = self._opened(name, stored, signed=group_state.signed(name))
-            found.append(Opened(Connector(name, config, group_state.state_of(name)), trouble))
-        return found
+            opened.append(Opened(Connector(name, config, group_state.state_of(name)), trouble))
+        return opened
 
     def _opened(self, name: str, stored: Mapping[str, str], *, signed: bool) -> tuple[Mapping[str, str], str | None]:
         known = self._seen.get(name)

@@ -68,7 +68,7 @@ def readable(values: Mapping[str, T | ClusterError]) -> dict[str, T]:
 
 def diagnose(checks: Iterable[Check], facts: Facts) -> list[Diagnosis]:
     """Ask everything. A check that cannot tell says so; none ever raises."""
-    found = []
+    diagnoses = []
     for check in checks:
         try:
             answer = check.look(facts)
@@ -77,8 +77,8 @@ def diagnose(checks: Iterable[Check], facts: Facts) -> list[Diagnosis]:
         except Exception as error:  # a mistake in one check must not hide the others
             log.exception("check %s", check.name)
             answer = Answer("unknown", f"the check itself failed: {type(error).__name__}; the log says more")
-        found.append(Diagnosis(check.name, check.theme, answer.verdict, answer.seen, check.why, answer.mend))
-    return found
+        diagnoses.append(Diagnosis(check.name, check.theme, answer.verdict, answer.seen, check.why, answer.mend))
+    return diagnoses
 
 
 def ok(seen: str) -> Answer:

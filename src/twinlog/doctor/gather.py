@@ -169,11 +169,11 @@ async def _end(questions: _Questions) -> EndFacts:
     if settings.security.encrypted:
         asked["certificates"] = fetch_certificates(settings)
     try:
-        found = await asyncio.gather(*(_attempt(question) for question in asked.values()))
+        answered = await asyncio.gather(*(_attempt(question) for question in asked.values()))
         round_trip_s = wire.round_trip_s
     finally:
         await wire.close()
-    answers = dict(zip(asked, found, strict=True))
+    answers = dict(zip(asked, answered, strict=True))
     groups: Known[dict[str, ListedGroup]] = answers["groups"]
     rights: Known[Any] = groups
     if not isinstance(groups, Unknown):

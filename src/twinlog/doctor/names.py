@@ -25,10 +25,10 @@ async def look_up(servers: Iterable[str]) -> tuple[NameLook, ...]:
 
 async def _look(host: str) -> NameLook:
     try:
-        found = await asyncio.to_thread(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
+        entries = await asyncio.to_thread(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
     except OSError:
         return NameLook(host, (), None)
-    addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
     # Only the name server tells the time to live; a name of /etc/hosts has none.
     try:
         answer = await dns.asyncresolver.resolve(host, lifetime=_PATIENCE_S, search=True)

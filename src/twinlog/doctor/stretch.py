@@ -22,11 +22,11 @@ def look_at_stretch(settings: ClientSettings, trip_ms: float | None) -> Stretche
     names = admin.list_topics()
     placed = look_at_replicas(admin, names)
     least = {
-        name: int(one.value)
-        for name, found in admin.fetch_topic_configs(names).items()
-        if not isinstance(found, ClusterError)
-        for one in found
-        if one.name == _MIN_IN_SYNC and one.value is not None
+        name: int(config.value)
+        for name, configs in admin.fetch_topic_configs(names).items()
+        if not isinstance(configs, ClusterError)
+        for config in configs
+        if config.name == _MIN_IN_SYNC and config.value is not None
     }
     try:
         of_brokers = fetch_broker_configs(admin, [broker.node for broker in cluster.brokers])

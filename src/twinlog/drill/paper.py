@@ -20,17 +20,17 @@ def paper_outcome(plans: Mapping[str, Plan | str], diagnoses: Iterable[Diagnosis
         outcome.facts[command] = _plan(plan)
         outcome.remarks += [f"{command}: {warning}" for warning in plan.warnings]
     # Whether there was ever a drill is no question to ask in one.
-    found = [diagnose for diagnose in diagnoses if diagnose.name != "drilled"]
-    for one in found:
-        line = f"{one.name}: {one.seen}" + (f"; try: {one.mend}" if one.mend else "")
-        if one.verdict == "fail":
+    others = [diagnose for diagnose in diagnoses if diagnose.name != "drilled"]
+    for diagnosis in others:
+        line = f"{diagnosis.name}: {diagnosis.seen}" + (f"; try: {diagnosis.mend}" if diagnosis.mend else "")
+        if diagnosis.verdict == "fail":
             outcome.failures.append(line)
-        elif one.verdict in {"warn", "unknown"}:
+        elif diagnosis.verdict in {"warn", "unknown"}:
             outcome.remarks.append(line)
-    in_order = sum(one.verdict == "ok" for one in found)
+    in_order = sum(diagnosis.verdict == "ok" for diagnosis in others)
     # Percentage of checks that pass; comparable between drills.
-    outcome.facts["readiness"] = round(100 * in_order / len(found)) if found else None
-    outcome.facts["checks"] = {one.name: one.verdict for one in found}
+    outcome.facts["readiness"] = round(100 * in_order / len(others)) if others else None
+    outcome.facts["checks"] = {diagnosis.name: diagnosis.verdict for diagnosis in others}
     return outcome
 
 

@@ -27,9 +27,9 @@ class Reports:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             lines = file.read().splitlines()
-            found = breaks(lines)
-            if found:
-                raise EvidenceBroken(str(self.path), str(found[0]))
+            broken = breaks(lines)
+            if broken:
+                raise EvidenceBroken(str(self.path), str(broken[0]))
             linked = chained(report, json.loads(lines[-1]) if lines else None)
             file.write(json.dumps(linked, sort_keys=True) + "\n")
             file.flush()

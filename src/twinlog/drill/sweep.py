@@ -194,5 +194,5 @@ class Sweeping:
 
 
 def _used_s(costs: ProcessCosts) -> float | None:
-    found = costs.look()
-    return sum(cost.cpu_s for cost in found.values()) if found else None
+    by_role = costs.look()
+    return sum(cost.cpu_s for cost in by_role.values()) if by_role else None

@@ -42,11 +42,11 @@ async def accept_truncation(link: LinkSettings, topic: str, *, dry_run: bool = F
         partitions = (await target.refresh([name]))[name].leaders
         view = LedgerView(dict.fromkeys(partitions, 0))
         await view.catch_up(target, link.source)
-        found = {p: s for p, s in view.states.items() if p.topic == topic and _is_truncated(view, s)}
-        if not found:
+        truncated = {p: s for p, s in view.states.items() if p.topic == topic and _is_truncated(view, s)}
+        if not truncated:
             raise UsageError(f"{topic}: no partition of it on {link.name} has the fault {SourceTruncated.code}")
         memos, truncations = [], []
-        for partition, state in sorted(found.items()):
+        for partition, state in sorted(truncated.items()):
             assert state.fault is not None  # noqa: S101  narrowing only: see _is_truncated
             first = int(state.fault.facts["latest"])
             if first < max(state.map_first, state.source_first):

@@ -30,12 +30,12 @@ async def check_before_signing_in(
     if view.owners is not None:
         try:
             async with asyncio.timeout(_ANSWER_WITHIN_S):
-                found = await identify()
+                cluster_ids = await identify()
         except LedgerOfOtherClusters:
             raise
         except (TimeoutError, ClusterError):
             return True  # nothing is copied before it answers, and then it is asked
-        require_own(link, view, found)
+        require_own(link, view, cluster_ids)
     return True
 
 

@@ -30,14 +30,14 @@ class DeadTasks:
     def look(self, query: Any, now: float) -> None:
         """Ask Spark; what it cannot tell is left as it was, because whether the query runs is asked elsewhere."""
         try:
-            found = _failed(query)
-            for stage, count in found.items():
+            failed = _failed(query)
+            for stage, count in failed.items():
                 if count > self._seen.get(stage, 0) and (cause := _cause(query, *stage)) is not None:
                     self._says, self._at = cause, now
         except Exception as error:  # noqa: BLE001  py4j raises what it likes; a query that is gone is noticed elsewhere
             log.debug("asking Spark for failed tasks: %s", error)
             return
-        self._seen = found
+        self._seen = failed
 
     def trouble(self, now: float) -> str | None:
         """What the newest failure was; None when no task failed lately."""
@@ -51,12 +51,12 @@ def _failed(query: Any) -> dict[tuple[int, int], int]:
     if not jobs:
         return {}
     job = tracker.getJobInfo(jobs[-1])
-    found: dict[tuple[int, int], int] = {}
+    failed: dict[tuple[int, int], int] = {}
     for stage in job.get().stageIds() if job.isDefined() else ():
         told = tracker.getStageInfo(stage)
         if told.isDefined():
-            found[stage, told.get().currentAttemptId()] = told.get().numFailedTasks()
-    return found
+            failed[stage, told.get().currentAttemptId()] = told.get().numFailedTasks()
+    return failed
 
 
 def _cause(query: Any, stage: int, attempt: int) -> str | None:

@@ -59,8 +59,8 @@ _LIKELY: Final = (
 def likely_remedy(cluster: str, problem: str) -> str:
     """What to do about a cluster that cannot be reached, by what the attempt met; empty when that shows no cause."""
     said = problem.lower()
-    found = next((way for marks, way in _LIKELY if any(mark in said for mark in marks)), "")
-    return found.format(cluster=cluster)
+    remedy = next((way for marks, way in _LIKELY if any(mark in said for mark in marks)), "")
+    return remedy.format(cluster=cluster)
 
 
 @dataclass(eq=False)

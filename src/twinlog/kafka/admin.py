@@ -157,10 +157,10 @@ class ClusterAdmin:
         # The ends are read first: a record that arrives between the two questions lies behind the end we fall back
         # to, so it is read. In the other order it would be skipped (R1).
         ends = self.fetch_end_offsets(wanted)
-        found = self._offsets(wanted, OffsetSpec.for_timestamp(timestamp_ms))
+        offsets = self._offsets(wanted, OffsetSpec.for_timestamp(timestamp_ms))
         return {
             partition: ends[partition] if isinstance(offset, int) and offset < 0 else offset
-            for partition, offset in found.items()
+            for partition, offset in offsets.items()
         }
 
     # --- ordering -------------------------------------------------------------------------------------------------

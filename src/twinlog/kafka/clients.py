@@ -158,12 +158,12 @@ class LogReader:
 
 def record_of(message: Message) -> LogRecord:
     """Return a message of the client as a record."""
-    found: Any = message.headers() or ()
+    headers: Any = message.headers() or ()
     return LogRecord(
         message.partition() or 0,
         message.offset() or 0,
         message.timestamp()[1],
         message.key(),
         message.value(),
-        tuple(found),
+        tuple(headers),
     )

@@ -30,7 +30,7 @@ def list_groups(admin: ClusterAdmin) -> list[str]:
     answer = admin.ask(everything)["all"]
     if isinstance(answer, ClusterError):
         raise answer
-    return sorted(one.group_id for one in answer.valid)
+    return sorted(group.group_id for group in answer.valid)
 
 
 def fetch_members(admin: ClusterAdmin, groups: Iterable[str]) -> dict[str, GroupMembers | ClusterError]:

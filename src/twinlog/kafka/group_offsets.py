@@ -28,10 +28,14 @@ class GroupOffsets:
         """Committed next offsets; partitions without one are left out. Raises ClusterError."""
         wanted = [ForeignPartition(p.topic, p.partition) for p in partitions]
         try:
-            found = self._client.committed(wanted, timeout=_WITHIN_S) if wanted else []
+            committed = self._client.committed(wanted, timeout=_WITHIN_S) if wanted else []
         except KafkaException as error:
             raise translated(self._cluster, error.args[0]) from error
-        return {TopicPartition(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+        return {
+            TopicPartition(partition.topic, partition.partition): partition.offset
+            for partition in committed
+            if partition.offset >= 0
+        }
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
         """Store next offsets. Raises ClusterError; a group with members refuses."""

@@ -35,7 +35,7 @@ def look_at_cluster(admin: ClusterAdmin) -> ClusterLook:
 def look_at_topics(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, TopicFacts | ClusterError]:
     """Ask for replicas and rights of each topic."""
     wanted = list(dict.fromkeys(names))
-    found: dict[str, TopicFacts | ClusterError] = {}
+    facts: dict[str, TopicFacts | ClusterError] = {}
     for begin in range(0, len(wanted), _TOPICS_PER_REQUEST):
         part = TopicCollection(wanted[begin : begin + _TOPICS_PER_REQUEST])
         answers = admin.ask(
@@ -44,14 +44,14 @@ def look_at_topics(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, Topic
             )
         )
         for name, answer in answers.items():
-            found[name] = answer if isinstance(answer, ClusterError) else _topic(answer)
-    return found
+            facts[name] = answer if isinstance(answer, ClusterError) else _topic(answer)
+    return facts
 
 
 def look_at_replicas(admin: ClusterAdmin, names: Iterable[str]) -> list[Placed]:
     """Ask where the replicas of each partition are, and which are in sync. Raises when a topic is not told."""
     wanted = list(dict.fromkeys(names))
-    found: list[Placed] = []
+    placed: list[Placed] = []
     for begin in range(0, len(wanted), _TOPICS_PER_REQUEST):
         part = TopicCollection(wanted[begin : begin + _TOPICS_PER_REQUEST])
         answers = admin.ask(
@@ -64,8 +64,8 @@ def look_at_replicas(admin: ClusterAdmin, names: Iterable[str]) -> list[Placed]:
                 raise answer
             for partition in answer.partitions:
                 nodes = tuple(node.id for node in partition.replicas), tuple(node.id for node in partition.isr)
-                found.append(Placed(name, partition.id, *nodes))
-    return found
+                placed.append(Placed(name, partition.id, *nodes))
+    return placed
 
 
 def fetch_broker_configs(admin: ClusterAdmin, nodes: Iterable[int]) -> dict[int, dict[str, str | None]]:
@@ -113,6 +113,6 @@ def _topic(answer: TopicDescription) -> TopicFacts:
     )
 
 
-def _operations(found: list[Any] | None) -> frozenset[str]:
+def _operations(operations: list[Any] | None) -> frozenset[str]:
     # The client says None where the broker said "nothing at all".
-    return frozenset(operation.name for operation in found or ())
+    return frozenset(operation.name for operation in operations or ())

@@ -54,13 +54,13 @@ class RecordReader:
         librdkafka waits for all of them. With `gather_s` it waits for the first, and then only so long for more.
         """
         if gather_s is None:
-            found = self._client.consume(most, timeout_s)
+            messages = self._client.consume(most, timeout_s)
         else:
             first = self._client.poll(timeout_s)
-            found = [] if first is None else [first, *self._client.consume(most - 1, gather_s)]
-        records = [message for message in found if message.error() is None]
-        if len(records) != len(found):
-            for message in found:
+            messages = [] if first is None else [first, *self._client.consume(most - 1, gather_s)]
+        records = [message for message in messages if message.error() is None]
+        if len(records) != len(messages):
+            for message in messages:
                 error = message.error()
                 if error is not None and error.code() not in _PASSING and not error.retriable():
                     raise translated(self._cluster, error) from KafkaException(error)
@@ -68,8 +68,12 @@ class RecordReader:
 
     def positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Behind the last record taken, or behind a marker that follows it. Partitions not read yet are left out."""
-        found = self._client.position([ForeignPartition(p.topic, p.partition) for p in partitions])
-        return {TopicPartition(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+        positions = self._client.position([ForeignPartition(p.topic, p.partition) for p in partitions])
+        return {
+            TopicPartition(partition.topic, partition.partition): partition.offset
+            for partition in positions
+            if partition.offset >= 0
+        }
 
     def ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
         """First offset and end of each log, as of now."""

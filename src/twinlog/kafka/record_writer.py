@@ -126,11 +126,11 @@ class RecordWriter:
             try:
                 call()
             except KafkaException as error:
-                found = error.args[0]
-                if found.code() in _FENCED:
+                problem = error.args[0]
+                if problem.code() in _FENCED:
                     raise WriterFenced from error
-                if not found.retriable():
-                    raise translated(self._cluster, found) from error
+                if not problem.retriable():
+                    raise translated(self._cluster, problem) from error
                 time.sleep(backoff.next_s())
             else:
                 return

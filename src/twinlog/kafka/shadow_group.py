@@ -44,7 +44,7 @@ def read_as_group(
     try:
         starts = _positions(reader, settings.cluster, ends, within_s)
         stops = {partition: min(ends[partition], start + limit) for partition, start in starts.items()}
-        found: dict[TopicPartition, list[LogRecord]] = {partition: [] for partition in starts}
+        by_partition: dict[TopicPartition, list[LogRecord]] = {partition: [] for partition in starts}
         left = {partition for partition, start in starts.items() if start < stops[partition]}
         reader.assign([ForeignPartition(*partition, starts[partition]) for partition in left])
         while left:
@@ -54,10 +54,10 @@ def read_as_group(
                 partition = TopicPartition(message.topic() or "", message.partition() or 0)
                 if partition not in left:
                     continue
-                position = _take(message, stops[partition], found[partition], settings.cluster)
+                position = _take(message, stops[partition], by_partition[partition], settings.cluster)
                 if position is not None and position >= stops[partition]:
                     left.discard(partition)
-        return {p: Window(starts[p], max(starts[p], stops[p]), records) for p, records in found.items()}
+        return {p: Window(starts[p], max(starts[p], stops[p]), records) for p, records in by_partition.items()}
     finally:
         reader.close()
 

@@ -69,10 +69,10 @@ def read_spans(
     settings: ClientSettings, spans: Mapping[TopicPartition, Span], *, committed: bool, within_s: float
 ) -> dict[TopicPartition, list[LogRecord]]:
     """Read the span of each partition. Offsets without a record (markers, compaction) count as read."""
-    found: dict[TopicPartition, list[LogRecord]] = {partition: [] for partition in spans}
+    by_partition: dict[TopicPartition, list[LogRecord]] = {partition: [] for partition in spans}
     left = {partition: span for partition, span in spans.items() if span.first < span.next}
     if not left:
-        return found
+        return by_partition
     complaints: list[KafkaError] = []
     options: dict[str, Any] = {
         **client_options(settings),
@@ -96,13 +96,13 @@ def read_spans(
                 span = left.get(partition)
                 if span is None:
                     continue
-                position = _take(message, span, found[partition], settings.cluster)
+                position = _take(message, span, by_partition[partition], settings.cluster)
                 if position is not None and position >= span.next:
                     del left[partition]
                     reader.incremental_unassign([ForeignPartition(*partition)])
     finally:
         reader.close()
-    return found
+    return by_partition
 
 
 def _take(message: Message, span: Span, records: list[LogRecord], cluster: str) -> int | None:

@@ -53,16 +53,16 @@ class FollowedLedger:
 
     async def _read(self) -> LedgerView | None:
         topic = ledger_topic(self.source)
-        found = (await self.cluster.refresh([topic]))[topic]
-        there = set(found.leaders)
+        metadata = (await self.cluster.refresh([topic]))[topic]
+        there = set(metadata.leaders)
         if not there:
             self._view = _nothing()
             return None
         wanted = dict.fromkeys(_wanted(there, self.part), 0)
         ends = await fetch_ends(self.cluster, topic, wanted)
         read = self._view.positions
-        if found.topic_id != self._topic_id or any(end < read.get(number, 0) for number, end in ends.items()):
-            self._view, self._topic_id = _nothing(), found.topic_id
+        if metadata.topic_id != self._topic_id or any(end < read.get(number, 0) for number, end in ends.items()):
+            self._view, self._topic_id = _nothing(), metadata.topic_id
         self._view.positions = wanted | self._view.positions
         await self._view.read_up_to(self.cluster, self.source, ends)
         return self._view

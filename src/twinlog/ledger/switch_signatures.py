@@ -45,7 +45,7 @@ def _signature(entry: dict[str, Any], secret: Secret) -> str:
 
 def _parsed(value: bytes | None) -> dict[str, Any]:
     try:
-        found = json.loads(value or b"")
+        document = json.loads(value or b"")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}

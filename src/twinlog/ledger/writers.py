@@ -51,8 +51,8 @@ async def await_known_everywhere(target: Cluster) -> None:
     if (await fetch_ends(target, WRITERS_TOPIC, [0]))[0] > 0:
         return
     for node in list(target.nodes):
-        found = await target.refresh([WRITERS_TOPIC], node)
-        if found[WRITERS_TOPIC].error:
+        metadata = await target.refresh([WRITERS_TOPIC], node)
+        if metadata[WRITERS_TOPIC].error:
             raise TopicNotKnownYet(target.alias, WRITERS_TOPIC, node)
 
 

@@ -162,15 +162,15 @@ def _fetch(jar_set: JarSet, home: Path, complete: Path, on_progress: OnProgress)
 def _follow(output: Iterator[str], on_progress: OnProgress) -> deque[str]:
     """Turn Ivy's report into progress; keep its last lines for an error."""
     said: deque[str] = deque(maxlen=200)
-    found = fetched = 0
+    resolved = fetched = 0
     for line in output:
         said.append(line.rstrip())
         if match := re.match(r"\s*found \S+#(\S+) in ", line):
-            found += 1
-            on_progress(JarProgress("resolving", found, None, match.group(1).replace(";", " ")))
+            resolved += 1
+            on_progress(JarProgress("resolving", resolved, None, match.group(1).replace(";", " ")))
         elif match := re.match(r"\s*\[SUCCESSFUL \] \S+#\S+!(\S+)", line):
             fetched += 1
-            on_progress(JarProgress("downloading", fetched, found, match.group(1)))
+            on_progress(JarProgress("downloading", fetched, resolved, match.group(1)))
     return said
 
 
@@ -210,10 +210,10 @@ def _ivy_jar() -> Path:
     # Located, not imported: importing pyspark takes a second that a second call should not pay.
     pyspark = importlib.util.find_spec("pyspark")
     folder = Path(pyspark.origin).parent / "jars" if pyspark and pyspark.origin else Path("pyspark")
-    found = sorted(folder.glob("ivy-*.jar"))
-    if not found:
+    jars = sorted(folder.glob("ivy-*.jar"))
+    if not jars:
         raise JarsUnavailable(jar_set="ivy", repository=str(folder), problem="this pyspark has no Ivy inside")
-    return found[-1]
+    return jars[-1]
 
 
 def _proxy_options() -> list[str]:

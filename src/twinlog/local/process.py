@@ -39,10 +39,10 @@ def descendants(pid: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for child, parent in _parents():
         children.setdefault(parent, []).append(child)
-    found = list(children.get(pid, ()))
-    for child in found:
-        found += children.get(child, ())
-    return found
+    below = list(children.get(pid, ()))
+    for child in below:
+        below += children.get(child, ())
+    return below
 
 
 def _parents() -> list[tuple[int, int]]:

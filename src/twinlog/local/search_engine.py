@@ -145,8 +145,8 @@ class SearchEngine:
     def documents(self, index: str) -> dict[str, Any]:
         """All documents of an index by id; at most 10 000."""
         self.ask("POST", f"/{index}/_refresh")
-        found = self.ask("GET", f"/{index}/_search?size=10000&version=true")
-        return {one["_id"]: one["_source"] for one in found.get("hits", {}).get("hits", ())}
+        answer = self.ask("GET", f"/{index}/_search?size=10000&version=true")
+        return {hit["_id"]: hit["_source"] for hit in answer.get("hits", {}).get("hits", ())}
 
     def stop(self) -> None:
         if self._server is not None:

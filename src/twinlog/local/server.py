@@ -35,8 +35,8 @@ def as_nobody(folder: Path) -> list[str]:
     """What goes before a command that refuses to run as root; the folder becomes the other user's."""
     if os.getuid() != 0:
         return []
-    for one in (folder, *folder.rglob("*")):
-        os.chown(one, _NOBODY, _NOBODY)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, _NOBODY, _NOBODY)
     for parent in folder.parents:
         mode = parent.stat().st_mode
         if parent != Path("/") and mode & 0o001 == 0:

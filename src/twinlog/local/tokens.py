@@ -57,8 +57,8 @@ def sign_token(files: SecureFiles, user: str, life_s: float = 300.0) -> str:
     head = {"alg": "ES256", "typ": "JWT", "kid": _KEY_ID}
     claims = {"sub": user, "aud": AUDIENCE, "iat": int(now), "exp": int(now + life_s)}
     signed = ".".join(_encoded(json.dumps(part).encode()) for part in (head, claims))
-    one, other = decode_dss_signature(key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
-    signature = one.to_bytes(_NUMBER_BYTES, "big") + other.to_bytes(_NUMBER_BYTES, "big")
+    first, other = decode_dss_signature(key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
+    signature = first.to_bytes(_NUMBER_BYTES, "big") + other.to_bytes(_NUMBER_BYTES, "big")
     return f"{signed}.{_encoded(signature)}"
 
 

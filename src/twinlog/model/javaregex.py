@@ -141,11 +141,11 @@ class _Translation:
                 self._emit(")" * len(flags) + "|" + "".join(flags), 1)
             case "{":
                 # Python would take a lone brace as text; Java refuses it, and so the pattern is likely a mistake.
-                found = _QUANTIFIER.match(self.pattern, self.at)
-                if found is None:
+                matched = _QUANTIFIER.match(self.pattern, self.at)
+                if matched is None:
                     raise RegexError("a brace that is no repetition such as {2}", self.at)
                 self._repeat(nested=closed)
-                self._emit(found.group(), len(found.group()))
+                self._emit(matched.group(), len(matched.group()))
             case _:
                 self._emit(char, 1)
 
@@ -232,9 +232,9 @@ class _Translation:
             raise RegexError(f"the escape \\{letter}, which Twinlog does not know", self.at)
 
     def _category(self, rest: str, *, inside_class: bool) -> None:
-        found = re.match(r"\\([pP])(?:\{(\w+)\}|([A-Z]))", rest)
-        content = _POSIX.get((found.group(2) or found.group(3)) if found else "")
-        if found is None or content is None or (found.group(1) == "P" and inside_class):
+        matched = re.match(r"\\([pP])(?:\{(\w+)\}|([A-Z]))", rest)
+        content = _POSIX.get((matched.group(2) or matched.group(3)) if matched else "")
+        if matched is None or content is None or (matched.group(1) == "P" and inside_class):
             raise RegexError("a character category that Twinlog does not know", self.at)
-        negated = "^" if found.group(1) == "P" else ""
-        self._emit(content if inside_class else f"[{negated}{content}]", len(found.group()))
+        negated = "^" if matched.group(1) == "P" else ""
+        self._emit(content if inside_class else f"[{negated}{content}]", len(matched.group()))

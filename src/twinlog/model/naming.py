@@ -83,8 +83,8 @@ class ReplicationNaming:
         name = topic
         while name.endswith(self.separator):
             name = name.removesuffix(self.separator)
-        alias, found, _ = name.partition(self.separator)
-        return alias if found else None
+        alias, separator, _ = name.partition(self.separator)
+        return alias if separator else None
 
     def upstream_topic(self, topic: str) -> str | None:
         """Name of the topic one hop nearer to its origin; None if it is local."""

@@ -81,11 +81,11 @@ class Transforms:
         """Which parts of a record of this topic may be other ones on the target."""
         if not self.takes(topic):
             return frozenset()
-        found: set[Part] = {"value"} if self.masks_of(topic) else set()
+        parts: set[Part] = {"value"} if self.masks_of(topic) else set()
         if self.topics.matches(topic):
             for name in self.steps:
-                found |= _parts_of(self.keys.get(f"transforms.{name}.type", ""))
-        return frozenset(found)
+                parts |= _parts_of(self.keys.get(f"transforms.{name}.type", ""))
+        return frozenset(parts)
 
     def digest(self, topic: str) -> str:
         """A short name of what happens to the records of a topic; empty: nothing."""

@@ -153,11 +153,11 @@ class SwitchContext:
 
     def facts(self, kind: type[F]) -> F:
         """What a step of this switch left. Raises SwitchStopped when it left nothing."""
-        found = self.find(kind)
-        if found is None:
+        facts = self.find(kind)
+        if facts is None:
             reason = f"the journal has nothing of the step {kind.step}, which must run before"
             raise SwitchStopped(self.link.name, kind.step, reason, "Give the switch up and begin it again.")
-        return found
+        return facts
 
     def ends(self, kind: type[FenceFacts]) -> dict[TopicPartition, int]:
         """Where the topics of a side end that this switch shut. Raises SwitchStopped when it did not."""
@@ -174,7 +174,7 @@ class SwitchContext:
     def earlier(self, kind: type[F]) -> F | None:
         """What a step left in this switch, or else in the last one that had it: a failback looks at the cut."""
         switches = (self.journal.switch, *reversed(self.journal.log.ended))
-        return next((found for switch in switches if (found := self._read(switch, kind)) is not None), None)
+        return next((facts for switch in switches if (facts := self._read(switch, kind)) is not None), None)
 
     def _read(self, switch: Switch, kind: type[F]) -> F | None:
         try:

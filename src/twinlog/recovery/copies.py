@@ -28,9 +28,9 @@ async def dead_copies(target: Cluster, roster: Iterable[RosterTopic]) -> dict[To
     metadata = await target.refresh({entry.remote for entry in entries})
     dead: dict[TopicPartition, str] = {}
     for entry in entries:
-        found = metadata[entry.remote]
+        topic = metadata[entry.remote]
         for number in range(entry.partitions):
-            why = _why_dead(found, number, entry.target_id)
+            why = _why_dead(topic, number, entry.target_id)
             if why is not None:
                 dead[TopicPartition(entry.topic, number)] = why
     return dead

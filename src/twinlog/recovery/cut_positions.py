@@ -32,15 +32,15 @@ def at_cuts(link: LinkSettings, view: LedgerView, committed: Committed) -> tuple
     """The same positions, moved back to the cut for the groups of a cut set, and who was moved."""
     if not link.cut_sets:
         return committed, []
-    known = {group: {p: position.offset for p, position in found.items()} for group, found in committed.items()}
+    known = {group: {p: position.offset for p, position in positions.items()} for group, positions in committed.items()}
     cuts = remembered_cuts(view.memos.get(CHORE, {}))
     offsets, back = positions_at_cuts(known, cuts, link.cut_sets)
     moved = {
         group: {
             partition: GroupPosition(offsets[group][partition], position.metadata)
-            for partition, position in found.items()
+            for partition, position in positions.items()
         }
-        for group, found in committed.items()
+        for group, positions in committed.items()
     }
     return moved, back
 
@@ -49,11 +49,11 @@ def cut_outlook(link: LinkSettings, view: LedgerView, told: Mapping[GroupPartiti
     """What the plan says about the cut sets: one sentence per set and group, and per set that has no cut yet."""
     _, back = at_cuts(link, view, checkpointed(view, told))
     sentences = [
-        f"cut set {one.cut_set}: group {one.group} starts where it stood at {_clock(one.at_ms)}; "
-        f"it reads up to {one.offsets_back:,} offsets again"
-        for one in back
+        f"cut set {moved.cut_set}: group {moved.group} starts where it stood at {_clock(moved.at_ms)}; "
+        f"it reads up to {moved.offsets_back:,} offsets again"
+        for moved in back
     ]
-    without = [cut_set.name for cut_set in link.cut_sets if cut_set.name not in {one.cut_set for one in back}]
+    without = [cut_set.name for cut_set in link.cut_sets if cut_set.name not in {moved.cut_set for moved in back}]
     sentences += [
         f"cut set {name}: no consistent cut is known; its groups start at their last known positions"
         for name in without
@@ -66,15 +66,15 @@ def read_again(
 ) -> list[CutGroup]:
     """What each group of a set reads again because of its cut, in offsets of the copies; for the report."""
     moved = list(back)
-    groups = {one.group for one in moved}
+    groups = {cut.group for cut in moved}
     last = {(cut.group, cut.source): cut.position for cut in without_cuts if cut.group in groups}
     again = dict.fromkeys(groups, 0)
-    for one in decided:
-        if one.group in groups and one.position is not None:
-            before = last.get((one.group, one.source))
-            again[one.group] += max(0, (before or one.position) - one.position)
+    for standing in decided:
+        if standing.group in groups and standing.position is not None:
+            before = last.get((standing.group, standing.source))
+            again[standing.group] += max(0, (before or standing.position) - standing.position)
     return [
-        CutGroup(set=one.cut_set, group=one.group, as_of_ms=one.at_ms, read_again=again[one.group]) for one in moved
+        CutGroup(set=cut.cut_set, group=cut.group, as_of_ms=cut.at_ms, read_again=again[cut.group]) for cut in moved
     ]
 
 

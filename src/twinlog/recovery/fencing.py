@@ -92,9 +92,9 @@ class Fence:
                 continue
             if isinstance(configs, ClusterError):
                 raise configs
-            found = next((config for config in configs if config.name == FENCE_CONFIG), None)
-            own = found is not None and found.origin is ConfigOrigin.TOPIC
-            former[topic] = found.value if found is not None and own else None
+            setting = next((config for config in configs if config.name == FENCE_CONFIG), None)
+            own = setting is not None and setting.origin is ConfigOrigin.TOPIC
+            former[topic] = setting.value if setting is not None and own else None
         return former
 
     async def shut(
@@ -129,8 +129,8 @@ class Fence:
         require(create_acls(self.admin, bindings))
 
     def _partitions(self, topics: Collection[str]) -> list[TopicPartition]:
-        found = self.admin.describe_topics(topics)
-        facts = [fact for fact in found.values() if isinstance(fact, TopicFacts)]
+        described = self.admin.describe_topics(topics)
+        facts = [fact for fact in described.values() if isinstance(fact, TopicFacts)]
         return [TopicPartition(fact.name, number) for fact in facts for number in range(fact.partitions)]
 
     async def _await_no_transaction(self, partitions: list[TopicPartition], wait: Patience) -> None:
@@ -177,7 +177,9 @@ class Fence:
             await self._open(topics, noted)
             return "the topics are open to everybody: a topic config cannot tell producers apart"
         others = await self.writers(topics)
-        await asyncio.to_thread(self._create, {deny(topic, who) for topic, found in others.items() for who in found})
+        await asyncio.to_thread(
+            self._create, {deny(topic, who) for topic, principals in others.items() for who in principals}
+        )
         require(await asyncio.to_thread(self._delete, {deny(topic, EVERYBODY) for topic in topics}))
         denied = {who for principals in others.values() for who in principals}
         return f"Write is denied to {len(denied)} principals by name"

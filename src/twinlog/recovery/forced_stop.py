@@ -130,7 +130,7 @@ class _ForcedStop:
         return f" ({'; '.join(named)})" if named else ""
 
     async def _stop_shard(self, shard: int, partitions: list[TopicPartition]) -> None:
-        target, link, view, found = self.target, self.link, self.view, self.found
+        target, link, view, proof = self.target, self.link, self.view, self.found
         fence = Fence(target, link.name)
         producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
         topic = ledger_topic(link.source)
@@ -142,7 +142,7 @@ class _ForcedStop:
         unclean = {
             copy_of(view, partition): (partition, state)
             for partition in partitions
-            if partition not in found.dead
+            if partition not in proof.dead
             and (state := view.states.get(partition)) is not None
             and state.phase != "closed"
             and state.incarnation == view.roster[partition.topic].incarnation
@@ -150,18 +150,18 @@ class _ForcedStop:
         behind: dict[TopicPartition, int] = {}
         for copy, answer in (await fetch_offsets(target, unclean, LATEST, within_s=_ANSWER_WITHIN_S)).items():
             if isinstance(answer, str):
-                found.dead[unclean[copy][0]] = answer
+                proof.dead[unclean[copy][0]] = answer
             else:
                 behind[copy] = answer
         for copy, error in (await fence.plant(producer, shard, behind)).items():
-            found.dead[unclean[copy][0]] = f"its broker says {name_of(error)}"
+            proof.dead[unclean[copy][0]] = f"its broker says {name_of(error)}"
             del behind[copy]
         noted: list[PartitionState] = []
         for copy, end in behind.items():
             partition, state = unclean[copy]
             records = await _count(target, copy, state, producer, end)
             if records:
-                found.unnoted[partition] = records
+                proof.unnoted[partition] = records
             noted.append(_closed(state, records))
         await LedgerWriter(target, topic, 1 + shard, link.name, producer).write(noted)
 

@@ -81,10 +81,10 @@ class Journal:
     @property
     def switch(self) -> Switch:
         """The switch that this journal is about."""
-        found = self.log.find(self.switch_id)
-        if found is None:
+        switch = self.log.find(self.switch_id)
+        if switch is None:
             raise LookupError(f"{self.switch_id} is not in the log")
-        return found
+        return switch
 
     @property
     def state(self) -> StateEntry | None:
@@ -130,10 +130,10 @@ class Journal:
             pid=os.getpid(),
             options=options,
         )
-        found = await self._append(entry)
-        if found.owned_by(switch_id, self.runner):
+        log = await self._append(entry)
+        if log.owned_by(switch_id, self.runner):
             return
-        holder = found.open
+        holder = log.open
         who = "somebody" if holder is None else f"{holder.claim.operator}@{holder.claim.host}"
         raise SwitchRunning(
             link,
@@ -258,11 +258,11 @@ class Journal:
 
     async def _own(self, entry: SwitchEntry) -> None:
         """Write as the owner. Raises SwitchTakenOver when the log says that somebody else is."""
-        found = await self._append(entry)
-        ended = found.find(self.switch_id)
-        if found.owned_by(self.switch_id, self.runner) or (isinstance(entry, End) and ended and ended.end == entry):
+        log = await self._append(entry)
+        ended = log.find(self.switch_id)
+        if log.owned_by(self.switch_id, self.runner) or (isinstance(entry, End) and ended and ended.end == entry):
             return
-        holder = "the switch was ended" if found.open is None else f"runner {found.open.runner}"
+        holder = "the switch was ended" if log.open is None else f"runner {log.open.runner}"
         raise SwitchTakenOver(str(self.home.link), self._step, holder)
 
     async def _append(self, entry: SwitchEntry) -> SwitchLog:

@@ -57,14 +57,14 @@ def _own(configs: Collection[TopicConfig], name: str) -> str | None:
 
 
 def _read(admin: ClusterAdmin, topics: Collection[str]) -> list[tuple[str, tuple[TopicConfig, ...]]]:
-    found: list[tuple[str, tuple[TopicConfig, ...]]] = []
+    kept: list[tuple[str, tuple[TopicConfig, ...]]] = []
     for topic, configs in (admin.fetch_topic_configs(topics) if topics else {}).items():
         if isinstance(configs, TopicUnknown):
             continue
         if isinstance(configs, ClusterError):
             raise configs
-        found.append((topic, configs))
-    return found
+        kept.append((topic, configs))
+    return kept
 
 
 def _apply(admin: ClusterAdmin, changes: Mapping[str, Mapping[str, str | None]]) -> None:

@@ -134,8 +134,8 @@ async def _groups(ctx: SwitchContext, facts: Facts) -> tuple[int, tuple[str, ...
         positions = await at_target.fetch_positions(names)
         concerned = {
             name
-            for name, found in positions.items()
-            if not isinstance(found, ClusterError) and any(partition.topic in there for partition in found)
+            for name, committed in positions.items()
+            if not isinstance(committed, ClusterError) and any(partition.topic in there for partition in committed)
         }
         listed = await GroupCoordinators(ctx.at_source).list_groups()
     else:
@@ -183,7 +183,7 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
     ids = {topic.topic: topic.source_id for topic in view.roster.values()}
     known = known_ends(view.memos.get(SOURCE_ENDS, {}), nexts, ids)
     covered = [known[p].covered_ms if p in known else None for p in behind]
-    oldest = [one for one in covered if one is not None]
+    oldest = [at for at in covered if at is not None]
     loss = loss_of(view, ctx.link.naming) if facts.source_trouble is not None else None
     # Of a source that is away: the age at its last sign of life, as status has it; it does not move any more.
     until = now if loss is None else loss.sign_ms or now

@@ -52,7 +52,7 @@ class Report:
         return {name: value if not isinstance(value, tuple) else list(value) for name, value in vars(self).items()}
 
 
-def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
+def report_of(switch: Switch, true: Mapping[str, Any] | None = None) -> Report:
     """Read the journal of one switch. Who is active is told as of its end, whatever was decided later.
 
     `found` is what a later failback counted: the true loss of this failover.
@@ -90,15 +90,15 @@ def report_of(switch: Switch, found: Mapping[str, Any] | None = None) -> Report:
         steps=steps,
         lost=_as_json(switch, Loss),
         tail=_as_json(switch, TailFacts),
-        found=dict(found or {}),
+        found=dict(true or {}),
         card={} if card is None else card.as_json(),
         card_text="" if card is None else card.markdown(),
     )
 
 
 def _as_json(switch: Switch, kind: type[StepFacts]) -> dict[str, Any]:
-    found = switch.facts(kind)
-    return {} if found is None else found.as_json()
+    facts = switch.facts(kind)
+    return {} if facts is None else facts.as_json()
 
 
 def _writes_stopped_ms(switch: Switch, told: StepRecord) -> int | None:
@@ -110,13 +110,13 @@ def _writes_stopped_ms(switch: Switch, told: StepRecord) -> int | None:
 def reports_of(switches: Sequence[Switch]) -> list[Report]:
     """Of all switches in their order; a failover is corrected by the first failback that counted what was left."""
     reports: list[Report] = []
-    for number, one in enumerate(switches):
+    for number, switch in enumerate(switches):
         counted = ((other.id, tail) for other in switches[number + 1 :] if (tail := other.facts(TailFacts)))
         later = next(counted, None)
         true = None
-        if later is not None and Loss.step in one.steps:
+        if later is not None and Loss.step in switch.steps:
             true = {"records": later[1].records, "switch": later[0]}
-        reports.append(report_of(one, true))
+        reports.append(report_of(switch, true))
     return reports
 
 
@@ -153,9 +153,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield "| step | status | seconds | runs | what |"
     yield "|---|---|--:|--:|---|"
-    for one in report.steps:
-        says = str(one["says"]).replace("|", "\\|")
-        yield f"| {one['step']} | {one['status']} | {one['took_ms'] / 1000:.1f} | {one['runs']} | {says} |"
+    for line in report.steps:
+        says = str(line["says"]).replace("|", "\\|")
+        yield f"| {line['step']} | {line['status']} | {line['took_ms'] / 1000:.1f} | {line['runs']} | {says} |"
     findings = [f"- {step['step']}: {finding}" for step in report.steps for finding in step["findings"]]
     if findings:
         yield ""

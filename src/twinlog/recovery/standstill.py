@@ -33,9 +33,9 @@ async def stop_and_prove(ctx: SwitchContext, step: str, link: LinkSettings, gene
         # It ran out of time, or gave batches up that may still arrive.
         why = f"the engine on {engine.host} stopped without closing {counted(left_open, 'partition')}"
     # Dead, frozen, or cut off: whatever it is, it must not write any more (R10).
-    found = await stop_by_force(ctx, link)
-    count = sum(found.unnoted.values())
-    return f"{why}; its writers are shut out by force; written but not noted: {counted(count, 'record')}", found
+    stopped = await stop_by_force(ctx, link)
+    count = sum(stopped.unnoted.values())
+    return f"{why}; its writers are shut out by force; written but not noted: {counted(count, 'record')}", stopped
 
 
 async def _not_closed(ctx: SwitchContext, link: LinkSettings) -> int:

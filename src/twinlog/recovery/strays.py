@@ -78,11 +78,11 @@ async def _note(
     reader: TailReader,
     partition: TopicPartition,
     gaps: Sequence[tuple[int, int]],
-    found: dict[TopicPartition, Strays],
+    strays: dict[TopicPartition, Strays],
 ) -> None:
     offsets = [record.offset for gap in gaps async for record in reader.records(partition, *gap, 0)]
     if offsets:
-        found[partition] = Strays(offsets[0], len(offsets))
+        strays[partition] = Strays(offsets[0], len(offsets))
 
 
 def runs_of(view: LedgerView, partition: TopicPartition) -> Iterator[Run]:

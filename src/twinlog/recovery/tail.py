@@ -132,12 +132,12 @@ def for_topic(switch: str, partition: TopicPartition, record: OpenRecord) -> Pla
 
 async def exported_already(log: InternalLog, switch: str) -> set[bytes]:
     """Origins of what this switch exported before it was interrupted."""
-    found: set[bytes] = set()
+    origins: set[bytes] = set()
     for record in await log.read_all():
         headers = dict(record.headers)
         if headers.get(_SWITCH) == switch.encode() and (origin := headers.get(_ORIGIN)):
-            found.add(origin)
-    return found
+            origins.add(origin)
+    return origins
 
 
 def origin_of(record: PlainRecord) -> bytes:

@@ -103,8 +103,8 @@ async def find_torn(cluster: Cluster, around: Mapping[TopicPartition, Around]) -
         scan = whole[partition] = _Scan(where, TransactionScan(partition), unnoted=where.unnoted)
         first = where.cut if begin < 0 else min(begin, where.cut)
         left -= await _read(cluster, partition, range(first, where.end), scan, troubles)
-    found = torn_transactions(scan.found for scan in whole.values())
-    return Torn(found, _first(troubles))
+    torn = torn_transactions(scan.found for scan in whole.values())
+    return Torn(torn, _first(troubles))
 
 
 async def _read(cluster: Cluster, partition: TopicPartition, stretch: range, scan: _Scan, troubles: list[str]) -> int:

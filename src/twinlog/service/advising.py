@@ -78,12 +78,12 @@ def _evidence(
 
 
 def _quotas(facts: Facts) -> list[str]:
-    found: list[str] = []
+    limits: list[str] = []
     for end in facts.ends:
         for quota in () if isinstance(end.quotas, Unknown) else end.quotas:
             whom = ", ".join(f"{kind} {name or 'default'}" for kind, name in quota.entity)
-            found += [f"{end.alias}: {whom}: {name} = {value:,.0f}" for name, value in quota.limits]
-    return found
+            limits += [f"{end.alias}: {whom}: {name} = {value:,.0f}" for name, value in quota.limits]
+    return limits
 
 
 def _costs(seen: LinkStatus) -> ProcessCosts | None:

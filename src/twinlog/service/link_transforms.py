@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 def transform_findings(links: Iterable[LinkSettings], file: str, lines: Mapping[str, int | None]) -> list[Finding]:
     """Everything that is wrong with transforms of links; `lines` are those of the file's keys."""
-    found: dict[Finding, None] = {}
+    findings: dict[Finding, None] = {}
     for link in links:
         if not link.transforms:
             continue
         from twinlog.pipelines.link_rules import link_findings
 
-        for one in link_findings(link.transforms):
-            own, shared = f"{link.name}.{one.key}", one.key or ""
+        for finding in link_findings(link.transforms):
+            own, shared = f"{link.name}.{finding.key}", finding.key or ""
             key = own if own in lines or shared not in lines else shared
-            found[Finding("error", file, lines.get(key), key, one.message)] = None
-    return list(found)
+            findings[Finding("error", file, lines.get(key), key, finding.message)] = None
+    return list(findings)
 
 
 def check_transforms(links: Iterable[LinkSettings], file: str, lines: Mapping[str, int | None] | None = None) -> None:
     """Raise SettingsInvalid when a link cannot run its transforms."""
-    found = transform_findings(links, file, lines or {})
-    if found:
-        raise SettingsInvalid("\n  ".join([f"{file}: transforms are wrong", *map(str, found)]), tuple(found))
+    findings = transform_findings(links, file, lines or {})
+    if findings:
+        raise SettingsInvalid("\n  ".join([f"{file}: transforms are wrong", *map(str, findings)]), tuple(findings))
 
 
 def check_file(resolved: Resolved) -> Resolved:

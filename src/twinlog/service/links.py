@@ -217,7 +217,7 @@ class Service:
 
     def snapshot(self, name: str) -> EngineSight | None:
         """The state of a job; None when there is none of this name."""
-        job = next((one for one in self.jobs if one.spec.name == name), None)
+        job = next((known for known in self.jobs if known.spec.name == name), None)
         if job is None:
             return None
         failure = self._fleet.failure(name)

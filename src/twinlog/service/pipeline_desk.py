@@ -56,7 +56,7 @@ class PipelineDesk:
 
     def names(self) -> list[str]:
         """All of them, those that stand still included."""
-        return sorted(one.name for one in self._control.connectors.all() if _is_pipeline(one))
+        return sorted(connector.name for connector in self._control.connectors.all() if _is_pipeline(connector))
 
     def engines(self) -> list[Engine]:
         """Those that run here."""
@@ -71,7 +71,7 @@ class PipelineDesk:
         connector = connectors.connector(name)
         if not _is_pipeline(connector):
             raise ConnectorUnknown(name, f"{name} is no pipeline: the page of its link shows it")
-        job = next((one for one in self._jobs() if one.spec.connector_name == name), None)
+        job = next((running for running in self._jobs() if running.spec.connector_name == name), None)
         return PipelineSight(
             name, connectors.type(name), connector.class_name, masked(connector.config), connectors.status(name),
             () if job is None else job.topics, None if job is None else job.engine,
@@ -124,18 +124,18 @@ class PipelineDesk:
         return spec
 
 
-def chosen_of(topic: str, found: Sequence[Parked], at: Sequence[str]) -> list[Parked]:
+def chosen_of(topic: str, parked: Sequence[Parked], at: Sequence[str]) -> list[Parked]:
     """Those that are named; without names, all that are open. Raises ParkedRefused when there is none."""
     from twinlog.pipelines.parked import Place  # noqa: PLC0415  loads pyspark: a second
 
     try:
-        places: set[Place] = {Place.parse(one) for one in at}
+        places: set[Place] = {Place.parse(text) for text in at}
     except ValueError:
         raise ParkedRefused(topic, ", ".join(at), "a place is PARTITION:OFFSET, two numbers such as 0:17") from None
-    missing = places - {one.place for one in found}
+    missing = places - {record.place for record in parked}
     if missing:
         raise ParkedRefused(topic, str(min(missing)), "there is no such dead letter")
-    chosen = [one for one in found if (one.place in places if places else one.action == "open")]
+    chosen = [record for record in parked if (record.place in places if places else record.action == "open")]
     if not chosen:
         raise ParkedRefused(topic, "all", "no record is open")
     return chosen

@@ -94,7 +94,7 @@ class PipelineWatch:
     async def look(self) -> None:
         """Look once."""
         engines = list(self._engines())
-        self._meters = {one.connector.name: self._meters.get(one.connector.name) or Meter() for one in engines}
+        self._meters = {each.connector.name: self._meters.get(each.connector.name) or Meter() for each in engines}
         now_s = SYSTEM_CLOCK.now_s()
         sinks: dict[tuple[str, ...], list[Engine]] = {}
         for engine in engines:

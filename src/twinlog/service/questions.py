@@ -155,7 +155,7 @@ async def examine_link(link: LinkSettings, *, of_file: Sequence[LinkSettings] = 
     from twinlog.doctor.gather import gather
     from twinlog.doctor.registry import examine
 
-    back = f"{link.target}->{link.source}" in {one.name for one in of_file} if of_file else None
+    back = f"{link.target}->{link.source}" in {settings.name for settings in of_file} if of_file else None
     return examine(await gather(link, looking(link), back_enabled=back))
 
 

@@ -50,7 +50,10 @@ class Audit:
         suspects = {name: Window.remembered(memo.body) for name, memo in view.memos.get(self.name, {}).items()}
         fresh = next_windows(_current(view), self._audited)
         # A new engine begins with the newest window of each partition, which may hold a suspect: not counted twice.
-        looks = {name: next((one for one in fresh if one.holds(window)), window) for name, window in suspects.items()}
+        looks = {
+            name: next((candidate for candidate in fresh if candidate.holds(window)), window)
+            for name, window in suspects.items()
+        }
         windows = list(dict.fromkeys([*fresh, *looks.values()]))
         results = await self._compare(view, windows) if windows else {}
         for window in fresh:

@@ -19,16 +19,16 @@ def fetch_beginnings(
         return {}
     match start:
         case Earliest():
-            found = source.fetch_start_offsets(partitions)
+            offsets = source.fetch_start_offsets(partitions)
         case Latest():
-            found = source.fetch_end_offsets(partitions)
+            offsets = source.fetch_end_offsets(partitions)
         case AtTime():
-            found = source.fetch_offsets_at(partitions, start.ms)
+            offsets = source.fetch_offsets_at(partitions, start.ms)
         case AtGroup():
-            found = {**source.fetch_start_offsets(partitions), **_committed(source, alias, start.group, partitions)}
+            offsets = {**source.fetch_start_offsets(partitions), **_committed(source, alias, start.group, partitions)}
         case _:
             assert_never(start)
-    return {partition: int(at) for partition, at in found.items() if not isinstance(at, ClusterError)}
+    return {partition: int(at) for partition, at in offsets.items() if not isinstance(at, ClusterError)}
 
 
 def _committed(

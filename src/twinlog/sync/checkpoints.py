@@ -41,13 +41,15 @@ class Checkpoints:
             nonlocal unreadable
             for record in records:
                 try:
-                    found = Checkpoint.read(record.key, record.value)
+                    checkpoint = Checkpoint.read(record.key, record.value)
                 except NotReadable:
                     unreadable += 1
                     continue
                 incarnation = dict(record.headers).get(_INCARNATION)
-                before[_key(found)] = Told(
-                    found.upstream, found.downstream, incarnation.decode(errors="replace") if incarnation else None
+                before[_key(checkpoint)] = Told(
+                    checkpoint.upstream,
+                    checkpoint.downstream,
+                    incarnation.decode(errors="replace") if incarnation else None,
                 )
 
         try:

@@ -47,9 +47,9 @@ class CutSync:
         at_ms = SYSTEM_CLOCK.now_ms()
         committed = await groups.fetch_positions(names)
         known = {
-            group: {partition: position.offset for partition, position in found.items()}
-            for group, found in committed.items()
-            if not isinstance(found, ClusterError)
+            group: {partition: position.offset for partition, position in positions.items()}
+            for group, positions in committed.items()
+            if not isinstance(positions, ClusterError)
         }
         findings: list[str] = []
         bodies: dict[str, dict[str, Any]] = {}
@@ -106,11 +106,11 @@ def _of_set(
     known: dict[str, dict[TopicPartition, int]], ends: dict[TopicPartition, int]
 ) -> dict[str, dict[TopicPartition, int]]:
     """The groups that read from the set, with their positions in it."""
-    found = {
+    by_group = {
         group: {partition: offset for partition, offset in positions.items() if partition in ends}
         for group, positions in known.items()
     }
-    return {group: positions for group, positions in found.items() if positions}
+    return {group: positions for group, positions in by_group.items() if positions}
 
 
 def _old(memo: Memo, now_ms: int) -> bool:

@@ -94,9 +94,11 @@ class GroupObserver:
                 committed.setdefault(group, {})[place] = GroupPosition(last.upstream)
         listed = await self.at_target.list_groups()
         there = {name: listed[name] for name in committed if name in listed}
-        found = await self.at_target.fetch_positions(there)
-        on_target = {name: one for name, one in found.items() if not isinstance(one, ClusterError)}
-        self.findings += [f"{name}: {one}" for name, one in found.items() if isinstance(one, ClusterError)]
+        answered = await self.at_target.fetch_positions(there)
+        on_target = {name: positions for name, positions in answered.items() if not isinstance(positions, ClusterError)}
+        self.findings += [
+            f"{name}: {positions}" for name, positions in answered.items() if isinstance(positions, ClusterError)
+        ]
         copied = await self.copies(view, {place for positions in committed.values() for place in positions})
         active = frozenset(name for name, group in there.items() if group.active)
         return GroupsNow(committed, copied, on_target, active, told)
@@ -127,17 +129,23 @@ class GroupObserver:
         dict[str, Mapping[TopicPartition, GroupPosition]],
     ]:
         asked, listed = await asyncio.gather(self.at_source.fetch_positions(wanted), self.at_target.list_groups())
-        committed = {name: found for name, found in asked.items() if not isinstance(found, ClusterError) and found}
+        committed = {
+            name: positions
+            for name, positions in asked.items()
+            if not isinstance(positions, ClusterError) and positions
+        }
         there = {name: listed[name] for name in committed if name in listed}
         for name in [name for name, group in there.items() if group.kind == SHARE]:
             self.findings.append(f"{name}: on {self.ends.link.target} this is a share group; it takes no positions")
             del committed[name], there[name]
         found_there = await self.at_target.fetch_positions(there)
-        for name, found in [*asked.items(), *found_there.items()]:
-            if isinstance(found, ClusterError):
-                self.findings.append(f"{name}: {found}")
+        for name, positions in [*asked.items(), *found_there.items()]:
+            if isinstance(positions, ClusterError):
+                self.findings.append(f"{name}: {positions}")
                 committed.pop(name, None)
-        on_target = {name: found for name, found in found_there.items() if not isinstance(found, ClusterError)}
+        on_target = {
+            name: positions for name, positions in found_there.items() if not isinstance(positions, ClusterError)
+        }
         return dict(committed), there, dict(on_target)
 
     # --- what the ledgers say ---------------------------------------------------------------------------------------
@@ -162,16 +170,16 @@ class GroupObserver:
         self, view: LedgerView, opposite: LedgerView | None, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Copied]:
         returned = {entry.remote: entry for entry in opposite.roster.values()} if opposite else {}
-        found: dict[TopicPartition, Copied] = {}
+        copied: dict[TopicPartition, Copied] = {}
         for partition in partitions:
             topic, number = partition
             if topic in view.roster:
-                found[partition] = self._forward(view, view.roster[topic], number)
+                copied[partition] = self._forward(view, view.roster[topic], number)
                 if topic in returned and opposite is not None:
-                    found[partition] = self._merged(found[partition], view, opposite, returned[topic], number)
+                    copied[partition] = self._merged(copied[partition], view, opposite, returned[topic], number)
             elif topic in returned and opposite is not None:
-                found[partition] = self._backward(opposite, returned[topic], number)
-        return found
+                copied[partition] = self._backward(opposite, returned[topic], number)
+        return copied
 
     def _forward(self, view: LedgerView, entry: RosterTopic, number: int) -> Copied:
         here = TopicPartition(entry.topic, number)
@@ -228,33 +236,33 @@ class GroupObserver:
         """A topic that was created anew since the roster was written is another topic."""
         link = self.ends.link
         here = None if self.without_source else await self.source.refresh({partition.topic for partition in copied})
-        there = await self.target.refresh({one.remote.topic for one in copied.values()})
-        for partition, one in copied.items():
-            if one.trouble is not None:
+        there = await self.target.refresh({copy.remote.topic for copy in copied.values()})
+        for partition, copy in copied.items():
+            if copy.trouble is not None:
                 continue
-            ids = set(one.incarnation.split("/"))
+            ids = set(copy.incarnation.split("/"))
             away = None if here is None else _identity(here.get(partition.topic), ids, link.source)
-            trouble = away or _identity(there.get(one.remote.topic), ids, link.target)
+            trouble = away or _identity(there.get(copy.remote.topic), ids, link.target)
             if trouble:
-                copied[partition] = replace(one, trouble=trouble)
+                copied[partition] = replace(copy, trouble=trouble)
 
     async def _measure_logs(self, copied: dict[TopicPartition, Copied]) -> None:
         """Where the logs of the target begin and end now."""
-        remotes = sorted({one.remote for one in copied.values() if one.trouble is None})
+        remotes = sorted({copy.remote for copy in copied.values() if copy.trouble is None})
         admin = self.ends.target
         ends: Offsets = await asyncio.to_thread(admin.fetch_end_offsets, remotes)
         starts: Offsets = await asyncio.to_thread(admin.fetch_start_offsets, remotes)
-        for partition, one in copied.items():
-            if one.trouble is not None:
+        for partition, copy in copied.items():
+            if copy.trouble is not None:
                 continue
-            start, end = starts[one.remote], ends[one.remote]
+            start, end = starts[copy.remote], ends[copy.remote]
             if isinstance(start, ClusterError) or isinstance(end, ClusterError):
                 problem = start if isinstance(start, ClusterError) else end
-                copied[partition] = replace(one, trouble=f"{one.remote}: its log cannot be measured: {problem}")
+                copied[partition] = replace(copy, trouble=f"{copy.remote}: its log cannot be measured: {problem}")
             else:
                 copied[partition] = replace(
-                    one,
-                    floor=max(one.floor, int(start)),
+                    copy,
+                    floor=max(copy.floor, int(start)),
                     target_start=int(start),
                     target_end=max(int(start), int(end)),
                 )

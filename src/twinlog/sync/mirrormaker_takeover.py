@@ -110,8 +110,8 @@ class MirrorMakerTakeover:
 
     def decide(self, partitions: Sequence[TopicPartition], *, wait: bool) -> dict[TopicPartition, Decision]:
         """Decide for each source partition. While MirrorMaker 2 runs its topics are postponed; `wait` raises then."""
-        found = self._decide(partitions, wait=wait)
-        return {partition: found[partition] for partition in partitions}
+        decided = self._decide(partitions, wait=wait)
+        return {partition: decided[partition] for partition in partitions}
 
     def _decide(self, partitions: Sequence[TopicPartition], *, wait: bool) -> dict[TopicPartition, Decision]:
         remotes = {
@@ -120,10 +120,10 @@ class MirrorMakerTakeover:
         noted = self.fetch_noted() if self._link.mm2.takeover != "off" else {}
         ends = self._target.fetch_end_offsets(remotes.values(), committed=True)
         pairs = self._fetch_syncs(partitions) if self._unnoted(remotes, ends, noted) else {}
-        for partition, found in pairs.items():
+        for partition, noted_pairs in pairs.items():
             # It was ended before it noted anything; a sync says as well that a record was copied.
-            if found and partition not in noted:
-                noted[partition] = found[-1][0]
+            if noted_pairs and partition not in noted:
+                noted[partition] = noted_pairs[-1][0]
         decisions: dict[TopicPartition, Decision] = {}
         doubtful: list[TopicPartition] = []
         for partition, remote in remotes.items():
@@ -244,8 +244,8 @@ class MirrorMakerTakeover:
         self, spans: Mapping[TopicPartition, Span], *, source: bool, committed: bool
     ) -> dict[TopicPartition, list[Seen]]:
         client = self._link.clients.source_consumer if source else self._link.clients.target_consumer
-        found = read_spans(client, spans, committed=committed, within_s=_WITHIN_S)
-        return {p: [_seen(record) for record in records] for p, records in found.items()}
+        by_partition = read_spans(client, spans, committed=committed, within_s=_WITHIN_S)
+        return {p: [_seen(record) for record in records] for p, records in by_partition.items()}
 
     def _starts(self, admin: ClusterAdmin, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         start_offsets = admin.fetch_start_offsets(partitions)

@@ -55,15 +55,15 @@ class RegistrySync:
         copy = await there.refresh()
         if copy is None:
             return Outcome()
-        found = list(divergences(home, copy, complete=reached >= home.position))
-        memos, trouble = await self._confirm(view, home, copy, here.cluster) if not found else ([], None)
+        differing = list(divergences(home, copy, complete=reached >= home.position))
+        memos, trouble = await self._confirm(view, home, copy, here.cluster) if not differing else ([], None)
         alarm = None
-        if found:
-            told = f"the schemas of {self.ends.link.source} and their copy differ in {len(found)} points"
+        if differing:
+            told = f"the schemas of {self.ends.link.source} and their copy differ in {len(differing)} points"
             alarm = f"SCHEMA_DIVERGED: {told}; `twinlog registry verify` lists all"
         return Outcome(
-            {"versions": len(home.places), "behind": max(0, home.position - reached), "differences": len(found)},
-            [*map(str, found[:_LISTED]), *([trouble] if trouble else [])],
+            {"versions": len(home.places), "behind": max(0, home.position - reached), "differences": len(differing)},
+            [*map(str, differing[:_LISTED]), *([trouble] if trouble else [])],
             memos,
             alarm=alarm,
         )

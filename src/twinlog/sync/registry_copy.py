@@ -63,5 +63,5 @@ def why_not(link: LinkSettings, home: TopicIndex, copy: TopicIndex, *, is_ours: 
         return f"{link.target} was promoted (term {copy.home.term}) and may have schemas that {link.source} lacks"
     if is_ours:
         return None
-    found = next((str(divergence) for divergence in divergences(home, copy, complete=False)), None)
-    return None if found is None else f"{link.target} has schemas of its own: {found}"
+    difference = next((str(divergence) for divergence in divergences(home, copy, complete=False)), None)
+    return None if difference is None else f"{link.target} has schemas of its own: {difference}"

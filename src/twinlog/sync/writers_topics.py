@@ -24,12 +24,16 @@ async def orders_for_writers(ends: LinkEnds) -> list[TopicOrder]:
     configs = ends.target.fetch_topic_configs(remotes.values())
     orders = []
     for name, remote in remotes.items():
-        copy, found = copies[remote], configs[remote]
+        copy, settings = copies[remote], configs[remote]
         if isinstance(copy, ClusterError):
             raise copy
-        if isinstance(found, ClusterError):
-            raise found
-        own = {one.name: one.value for one in found if one.origin is ConfigOrigin.TOPIC and one.value is not None}
+        if isinstance(settings, ClusterError):
+            raise settings
+        own = {
+            config.name: config.value
+            for config in settings
+            if config.origin is ConfigOrigin.TOPIC and config.value is not None
+        }
         factor = copy.replication_factor if isinstance(copy, TopicFacts) else -1
         orders.append(TopicOrder(name, roster[name].partitions, factor, own))
     return orders

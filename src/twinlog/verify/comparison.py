@@ -289,7 +289,7 @@ class Comparison:
         if len(self._oddities) >= KEPT:
             return ""
         by = "this link" if producer in self.chunk.lineage.own else f"producer {producer}, not by this link"
-        twin = next((o for (_, one), o in zip(source, origins, strict=True) if one == content), None)
+        twin = next((o for (_, other), o in zip(source, origins, strict=True) if other == content), None)
         if twin is not None:
             return f"the record of source offset {twin} a second time, written by {by}"
         return f"no record of the source, written by {by}"

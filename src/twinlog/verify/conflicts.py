@@ -66,10 +66,10 @@ class ConflictSearch:
             problem = f"topics with the same name on {sides[0]} and {sides[1]}"
             raise SelectionEmpty(str(self.wish.wanted), problem, "each side has topics of its own only")
         chosen = self.wish.wanted.among(both, f"the topics that {sides[0]} and {sides[1]} have in common")
-        found: list[Stretch] = []
+        stretches: list[Stretch] = []
         for side, admin in admins.items():
-            found += self._of_side(side, admin, consumers[side], chosen, report)
-        return found
+            stretches += self._of_side(side, admin, consumers[side], chosen, report)
+        return stretches
 
     def _is_data(self, topic: str) -> bool:
         naming = self.link.naming
@@ -85,14 +85,14 @@ class ConflictSearch:
         places = [TopicPartition(name, number) for name, topic in known.items() for number in range(topic.partitions)]
         ends = admin.fetch_end_offsets(places, committed=True)
         firsts = admin.fetch_offsets_at(places, self.wish.since_ms)
-        found = []
+        stretches = []
         for place in places:
             first, after = firsts[place], ends[place]
             if isinstance(first, ClusterError) or isinstance(after, ClusterError):
                 report.troubles.append(f"{side}: {place}: {first if isinstance(first, ClusterError) else after}")
             elif first < after:
-                found.append(Stretch(side, client, links, place, known[place.topic].topic_id, first, after))
-        return found
+                stretches.append(Stretch(side, client, links, place, known[place.topic].topic_id, first, after))
+        return stretches
 
     def _judge(self, rows: Any, report: ConflictReport) -> None:
         from pyspark.sql import Window  # noqa: PLC0415  only where a session is
@@ -135,7 +135,7 @@ class ConflictSearch:
 
 def _summaries(keys: Any, sql: Any) -> list[Any]:
     both = sql.when((sql.col("first") > 0) & (sql.col("second") > 0), 1).otherwise(0)
-    found: list[Any] = (
+    rows: list[Any] = (
         keys.groupBy("topic")
         .agg(
             sql.sum("first").alias("first"),
@@ -148,7 +148,7 @@ def _summaries(keys: Any, sql: Any) -> list[Any]:
         .orderBy("topic")
         .collect()
     )
-    return found
+    return rows
 
 
 def _topic(sides: tuple[str, str], rows: Any) -> Any:

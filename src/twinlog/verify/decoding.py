@@ -74,10 +74,10 @@ def _protobuf(state: State, entry: Entry, body: bytes) -> None:
         raise NotChecked(str(odd)) from None
     try:
         indexes, at = _indexes(body)
-        found = class_of(message_at(file, indexes)).FromString(body[at:])
+        message = class_of(message_at(file, indexes)).FromString(body[at:])
     except Exception as wrong:  # noqa: BLE001  the library's own errors are of no public class
         raise Undecodable(f"{type(wrong).__name__}: {wrong}") from None
-    if not found.IsInitialized():
+    if not message.IsInitialized():
         raise Undecodable("a required field is missing")
 
 
@@ -86,11 +86,11 @@ def _indexes(data: bytes) -> tuple[tuple[int, ...], int]:
     count, at = _zigzag(data, 0)
     if not 0 <= count <= _MOST_INDEXES:
         raise ValueError(f"{count} message indexes")
-    found: list[int] = []
+    indexes: list[int] = []
     for _ in range(count):
         index, at = _zigzag(data, at)
-        found.append(index)
-    return tuple(found) or (0,), at
+        indexes.append(index)
+    return tuple(indexes) or (0,), at
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:

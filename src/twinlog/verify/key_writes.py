@@ -85,7 +85,7 @@ async def _rows(stretch: Stretch) -> list[pa.RecordBatch]:
     cluster = Cluster(stretch.client, "twinlog|conflicts")
     where = stretch.partition
     reader = RangeReader(cluster, where, stretch.topic_id, stretch.first, stretch.after, True, "conflicts")
-    found: list[pa.RecordBatch] = []
+    made: list[pa.RecordBatch] = []
     try:
         async for batches in reader.batches():
             rows = []
@@ -96,12 +96,12 @@ async def _rows(stretch: Stretch) -> list[pa.RecordBatch]:
                     inside = stretch.first <= record.offset < stretch.after
                     if inside and not any(name == HEADER for name, _ in record.headers):
                         rows.append((record.offset, record.timestamp, record.key))
-            found.append(_batch(stretch, rows))
+            made.append(_batch(stretch, rows))
     except (TwinlogError, TimeoutError) as error:
         return [_trouble(stretch, f"{stretch.side}: {where}: {error}")]  # half of a partition would be untrue
     finally:
         await cluster.close()
-    return found
+    return made
 
 
 def _batch(stretch: Stretch, records: Sequence[tuple[int, int, bytes | None]]) -> pa.RecordBatch:

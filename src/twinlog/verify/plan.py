@@ -172,14 +172,14 @@ class Planner:
             known_writers(self.target, link.clients.target_consumer),
         )
         own = frozenset(w.producer_id for w in there if w.link == link.name and w.source_cluster == clusters.source)
-        found = {}
+        lineage = {}
         for name, topic in roster.items():
             exempt = rules.exempts(clusters, topic.remote)
             left_out = frozenset(w.producer_id for w in here if rules.leaves_out(w, clusters, exempt=exempt))
             steps = link.transforms
             known = Lineage(rules, clusters, left_out, own, shared=topic.remote == name)
-            found[name] = replace(known, drops=steps.takes(name), changes=steps.changes(name))
-        return found
+            lineage[name] = replace(known, drops=steps.takes(name), changes=steps.changes(name))
+        return lineage
 
     def _known(self, roster: Mapping[str, RosterTopic], excluded: list[Excluded]) -> dict[str, RosterTopic]:
         """The topics that are on both sides what the ledger speaks of."""
@@ -191,7 +191,7 @@ class Planner:
                 (self.link.source, here[name], topic.source_id),
                 (self.link.target, there[topic.remote], topic.target_id),
             )
-            problem = next((p for alias, found, wanted in sides if (p := _problem(alias, found, wanted))), None)
+            problem = next((p for alias, facts, wanted in sides if (p := _problem(alias, facts, wanted))), None)
             if problem is None:
                 known[name] = topic
             else:
@@ -223,11 +223,11 @@ def _with_producer(lineage: Lineage, producer_id: int) -> Lineage:
     return replace(lineage, own=lineage.own | {producer_id} if producer_id >= 0 else lineage.own)
 
 
-def _problem(alias: str, found: TopicFacts | ClusterError, wanted: str) -> str | None:
-    if isinstance(found, ClusterError):
-        return str(found)
-    if found.topic_id != wanted:
-        return f"{alias}: {found.name} was deleted and created again; the ledger is about the old one"
+def _problem(alias: str, facts: TopicFacts | ClusterError, wanted: str) -> str | None:
+    if isinstance(facts, ClusterError):
+        return str(facts)
+    if facts.topic_id != wanted:
+        return f"{alias}: {facts.name} was deleted and created again; the ledger is about the old one"
     return None
 
 

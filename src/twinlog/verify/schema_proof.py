@@ -64,7 +64,7 @@ def topics_to_sample(
     """Copies by the name of their topic, and how many topics are left out because there are too many partitions."""
     topics: dict[str, list[TopicPartition]] = {}
     count = left_out = 0
-    for entry in sorted(roster.values(), key=lambda one: one.topic):
+    for entry in sorted(roster.values(), key=lambda each: each.topic):
         is_own = entry.topic in link.registry.topics or link.naming.is_heartbeats(entry.topic)
         if is_own or entry.problem is not None or not wanted(entry.topic):
             continue
@@ -93,7 +93,7 @@ async def _read(cluster: Cluster, topic: str) -> Schemas | None:
     """None when there is no such topic."""
     if not await is_there(cluster, topic):
         return None
-    found = Schemas()
+    schemas = Schemas()
     try:
         positions = {PARTITION: await fetch_end(cluster, topic, EARLIEST)}
     except OffsetsRefused as refused:
@@ -101,10 +101,10 @@ async def _read(cluster: Cluster, topic: str) -> Schemas | None:
 
     def take(_partition: int, batches: Batches) -> None:
         for record in open_records(batches):
-            found.take(record.key, record.value, record.offset)
+            schemas.take(record.key, record.value, record.offset)
 
     await read_to_end(cluster, topic, positions, take, _LANE, silent_for_s=SILENT_S)
-    return found
+    return schemas
 
 
 def proof_of(
@@ -112,7 +112,7 @@ def proof_of(
 ) -> SchemaProof:
     """What the samples prove. Pure."""
     index = TopicIndex() if copy is None else copy.index
-    problems = [str(one) for one in unresolved(samples, index, None if home is None else home.index, where)]
+    problems = [str(schema) for schema in unresolved(samples, index, None if home is None else home.index, where)]
     decoded = unchecked = 0
     with_schemas = list(_with_schemas(samples, index))
     if copy is not None:

@@ -91,6 +91,6 @@ def lost_keys(rows: Any) -> tuple[dict[tuple[str, int], int], list[tuple[str, in
     troubles = [row.topic for row in rows.filter("length(key) = 0").collect()]
     goners = judged.groupBy("topic", "partition").agg(sql.sum("n").alias("n")).collect()
     lost = judged.filter("gone.gone is not null and gone.gone >= last").orderBy("gone.gone").limit(_LOST_LISTED)
-    found = [(row.topic, row.partition, row.gone.gone, row.gone.place) for row in lost.collect()]
+    lost_rows = [(row.topic, row.partition, row.gone.gone, row.gone.place) for row in lost.collect()]
     judged.unpersist()
-    return {(row.topic, row.partition): row.n for row in goners}, found, troubles
+    return {(row.topic, row.partition): row.n for row in goners}, lost_rows, troubles

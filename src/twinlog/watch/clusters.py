@@ -117,5 +117,5 @@ class ClusterWatch:
         for link in self.links():
             clients.setdefault(link.source, link.clients.source_admin)
             clients.setdefault(link.target, link.clients.target_admin)
-        found = await asyncio.gather(*map(self.look, clients.values()))
-        self.cards = dict(zip(clients, found, strict=True))
+        cards = await asyncio.gather(*map(self.look, clients.values()))
+        self.cards = dict(zip(clients, cards, strict=True))

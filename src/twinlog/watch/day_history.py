@@ -55,7 +55,7 @@ class DayHistory:
                 by_minute.setdefault(minute, []).append(sample)
         if by_minute:
             self._last[link] = max(by_minute)
-            self._write([(link, minute * _MINUTE_MS, *_row(found)) for minute, found in by_minute.items()])
+            self._write([(link, minute * _MINUTE_MS, *_row(samples)) for minute, samples in by_minute.items()])
 
     def read(self, link: str, since_ms: int, points: int) -> list[Sample]:
         """Return the minutes since a time, the worst of each stretch, so many at most."""
@@ -67,9 +67,9 @@ class DayHistory:
             except sqlite3.Error as error:
                 self._fail(error)
                 rows = []
-        found = [Sample(*row) for row in rows]
-        step = max(1, -(-len(found) // points))
-        return found if step == 1 else [Sample(part[0].at_ms, *_row(part)) for part in _parts(found, step)]  # type: ignore[arg-type]
+        samples = [Sample(*row) for row in rows]
+        step = max(1, -(-len(samples) // points))
+        return samples if step == 1 else [Sample(part[0].at_ms, *_row(part)) for part in _parts(samples, step)]  # type: ignore[arg-type]
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
         with self._lock:
@@ -101,8 +101,8 @@ class DayHistory:
         self._broken, self._db = True, None
 
 
-def _parts(found: Sequence[Sample], step: int) -> list[Sequence[Sample]]:
-    return [found[at : at + step] for at in range(0, len(found), step)]
+def _parts(samples: Sequence[Sample], step: int) -> list[Sequence[Sample]]:
+    return [samples[at : at + step] for at in range(0, len(samples), step)]
 
 
 def _row(samples: Sequence[Sample]) -> tuple[object, ...]:

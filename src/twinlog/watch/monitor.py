@@ -203,7 +203,7 @@ class LinkSnapshot:
             window.append(Seen(offset, lag, standing.group in report.with_members))
             by_group.setdefault(standing.group, []).append(movement(list(window)))
         self._groups_seen = there
-        self.group_movements = {group: worst(found) for group, found in by_group.items()}
+        self.group_movements = {group: worst(movements) for group, movements in by_group.items()}
 
 
 class Monitor:
@@ -306,8 +306,8 @@ class Monitor:
                 states = {status.state, snapshot.status.state if snapshot.status else ""}
                 if "SWITCHED" in states and len(states) > 1:
                     await self.look_at_switches(snapshot)  # who is active now is not left to the slow watch
-                found = snapshot.take(status)
-                self.tell(news(self.events, found, snapshot.link.name, _now_ms()) if first else found)
+                events = snapshot.take(status)
+                self.tell(news(self.events, events, snapshot.link.name, _now_ms()) if first else events)
             except _ODDITIES as error:
                 snapshot.trouble = str(error) or type(error).__name__
                 snapshot.remedy = error.remedy_text() if isinstance(error, TwinlogError) else ""
@@ -345,18 +345,18 @@ class Monitor:
     async def look_at_switches(self, snapshot: LinkSnapshot) -> None:
         """One look at the switch log of a link, now."""
         try:
-            found = await self._eyes.switches(snapshot.link)
+            switches = await self._eyes.switches(snapshot.link)
         except _ODDITIES as error:
             snapshot.switches_trouble = str(error) or type(error).__name__
         except Exception as error:
             log.exception("%s: looking at switches", snapshot.link.name)
             snapshot.switches_trouble = f"unexpected: {type(error).__name__}; the log says more"
         else:
-            before, snapshot.switches, snapshot.switches_trouble = snapshot.switches, found, None
+            before, snapshot.switches, snapshot.switches_trouble = snapshot.switches, switches, None
             known_ms = [
                 event.at_ms for event in self.events if event.link == snapshot.link.name and event.kind == "switch"
             ]
-            self.tell(_switch_events(snapshot.link.name, before, found, max(known_ms, default=None)))
+            self.tell(_switch_events(snapshot.link.name, before, switches, max(known_ms, default=None)))
         self.wake()
 
     def tell(self, events: Iterable[Event]) -> None:
@@ -388,22 +388,22 @@ def _switch_events(link: str, before: Switches | None, after: Switches, known_ms
     At a first look `known_ms` is the time of the last that is remembered; without a memory nothing of the past is told.
     """
     begun = {before.open.id} if before is not None and before.open else set()
-    over = {one.id for one in before.ended} if before is not None else {one.id for one in after.ended}
+    over = {switch.id for switch in before.ended} if before is not None else {switch.id for switch in after.ended}
     if before is None and known_ms is not None:
-        begun = {one.id for one in (*after.ended, *filter(None, [after.open])) if one.since_ms <= known_ms}
-        over = {one.id for one in after.ended if one.ended_ms <= known_ms}
+        begun = {switch.id for switch in (*after.ended, *filter(None, [after.open])) if switch.since_ms <= known_ms}
+        over = {switch.id for switch in after.ended if switch.ended_ms <= known_ms}
     events: list[Event] = []
-    for one in (*after.ended, *filter(None, [after.open])):
-        if one.id not in begun | over:
-            says = f"{one.claim.command} begun by {one.claim.operator}"
-            events.append(Event(one.since_ms, link, "switch", "warning", link, says))
-        if one.end is not None and one.id not in over:
-            says = f"{one.claim.command} {one.end.outcome}" + (
+    for switch in (*after.ended, *filter(None, [after.open])):
+        if switch.id not in begun | over:
+            says = f"{switch.claim.command} begun by {switch.claim.operator}"
+            events.append(Event(switch.since_ms, link, "switch", "warning", link, says))
+        if switch.end is not None and switch.id not in over:
+            says = f"{switch.claim.command} {switch.end.outcome}" + (
                 f"; {after.state.active} is active" if after.state else ""
             )
-            card = card_of(one)
+            card = card_of(switch)
             told = "" if card is None else card.markdown()
-            events.append(Event(one.ended_ms, link, "switch", "good", link, says, ended=True, card=told))
+            events.append(Event(switch.ended_ms, link, "switch", "good", link, says, ended=True, card=told))
     return events
 
 

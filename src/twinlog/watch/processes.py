@@ -64,16 +64,19 @@ class ProcessCosts:
         service = seen.get(self.pid)
         if service is None:
             return {}
-        found: dict[Role, Cost] = {"service": Cost(1, service.own_s, service.resident_bytes)}
-        jvm = next((one for one in seen.values() if one.parent == self.pid and _is_spark(self.proc, one.pid)), None)
+        costs: dict[Role, Cost] = {"service": Cost(1, service.own_s, service.resident_bytes)}
+        jvm = next(
+            (process for process in seen.values() if process.parent == self.pid and _is_spark(self.proc, process.pid)),
+            None,
+        )
         if jvm is not None:
             self._meet(jvm)
             workers = list(_below(seen.values(), jvm.pid))
             worked_s = jvm.ended_children_s + sum(worker.own_s + worker.ended_children_s for worker in workers)
             memory = sum(_memory(self.proc, worker) for worker in workers)
-            found["jvm"] = Cost(1, self._risen("jvm", jvm.own_s), jvm.resident_bytes)
-            found["worker"] = Cost(len(workers), self._risen("worker", worked_s), memory)
-        return found
+            costs["jvm"] = Cost(1, self._risen("jvm", jvm.own_s), jvm.resident_bytes)
+            costs["worker"] = Cost(len(workers), self._risen("worker", worked_s), memory)
+        return costs
 
     def _meet(self, jvm: Seen) -> None:
         if self._jvm != (jvm.pid, jvm.started):
@@ -105,13 +108,13 @@ def _processes(proc: Path) -> Iterator[Seen]:
 def _below(processes: Iterable[Seen], pid: int) -> Iterator[Seen]:
     """Children, their children, and so on."""
     children: dict[int, list[Seen]] = {}
-    for one in processes:
-        children.setdefault(one.parent, []).append(one)
+    for process in processes:
+        children.setdefault(process.parent, []).append(process)
     waiting = [*children.get(pid, ())]
     while waiting:
-        one = waiting.pop()
-        yield one
-        waiting += children.get(one.pid, ())
+        process = waiting.pop()
+        yield process
+        waiting += children.get(process.pid, ())
 
 
 def _is_spark(proc: Path, pid: int) -> bool:

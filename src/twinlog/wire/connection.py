@@ -176,12 +176,12 @@ class Cluster:
 
     def backlogs(self, now: float) -> dict[int, Backlog]:
         """Brokers whose line carries less than it is given. To be asked every second or so."""
-        found: dict[int, Backlog] = {}
+        loads: dict[int, Backlog] = {}
         for (node, _), connection in self._connections.items():
             load = connection.look_at_line(now)
-            if load is not None and (one := load.backlog()) is not None:
-                found[node] = max(one, found.get(node, one))
-        return found
+            if load is not None and (backlog := load.backlog()) is not None:
+                loads[node] = max(backlog, loads.get(node, backlog))
+        return loads
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to whichever broker answers: known ones first, then the bootstrap list."""

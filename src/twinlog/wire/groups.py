@@ -193,8 +193,8 @@ class GroupCoordinators:
                 self._ask(turns, (node, lanes[number % len(lanes)]), part, ask)
                 for number, (node, part) in enumerate(parts)
             )
-            for found, problem in await asyncio.gather(*asking):
-                answers |= found
+            for answered, problem in await asyncio.gather(*asking):
+                answers |= answered
                 trouble = problem or trouble
             left = [group for group in left if group not in answers]
             if not left:

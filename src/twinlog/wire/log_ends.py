@@ -41,8 +41,8 @@ async def fetch_log_ends(
             by_leader.setdefault(leader.node, []).append((partition, leader.epoch))
         elif metadata is not None and metadata.error and metadata.error not in codes.PASSING:
             del ends[partition]
-    found = await asyncio.gather(*(_ask(cluster, node, wanted, within_s) for node, wanted in by_leader.items()))
-    for partition, (error, end) in ((partition, told) for part in found for partition, told in part.items()):
+    answered = await asyncio.gather(*(_ask(cluster, node, wanted, within_s) for node, wanted in by_leader.items()))
+    for partition, (error, end) in ((partition, told) for part in answered for partition, told in part.items()):
         if not error and end >= 0:
             ends[partition] = end
         elif error not in codes.PASSING:

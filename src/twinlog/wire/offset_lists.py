@@ -54,10 +54,10 @@ async def _ask_all(
         else:
             there = partition.partition in metadata[partition.topic].leaders
             answers[partition] = _NO_LEADER if there else _trouble(metadata[partition.topic].error)
-    found = await asyncio.gather(
+    answered = await asyncio.gather(
         *(_ask(cluster, node, wanted, when, within_s, committed=committed) for node, wanted in by_leader.items())
     )
-    for part in found:
+    for part in answered:
         answers |= part
     return answers
 

@@ -35,8 +35,8 @@ async def probe_writes(
         leader = cluster.leader(*partition)
         if leader is not None:
             by_leader.setdefault(leader.node, []).append(partition)
-    found = await asyncio.gather(*(_ask(cluster, node, wanted, within_s) for node, wanted in by_leader.items()))
-    for part in found:
+    answered = await asyncio.gather(*(_ask(cluster, node, wanted, within_s) for node, wanted in by_leader.items()))
+    for part in answered:
         answers |= part
     return answers
 

@@ -41,7 +41,7 @@ async def fetch_last_write(cluster: Cluster, partition: TopicPartition, producer
 
 def _read(reader: FrameReader) -> dict[int, LastWrite]:
     reader.i32()  # throttle
-    found: dict[int, LastWrite] = {}
+    writes: dict[int, LastWrite] = {}
     for _ in range(reader.uvarint() - 1):
         reader.compact_string()
         for _ in range(reader.uvarint() - 1):
@@ -54,7 +54,7 @@ def _read(reader: FrameReader) -> dict[int, LastWrite]:
                 reader.i32()  # epoch of the coordinator
                 reader.i64()  # begin of its open transaction
                 reader.tags()
-                found[producer] = LastWrite(epoch, sequence)
+                writes[producer] = LastWrite(epoch, sequence)
             reader.tags()
         reader.tags()
-    return found
+    return writes

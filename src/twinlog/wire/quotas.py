@@ -63,7 +63,10 @@ async def alter_quotas(cluster: Cluster, changes: Mapping[Entity, Mapping[str, f
         reader.tags()
         if error:
             words = f"{codes.name_of(error)}: {problem}" if problem else codes.name_of(error)
-            known = next((one for one in asked if sorted(one, key=str) == sorted(entity, key=str)), entity)
+            known = next(
+                (known_entity for known_entity in asked if sorted(known_entity, key=str) == sorted(entity, key=str)),
+                entity,
+            )
             refused[known] = words
     return refused
 

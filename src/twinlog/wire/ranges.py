@@ -63,11 +63,11 @@ class RangeReader:
         try:
             while coming is not None:
                 part = await coming
-                found, position = self._take(part, position)
+                taken, position = self._take(part, position)
                 done = position >= self.after or self.ended_at is not None
                 coming = None if done else asyncio.create_task(self._fetch(position))
-                if found:
-                    yield found
+                if taken:
+                    yield taken
         finally:
             if coming is not None:
                 coming.cancel()
@@ -82,7 +82,7 @@ class RangeReader:
             view, after = selected.payload, selected.next_offset
             if selected.strange is not None:
                 raise CorruptBatch(*self.partition, selected.strange.base_offset, "it has no known format")
-        found = []
+        taken = []
         for at, header in walk(view):
             if not header.is_readable:
                 raise CorruptBatch(*self.partition, header.base_offset, "it has no known format")
@@ -92,12 +92,12 @@ class RangeReader:
             if header.magic == 2 and header.base_offset >= self.after:
                 break
             self.bytes_read += header.size
-            found.append(RawBatch(header, bytes(view[at : at + header.size])))
+            taken.append(RawBatch(header, bytes(view[at : at + header.size])))
         if after == position:
             end = part.last_stable_offset if self.committed else part.high_watermark
             if position >= end:
                 self.ended_at = position
-        return found, after
+        return taken, after
 
     async def _fetch(self, position: int) -> FetchedPartition:
         """One answer without an error. What may pass is waited for, within reason."""

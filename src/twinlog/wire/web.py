@@ -84,5 +84,5 @@ def opened(
         handlers.append(_SecureHandler(context or ssl.create_default_context()))
     if not proxies or unix is not None:
         handlers.append(urllib.request.ProxyHandler({}))
-    found: http.client.HTTPResponse = urllib.request.build_opener(*handlers).open(request, timeout=timeout_s)
-    return found
+    response: http.client.HTTPResponse = urllib.request.build_opener(*handlers).open(request, timeout=timeout_s)
+    return response

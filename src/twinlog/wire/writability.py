@@ -54,7 +54,7 @@ async def _least_in_sync(cluster: Cluster, topics: Collection[str]) -> dict[str,
 
 
 def _read(reader: FrameReader) -> dict[str, int]:
-    found: dict[str, int] = {}
+    values: dict[str, int] = {}
     reader.i32()  # throttle
     for _ in range(reader.i32()):
         reader.i16()  # error: without the right to see configs there are none
@@ -70,5 +70,5 @@ def _read(reader: FrameReader) -> dict[str, int]:
                 reader.string()
                 reader.i8()
             if value is not None and value.isdecimal():
-                found[topic] = int(value)
-    return found
+                values[topic] = int(value)
+    return values

@@ -41,7 +41,7 @@ async def fetch_written(cluster: Cluster, where: TopicPartition, position: int, 
     last = await fetch_last_write(cluster, where, producer.producer_id)
     end = await fetch_offset(cluster, *where, LATEST)
     who = (producer.producer_id, producer.epoch)
-    found: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     reader = LogReader(cluster, where.topic, {where.partition: position}, f"recall-{where}", lasting=False)
     try:
         if position < end:
@@ -49,9 +49,9 @@ async def fetch_written(cluster: Cluster, where: TopicPartition, position: int, 
                 async for _, batches in log:
                     for header, _ in batches:
                         if (header.producer_id, header.producer_epoch) == who and not header.is_control:
-                            found[header.base_sequence] = header.base_offset
+                            offsets[header.base_sequence] = header.base_offset
                     if reader.positions[where.partition] >= end:
                         break
     finally:
         cluster.drop(reader.lane)
-    return Written(found, producer.epoch, last)
+    return Written(offsets, producer.epoch, last)

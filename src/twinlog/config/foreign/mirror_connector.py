@@ -102,7 +102,7 @@ def translate_mirror(entries: Mapping[str, Entry], file: str) -> MirrorConnector
     connector = MirrorConnector(pair, file)
     connector.check_aliases(entries)
     # Overrides first: they win over what the worker's producer has from its cluster.
-    for entry in sorted(entries.values(), key=lambda one: one.key.startswith("target.cluster.")):
+    for entry in sorted(entries.values(), key=lambda entry: entry.key.startswith("target.cluster.")):
         if entry.key not in _NAMES:
             connector.take(entry)
     connector.imply()

@@ -31,13 +31,13 @@ def parse_settings(data: bytes, file: str) -> tuple[dict[str, Entry], list[Findi
     if not data.lstrip().startswith(b"{"):
         return parse_properties(data, file)
     try:
-        found = json.loads(data)
+        document = json.loads(data)
     except ValueError as error:
         return {}, [Finding("error", file, getattr(error, "lineno", None), None, f"not valid JSON: {error}")]
-    config = found.get("config", found)
+    config = document.get("config", document)
     if not isinstance(config, dict):
         return {}, [Finding("error", file, None, "config", "must be an object with the connector's settings")]
-    config = {**({"name": found["name"]} if isinstance(found.get("name"), str) else {}), **config}
+    config = {**({"name": document["name"]} if isinstance(document.get("name"), str) else {}), **config}
     entries: dict[str, Entry] = {}
     findings: list[Finding] = []
     for key, value in config.items():
@@ -51,8 +51,8 @@ def parse_settings(data: bytes, file: str) -> tuple[dict[str, Entry], list[Findi
 
 
 def _line_of(data: bytes, key: str) -> int:
-    found = re.search(rb'"' + re.escape(key.encode()) + rb'"\s*:', data)
-    return data.count(b"\n", 0, found.start()) + 1 if found else 1
+    matched = re.search(rb'"' + re.escape(key.encode()) + rb'"\s*:', data)
+    return data.count(b"\n", 0, matched.start()) + 1 if matched else 1
 
 
 def is_connector(entries: Mapping[str, Entry]) -> bool:
@@ -159,8 +159,8 @@ def link_of(entries: Mapping[str, Entry]) -> LinkName:
         return _NOT_IN_ALIASES.sub("-", text.strip()).strip("-")
 
     name = alias("name") or "replicator"
-    found = _TO.fullmatch(name)
-    source, target = (found.group(1), found.group(2)) if found else (name, "dest")
+    matched = _TO.fullmatch(name)
+    source, target = (matched.group(1), matched.group(2)) if matched else (name, "dest")
     source, target = alias("source.cluster.alias") or source, alias("target.cluster.alias") or target
     return LinkName(source, target if target != source else f"{target}-dest")
 

@@ -65,7 +65,7 @@ def resolve_entries(
     settings = _Reader(lookup).settings()
     told = [*before, *lookup.findings, *_review(lookup)]
     everything = tuple(sorted(masked_findings(told, provided), key=lambda finding: finding.line or 0))
-    errors = [str(one) for one in everything if one.level == "error"]
+    errors = [str(finding) for finding in everything if finding.level == "error"]
     if errors:
         title = f"{file}: {len(errors)} setting{'s are' if len(errors) > 1 else ' is'} wrong"
         raise SettingsInvalid("\n  ".join([title, *errors]), everything)
@@ -76,24 +76,24 @@ def resolve_entries(
 
 def _adapted(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     """Confluent writes brokers with a protocol in front, and subjects of roles are links to the rest of the service."""
-    found = dict(entries)
-    servers = found.get(f"{_STORE}.bootstrap.servers")
+    adapted = dict(entries)
+    servers = adapted.get(f"{_STORE}.bootstrap.servers")
     if servers is not None:
         plain = _PROTOCOL_PREFIX.sub("", servers.value)
-        found[servers.key] = Entry(servers.key, servers.line, plain, servers.written if servers.provided else plain)
+        adapted[servers.key] = Entry(servers.key, servers.line, plain, servers.written if servers.provided else plain)
         named = {prefix[:-3] for prefix in _PROTOCOL_PREFIX.findall(servers.value)}
-        if len(named) == 1 and f"{_STORE}.security.protocol" not in found and named != {"PLAINTEXT"}:
+        if len(named) == 1 and f"{_STORE}.security.protocol" not in adapted and named != {"PLAINTEXT"}:
             key, (value,) = f"{_STORE}.security.protocol", named
-            found[key] = Entry(key, servers.line, value, value)
+            adapted[key] = Entry(key, servers.line, value, value)
     for key, entry in entries.items():
         name = key.removeprefix(f"{_STORE}.")
         if name != key and name in _OF_CLIENTS:
-            found.setdefault(f"{_ADMIN}{name}", Entry(f"{_ADMIN}{name}", entry.line, entry.value, entry.written))
+            adapted.setdefault(f"{_ADMIN}{name}", Entry(f"{_ADMIN}{name}", entry.line, entry.value, entry.written))
         if key.startswith("role.") and key.endswith(".subjects"):
             other = f"{key.removesuffix('.subjects')}.links"
-            del found[key]
-            found[other] = Entry(other, entry.line, entry.value, entry.written)
-    return found
+            del adapted[key]
+            adapted[other] = Entry(other, entry.line, entry.value, entry.written)
+    return adapted
 
 
 class _Reader:

@@ -69,11 +69,11 @@ def resolve_rules(lookup: Lookup) -> ConnectorRules:
     """Read the limits; what is wrong is noted in the lookup."""
 
     def value(key: Key[T_co]) -> T_co:
-        found = lookup.read(key, lookup.find((key.name,)))
-        if found is None:
+        value = lookup.read(key, lookup.find((key.name,)))
+        if value is None:
             msg = f"{key.name} has no default in the catalogue"
             raise LookupError(msg)
-        return found
+        return value
 
     rules = provider_rules(lookup.entries)
     for rule in rules:
@@ -118,9 +118,9 @@ def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
     if key not in _OF_CONNECTORS and any(key == w or (w.endswith(".") and key.startswith(w)) for w in _OF_THE_FILE):
         yield "not in a connector: only the service's settings file says this"
         return
-    found = None if key in NAMES else _CLIENTS.match(key)
-    name = key[found.end() :] if found else key
-    if found and not _may_override(name, rules):
+    matched = None if key in NAMES else _CLIENTS.match(key)
+    name = key[matched.end() :] if matched else key
+    if matched and not _may_override(name, rules):
         yield f"not allowed by {keys.OVERRIDE_POLICY.name} = {rules.override_policy} of the service's settings file"
     if name == _ADDRESS:
         yield from _of_hosts(Words().read(entry.value), rules)

@@ -68,17 +68,17 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     at = 0
     stripped = text.rstrip()
     while at < len(stripped):
-        found = _TOKEN.match(stripped, at)
-        if found is None:
+        matched = _TOKEN.match(stripped, at)
+        if matched is None:
             raise ValueRefusedError("a quotation mark is never closed")
-        quoted = found.group(1) if found.group(1) is not None else found.group(2)
+        quoted = matched.group(1) if matched.group(1) is not None else matched.group(2)
         if quoted is not None:
             tokens.append(("word", re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), quoted, flags=re.DOTALL)))
-        elif found.group(3):
-            tokens.append(("mark", found.group(3)))
+        elif matched.group(3):
+            tokens.append(("mark", matched.group(3)))
         else:
-            tokens.append(("word", found.group(4)))
-        at = found.end()
+            tokens.append(("word", matched.group(4)))
+        at = matched.end()
     return tokens
 
 

@@ -86,7 +86,7 @@ def open_key(key: JavaKey, password: str) -> bytes:
     while len(stream) < len(body):
         block = hashlib.sha1(spelled + block, usedforsecurity=False).digest()
         stream += block
-    plain = bytes(one ^ other for one, other in zip(body, stream, strict=False))
+    plain = bytes(byte ^ other for byte, other in zip(body, stream, strict=False))
     if not hmac.compare_digest(hashlib.sha1(spelled + plain, usedforsecurity=False).digest(), check):
         raise ValueRefusedError("the private key has another password: set ssl.key.password")
     return plain

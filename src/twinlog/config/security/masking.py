@@ -34,10 +34,10 @@ def is_secret(key: str) -> bool:
         return False
     parts = key.split(".")
     endings = {".".join(parts[at:]) for at in range(len(parts))}
-    known = [one for one in CATALOGUE if not one.name.endswith("*") and endings & {one.name, *one.old_names}]
+    known = [key for key in CATALOGUE if not key.name.endswith("*") and endings & {key.name, *key.old_names}]
     if known:
-        return any(one.secret for one in known)
-    families = [one for one in CATALOGUE if one.name.endswith("*") and any(one.covers(end) for end in endings)]
+        return any(key.secret for key in known)
+    families = [key for key in CATALOGUE if key.name.endswith("*") and any(key.covers(end) for end in endings)]
     return any(family.secret for family in families) or bool(_SUSPECT.search(key))
 
 
@@ -80,12 +80,12 @@ def repointed(before: Mapping[str, str], after: Mapping[str, str], sent: Mapping
         if not is_reference(value)
     ]
     moved = [key for key in {*before, *after} if before.get(key) != after.get(key) and _says_where(key)]
-    found: dict[str, str] = {}
+    foreign: dict[str, str] = {}
     for key in kept:
-        changed = sorted(one for one in moved if _end(one) == _end(key) or "both" in {_end(one), _end(key)})
+        changed = sorted(name for name in moved if _end(name) == _end(key) or "both" in {_end(name), _end(key)})
         if changed:
-            found[key] = changed[0]
-    return found
+            foreign[key] = changed[0]
+    return foreign
 
 
 def _says_where(key: str) -> bool:
@@ -105,5 +105,5 @@ def left_masked(config: Mapping[str, str]) -> list[str]:
     return [
         key
         for key, value in config.items()
-        if (value == MASK and is_secret(key)) or any(MASK in found.group() for found in _IN_ADDRESS.finditer(value))
+        if (value == MASK and is_secret(key)) or any(MASK in matched.group() for matched in _IN_ADDRESS.finditer(value))
     ]

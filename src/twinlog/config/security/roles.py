@@ -30,12 +30,12 @@ def resolve_roles(lookup: Lookup) -> tuple[RoleSettings, ...]:
     names: dict[str, None] = {}
     for key, entry in lookup.entries.items():
         if key.startswith("role."):
-            found = _KEY.fullmatch(key)
-            if found is None:
+            matched = _KEY.fullmatch(key)
+            if matched is None:
                 lookup.asked.add(key)
                 lookup.note("error", entry, "a role has two keys: role.NAME.may and role.NAME.links")
             else:
-                names[found.group(1)] = None
+                names[matched.group(1)] = None
     return tuple(role for name in names if (role := _role(lookup, name)) is not None)
 
 

@@ -44,13 +44,15 @@ def trust_from_file(path: Path, kind: str, password: str | None) -> str:
     if data.startswith(jks.MAGIC):
         java = jks.read_jks(data, password)
         # Java trusts the certificate of a key of ours as well.
-        found = [_certificate(one) for one in (*java.trusted, *(key.chain[0] for key in java.keys if key.chain))]
+        certificates = [
+            _certificate(entry) for entry in (*java.trusted, *(key.chain[0] for key in java.keys if key.chain))
+        ]
     else:
         store = _pkcs12(data, password)
-        found = [one.certificate for one in (store.cert, *store.additional_certs) if one is not None]
-    if not found:
+        certificates = [entry.certificate for entry in (store.cert, *store.additional_certs) if entry is not None]
+    if not certificates:
         raise ValueRefusedError("the file holds no certificate")
-    return "".join(_pem(one) for one in found)
+    return "".join(_pem(certificate) for certificate in certificates)
 
 
 def identity_from_pem(chain: str, key: str, password: str | None) -> Identity:
@@ -76,24 +78,24 @@ def identity_from_file(path: Path, kind: str, password: str | None, key_password
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     chain = [store.cert, *store.additional_certs]
-    return Identity("".join(_pem(one.certificate) for one in chain), Secret(key.decode()))
+    return Identity("".join(_pem(entry.certificate) for entry in chain), Secret(key.decode()))
 
 
 def _identity_from_jks(data: bytes, password: str | None, key_password: str | None) -> Identity:
-    found = jks.read_jks(data, password).keys
-    if len(found) != 1:
-        raise ValueRefusedError(f"expected one private key with its certificate, found {len(found)}")
+    keys = jks.read_jks(data, password).keys
+    if len(keys) != 1:
+        raise ValueRefusedError(f"expected one private key with its certificate, found {len(keys)}")
     # A key has a password of its own, which by habit is the store's.
     opened_by = key_password if key_password is not None else password
     if opened_by is None:
         raise ValueRefusedError("the private key is encrypted and the store's password is not set")
-    opened = jks.open_key(found[0], opened_by)
+    opened = jks.open_key(keys[0], opened_by)
     try:
         key = serialization.load_der_private_key(opened, None)
     except (TypeError, ValueError):
         raise ValueRefusedError("the private key cannot be read") from None
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return Identity("".join(_pem(_certificate(one)) for one in found[0].chain), Secret(pem.decode()))
+    return Identity("".join(_pem(_certificate(entry)) for entry in keys[0].chain), Secret(pem.decode()))
 
 
 def _certificate(der: bytes) -> x509.Certificate:

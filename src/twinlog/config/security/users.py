@@ -147,7 +147,7 @@ def with_certificate(name: str, role: str, certificate: bytes) -> User:
 
 def save_user(path: Path, user: User) -> None:
     """Put a user into the file, in place of an older one of that name."""
-    kept = [one for one in load_users(path) if one.name != user.name] if path.exists() else []
+    kept = [other for other in load_users(path) if other.name != user.name] if path.exists() else []
     _write(path, [*kept, user])
 
 
@@ -194,7 +194,7 @@ class Users:
         """Find who logs in with a name and a password. Blocking."""
         if (known := self.remembered(name, password)) is not None:
             return known
-        user = next((one for one in self._users if one.name == name and one.scheme == "scrypt"), None)
+        user = next((known for known in self._users if known.name == name and known.scheme == "scrypt"), None)
         *cost, salt, expected = user.secret.split(":") if user else (_COST, _text(self._salt[:16]), "")
         # For an unknown name, too: how long it takes must not tell whether there is one.
         made = _scrypt(password, base64.b64decode(salt), cost[0] if cost else _OLD_COST)
@@ -213,8 +213,8 @@ class Users:
     def by_certificate(self, subject: str) -> User | None:
         """Find whose certificate has this subject."""
         self._refresh()
-        found = (user for user in self._users if user.scheme == "certificate" and user.secret == subject)
-        return next(found, None) if subject else None
+        users = (user for user in self._users if user.scheme == "certificate" and user.secret == subject)
+        return next(users, None) if subject else None
 
     def by_name(self, name: str) -> User | None:
         """Find somebody by name, to see whether they are still there."""
@@ -259,10 +259,10 @@ def _check(name: str, role: str) -> None:
 
 def _cost(text: str) -> dict[str, int] | None:
     """The numbers of a cost; None for what is none, or would take all of the memory."""
-    found = re.fullmatch(r"n=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})", text)
-    if found is None:
+    matched = re.fullmatch(r"n=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})", text)
+    if matched is None:
         return None
-    n, r, p = map(int, found.groups())
+    n, r, p = map(int, matched.groups())
     sound = n >= 10 and r > 0 and p > 0 and 128 * r * 2**n <= _DEAREST
     return {"n": 2**n, "r": r, "p": p} if sound else None
 

@@ -68,13 +68,13 @@ class Explanation:
 def explain(path: Path, clusters: Collection[str], name: str) -> Explanation:
     """Explain a setting by its plain name or as a file has it. Raises SettingUnknown, or SettingsInvalid."""
     data = read_file(path)
-    found = examine(data, str(path), clusters, os.environ)
-    aliases = found.lookup.read(catalogue.CLUSTERS, found.lookup.find((catalogue.CLUSTERS.name,))) or ()
+    examined = examine(data, str(path), clusters, os.environ)
+    aliases = examined.lookup.read(catalogue.CLUSTERS, examined.lookup.find((catalogue.CLUSTERS.name,))) or ()
     key = _find(name, aliases)
     findings = tuple(
-        finding for finding in found.findings if finding.key and any(map(key.covers, _plain(finding.key, aliases)))
+        finding for finding in examined.findings if finding.key and any(map(key.covers, _plain(finding.key, aliases)))
     )
-    links = [LinkName(link.source, link.target) for link in found.links]
+    links = [LinkName(link.source, link.target) for link in examined.links]
     return Explanation(
         name=key.name,
         meaning=key.meaning,
@@ -83,7 +83,7 @@ def explain(path: Path, clusters: Collection[str], name: str) -> Explanation:
         default=_default(key),
         mirrormaker=_mirrormaker(key),
         places=" or ".join(scope.value for scope in key.scopes),
-        outcomes=tuple(_outcomes(key, found.lookup, links)),
+        outcomes=tuple(_outcomes(key, examined.lookup, links)),
         findings=findings,
     )
 
@@ -119,7 +119,7 @@ def _outcomes(key: Key[Any], lookup: Lookup, links: list[LinkName]) -> Iterator[
         return
     for link in dict.fromkeys(link for link, _, _ in lookup.reads):
         # A pair that only gets heartbeats repeats the clients of links; of interest is what it has of its own.
-        roles = [role for one, role, read in lookup.reads if (one, read) == (link, key)]
+        roles = [role for of_link, role, read in lookup.reads if (of_link, read) == (link, key)]
         if link not in links:
             roles = [role for role in roles if role is None]
         yield from _merged([_outcome(key, lookup, link, role) for role in roles])
@@ -128,17 +128,17 @@ def _outcomes(key: Key[Any], lookup: Lookup, links: list[LinkName]) -> Iterator[
 def _merged(outcomes: list[Outcome]) -> Iterator[Outcome]:
     """Tell clients together whose value was decided by the same line against the same others."""
     together: dict[tuple[Any, ...], list[Outcome]] = {}
-    for one in outcomes:
-        together.setdefault((one.value, one.decided, one.overridden), []).append(one)
+    for outcome in outcomes:
+        together.setdefault((outcome.value, outcome.decided, outcome.overridden), []).append(outcome)
     for same in together.values():
-        clients = tuple(client for one in same for client in one.clients)
+        clients = tuple(client for outcome in same for client in outcome.clients)
         first = same[0]
         yield Outcome(first.link, clients, first.value, first.decided, first.overridden, first.order)
 
 
 def _outcome(key: Key[Any], lookup: Lookup, link: LinkName, role: Role | None) -> Outcome:
     order = spellings(key, link, role)
-    present = [lookup.entries[one] for one in order if one in lookup.entries]
+    present = [lookup.entries[spelling] for spelling in order if spelling in lookup.entries]
     decided = Written(present[0].key, present[0].line, shown(key, present[0])) if present else None
     overridden = tuple(
         Written(entry.key, entry.line, shown(key, entry), _why(key, link, role, entry.key, present[0].key))

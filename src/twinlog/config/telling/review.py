@@ -73,9 +73,9 @@ def _alias(text: str, clusters: tuple[str, ...]) -> str | None:
 
 def _of_file(entry: Entry, clusters: tuple[str, ...]) -> _Remark | None:
     name = entry.key
-    found = _known(name, Scope.FILE, Scope.LINK, Scope.SHARED)
-    if found is not None:
-        return _by_support(found)
+    setting = _known(name, Scope.FILE, Scope.LINK, Scope.SHARED)
+    if setting is not None:
+        return _by_support(setting)
     client, dot, rest = name.partition(".")
     if dot and client in _CLIENTS:
         example = clusters[0] if clusters else "A"
@@ -92,9 +92,9 @@ def _of_file(entry: Entry, clusters: tuple[str, ...]) -> _Remark | None:
 
 
 def _of_cluster(alias: str, name: str) -> _Remark | None:
-    found = _known(name, Scope.SHARED, Scope.WORKER)
-    if found is not None:
-        return _by_support(found)
+    setting = _known(name, Scope.SHARED, Scope.WORKER)
+    if setting is not None:
+        return _by_support(setting)
     client, dot, rest = name.partition(".")
     if dot and client in _CLIENTS:
         return _of_client(f"{alias}.{client}.", rest, _CLIENTS[client])
@@ -109,9 +109,9 @@ def _of_cluster(alias: str, name: str) -> _Remark | None:
 
 
 def _of_link(link: LinkName, name: str) -> _Remark | None:
-    found = _known(name, Scope.LINK, Scope.LINK_ONLY)
-    if found is not None:
-        return _by_support(found)
+    setting = _known(name, Scope.LINK, Scope.LINK_ONLY)
+    if setting is not None:
+        return _by_support(setting)
     for prefix, scope in _LINK_CLIENTS.items():
         if name.startswith(prefix):
             return _of_client(f"{link}.{prefix}", name[len(prefix) :], scope)
@@ -130,12 +130,12 @@ def _of_link(link: LinkName, name: str) -> _Remark | None:
 
 
 def _of_client(prefix: str, name: str, scope: Scope) -> _Remark | None:
-    found = _known(name, scope, Scope.SHARED)
-    if found is not None:
-        return _by_support(found)
+    setting = _known(name, scope, Scope.SHARED)
+    if setting is not None:
+        return _by_support(setting)
     elsewhere = _known(name)
     if elsewhere is not None:
-        places = " or ".join(one.value for one in elsewhere.scopes)
+        places = " or ".join(place.value for place in elsewhere.scopes)
         return _Remark("warning", f"ignored: MirrorMaker 2 reads {name} only with a prefix: {places}")
     return _unknown(name, prefix, scope, Scope.SHARED)
 

@@ -45,23 +45,23 @@ def foreign_kind(data: bytes, file: str) -> str | None:
 
 def _json_kind(data: bytes, file: str) -> str | None:
     try:
-        found = json.loads(data)
+        document = json.loads(data)
     except ValueError:
         return None  # the reader of JSON says where it is wrong
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return f"this is a JSON list; {_EXPECTED}"
-    if "kind" in found and "apiVersion" in found:
-        return _resource(str(found["kind"]), file)
-    if _is_brooklin(found):
+    if "kind" in document and "apiVersion" in document:
+        return _resource(str(document["kind"]), file)
+    if _is_brooklin(document):
         return f"this is a datastream of Brooklin; `twinlog import brooklin {file}` makes a settings file of it"
-    config = found.get("config", found)
+    config = document.get("config", document)
     if not isinstance(config, dict) or "connector.class" in config or _flat(config):
         return None
     return f"this is JSON, but no connector: it has no connector.class; {_EXPECTED}"
 
 
-def _is_brooklin(found: dict[str, Any]) -> bool:
-    return "connectorName" in found and isinstance(found.get("source"), dict)
+def _is_brooklin(document: dict[str, Any]) -> bool:
+    return "connectorName" in document and isinstance(document.get("source"), dict)
 
 
 def _flat(config: dict[str, Any]) -> bool:

@@ -56,7 +56,7 @@ TARGET_ADMIN = Role("target admin", Client.ADMIN, at_source=False)
 
 def link_keys(link: LinkName, name: str, old_names: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Spellings of a link's setting; an old name counts only where the new one is absent, at any level."""
-    return tuple(spelling for one in (name, *old_names) for spelling in (f"{link}.{one}", one))
+    return tuple(spelling for spelled in (name, *old_names) for spelling in (f"{link}.{spelled}", spelled))
 
 
 def client_keys(role: Role, link: LinkName, name: str, *, shared: bool) -> tuple[str, ...]:

@@ -93,17 +93,17 @@ def expand(entries: Mapping[str, Entry], file: str, references: References) -> E
 def _filled(text: str, references: References, provided: set[str]) -> tuple[str, list[str]]:
     problems: list[str] = []
 
-    def replace(found: re.Match[str]) -> str:
-        name, path, key = found.group(1), found.group(2) or "", found.group(3)
+    def replace(matched: re.Match[str]) -> str:
+        name, path, key = matched.group(1), matched.group(2) or "", matched.group(3)
         if name not in references.providers:
             known = ", ".join(sorted(references.providers)) or "none"
-            problems.append(f"{found.group()}: {references.unknown.format(name=name, known=known)}")
-            return found.group()
+            problems.append(f"{matched.group()}: {references.unknown.format(name=name, known=known)}")
+            return matched.group()
         try:
             value = references.providers[name](path, key)
         except UnresolvedError as error:
-            problems.append(f"{found.group()}: {error}")
-            return found.group()
+            problems.append(f"{matched.group()}: {error}")
+            return matched.group()
         provided.add(value)
         return value
 

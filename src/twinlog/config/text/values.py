@@ -155,8 +155,8 @@ class HostPort:
     def read(self, text: str) -> str:
         """Return it; nothing is looked up here."""
         word = text.strip()
-        found = _SERVER.fullmatch(word)
-        if not found or "://" in word or int(found.group(1)) > 65535:
+        matched = _SERVER.fullmatch(word)
+        if not matched or "://" in word or int(matched.group(1)) > 65535:
             raise ValueRefusedError(f"allowed is {self.allowed}")
         return word
 
@@ -188,8 +188,8 @@ class Servers:
         """Split and check each address; nothing is looked up here."""
         servers = Words().read(text)
         for server in servers:
-            found = _SERVER.fullmatch(server)
-            if not found or not 0 < int(found.group(1)) < 65536:
+            matched = _SERVER.fullmatch(server)
+            if not matched or not 0 < int(matched.group(1)) < 65536:
                 raise ValueRefusedError(f"allowed is {self.allowed}")
         if not servers:
             raise ValueRefusedError(f"allowed is {self.allowed}")
@@ -251,8 +251,8 @@ class RenameFormat:
 
     def read(self, text: str) -> str:
         """Return the format."""
-        before, found, after = text.strip().partition(TOPIC)
-        if not found or not re.fullmatch(r"[A-Za-z0-9._-]*", before + after):
+        before, mark, after = text.strip().partition(TOPIC)
+        if not mark or not re.fullmatch(r"[A-Za-z0-9._-]*", before + after):
             raise ValueRefusedError(f"allowed is {self.allowed}")
         return text.strip()
 

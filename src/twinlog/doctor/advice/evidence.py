@@ -53,8 +53,8 @@ class Evidence:
 
     def mean_ms(self, stage: Stage) -> float | None:
         """How long a record took in one stage on average."""
-        found = self.stages.get(stage)
-        return found.total_us / found.count / 1000 if found is not None and found.count else None
+        durations = self.stages.get(stage)
+        return durations.total_us / durations.count / 1000 if durations is not None and durations.count else None
 
     @property
     def behind_s(self) -> float | None:

@@ -11,14 +11,14 @@ from twinlog.doctor.advice.settings import Advice
 def changed(text: str, link: str, advised: Iterable[Advice]) -> str:
     """Return the text with each advice for the file in it; other lines, comments and their order stay."""
     lines = text.splitlines()
-    for one in advised:
-        if one.where != "file":
+    for advice in advised:
+        if advice.where != "file":
             continue
-        key = f"{link}.{one.setting}"
-        wanted = f"{key} = {one.better}"
+        key = f"{link}.{advice.setting}"
+        wanted = f"{key} = {advice.better}"
         at = [n for n, line in enumerate(lines) if re.match(rf"\s*{re.escape(key)}\s*[=:]", line)]
         if at:
             lines[at[-1]] = wanted  # the last of equal keys counts
         else:
-            lines += [f"# {one.why}: {one.evidence}", wanted]
+            lines += [f"# {advice.why}: {advice.evidence}", wanted]
     return "\n".join(lines) + "\n"

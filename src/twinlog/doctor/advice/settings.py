@@ -33,28 +33,28 @@ class Advice:
     command: str = ""
 
 
-def advices(seen: Evidence, found: Bottleneck) -> tuple[Advice, ...]:
+def advices(seen: Evidence, limit: Bottleneck) -> tuple[Advice, ...]:
     """Return what would help, the most effective first."""
-    return (*_quotas(seen, found), *_tasks(seen, found), *_in_flight(seen), *_kernel(seen), *_placement(seen))
+    return (*_quotas(seen, limit), *_tasks(seen, limit), *_in_flight(seen), *_kernel(seen), *_placement(seen))
 
 
-def _quotas(seen: Evidence, found: Bottleneck) -> Iterator[Advice]:
-    if found.place == "quota" and seen.quotas:
+def _quotas(seen: Evidence, limit: Bottleneck) -> Iterator[Advice]:
+    if limit.place == "quota" and seen.quotas:
         yield Advice(
             "broker",
             "client quota",
             "; ".join(seen.quotas),
             "higher, or none for the mirror's user",
             "the broker delays answers to the mirror",
-            found.sentence,
+            limit.sentence,
             "the link runs at the speed of the next limit",
             "kafka-configs.sh --alter --entity-type users --entity-name USER --add-config producer_byte_rate=BYTES",
         )
 
 
-def _tasks(seen: Evidence, found: Bottleneck) -> Iterator[Advice]:
+def _tasks(seen: Evidence, limit: Bottleneck) -> Iterator[Advice]:
     cpu = seen.processor
-    if cpu is None or found.place not in {"spark", "source", "line"} or seen.partitions <= seen.tasks:
+    if cpu is None or limit.place not in {"spark", "source", "line"} or seen.partitions <= seen.tasks:
         return
     if cpu.machine_busy >= _IDLE * cpu.cores:
         return

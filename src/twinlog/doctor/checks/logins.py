@@ -30,7 +30,7 @@ def _quotas(facts: Facts) -> Answer:
     source, target = quota_values(known(facts.source.quotas)), quota_values(known(facts.target.quotas))
     different = judge_values(source, target, {}, removing=False).differences
     if different:
-        listed = [f"{one.owner} {one.key} {one.wish} (there {one.have or 'not set'})" for one in different]
+        listed = [f"{quota.owner} {quota.key} {quota.wish} (there {quota.have or 'not set'})" for quota in different]
         return warn(
             f"client quotas differ on {facts.target.alias}: {named(listed)}",
             f"sync.client.quotas.mode = sync on {facts.link.name}, or set them with kafka-configs.sh",

@@ -36,11 +36,11 @@ def foreign_writers(bindings: Iterable[AclBinding], ours: frozenset[str]) -> dic
     }
     if f"User:{WILDCARD}" in denied:
         return {}
-    found: dict[str, AclBinding] = {}
-    for one in sorted(concerns):
-        if one.allows and one.principal not in ours and one.principal not in denied:
-            found.setdefault(one.principal, one)
-    return found
+    writers: dict[str, AclBinding] = {}
+    for rule in sorted(concerns):
+        if rule.allows and rule.principal not in ours and rule.principal not in denied:
+            writers.setdefault(rule.principal, rule)
+    return writers
 
 
 def _touches(rule: AclBinding) -> bool:

@@ -106,8 +106,12 @@ def _groups(end: EndFacts, operation: str) -> Answer:
         return fail(f"groups cannot be listed: {end.groups.why}", mend)
     known(end.groups)  # who could not be listed cannot be judged
     rights = known(end.group_rights)
-    refused = [name for name, found in rights.items() if isinstance(found, AccessDenied)]
-    lacking = [name for name, found in rights.items() if not isinstance(found, ClusterError) and operation not in found]
+    refused = [name for name, operations in rights.items() if isinstance(operations, AccessDenied)]
+    lacking = [
+        name
+        for name, operations in rights.items()
+        if not isinstance(operations, ClusterError) and operation not in operations
+    ]
     if lacking or refused:
         bad = [*lacking, *refused]
         return fail(f"{_word(operation)} is missing on {named(bad)}", _grant(end, [operation], f"--group '{bad[0]}'"))

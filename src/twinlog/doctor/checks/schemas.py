@@ -64,12 +64,12 @@ def _replicated(facts: Facts) -> Answer:
         return ok(_ABSENT)
     topic = facts.link.registry.topic
     for end in facts.ends:
-        found = known(end.topics).get(topic)
-        if found is None or isinstance(found, ClusterError):
+        topic_facts = known(end.topics).get(topic)
+        if topic_facts is None or isinstance(topic_facts, ClusterError):
             continue
         brokers = len(known(end.cluster).brokers)
-        if found.replication_factor < min(_REPLICAS, brokers):
-            says = f"{end.alias}: {topic} has {found.replication_factor} replicas on {brokers} brokers"
+        if topic_facts.replication_factor < min(_REPLICAS, brokers):
+            says = f"{end.alias}: {topic} has {topic_facts.replication_factor} replicas on {brokers} brokers"
             way = f"{end.command('kafka-reassign-partitions')}   # give it three replicas"
             return fail(says, way)
     return ok(f"{topic} has enough replicas")
@@ -126,9 +126,9 @@ def _leader(facts: Facts) -> Answer:
     if not _there(facts):
         return ok(_ABSENT)
     group = facts.link.registry.group_id
-    found = known(facts.source.groups).get(group)
-    if found is None or found.state not in {"Stable", "PreparingRebalance", "CompletingRebalance"}:
-        state = "there is no such group" if found is None else f"its state is {found.state}"
+    group_facts = known(facts.source.groups).get(group)
+    if group_facts is None or group_facts.state not in {"Stable", "PreparingRebalance", "CompletingRebalance"}:
+        state = "there is no such group" if group_facts is None else f"its state is {group_facts.state}"
         says = f"no instance of the registry is in group {group} on {facts.source.alias}: {state}"
         return warn(says, "twinlog registry run -c FILE   # or registry.group.id, if the group has another name")
     return ok(f"group {group} on {facts.source.alias} has a leader")

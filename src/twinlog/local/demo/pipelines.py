@@ -84,16 +84,16 @@ class PipelinesStory:
 
     def close(self) -> None:
         """End everything that was started."""
-        for one in (self.worker, self.search, self.database, self.cluster):
-            if one is not None:
-                one.stop()
+        for server in (self.worker, self.search, self.database, self.cluster):
+            if server is not None:
+                server.stop()
 
     def _fetch(self) -> None:
         """Get what this machine lacks, before the clock of anything runs. Minutes, once per machine."""
         servers = [KAFKA, ELASTICSEARCH, ELASTICSEARCH_HTTP, *([] if installed() else [MARIADB])]
-        for number, one in enumerate(missing := [one for one in servers if not is_fetched(one)], 1):
-            self.tell(f"fetching {one.name} from Maven Central, {number} of {len(missing)}; once per machine")
-            resolve(one)
+        for number, server in enumerate(missing := [server for server in servers if not is_fetched(server)], 1):
+            self.tell(f"fetching {server.name} from Maven Central, {number} of {len(missing)}; once per machine")
+            resolve(server)
 
     def _start_servers(self) -> None:
         self.tell("starting Kafka, MariaDB and Elasticsearch")
@@ -151,15 +151,15 @@ class PipelinesStory:
             "ALTER TABLE orders ADD COLUMN country VARCHAR(2)",
             "INSERT INTO orders (id, customer, amount, country) VALUES (4, 'Linus', 1.00, 'FI')",
         )
-        found = self._await("the new column is in the index", {"4": "Linus"})
-        if found["4"].get("country") != "FI":
-            raise self._failed(f"the document of row 4 lacks its country: {found['4']}")
+        documents = self._await("the new column is in the index", {"4": "Linus"})
+        if documents["4"].get("country") != "FI":
+            raise self._failed(f"the document of row 4 lacks its country: {documents['4']}")
 
     def _park_and_repair(self) -> None:
         self.tell("another program writes a record that is no JSON")
         settings = read_worker({"bootstrap.servers": self.cluster.bootstrap_servers}).cluster
         append_record(settings, TOPIC, str(REPAIRED_ID).encode(), BAD)
-        parked = self._until("the record is parked", self._parked, lambda found: len(found) == 1)
+        parked = self._until("the record is parked", self._parked, lambda rows: len(rows) == 1)
         self.tell(f"twinlog pipeline dlq list: {parked[0]['from']}: {parked[0]['reason']}")
         fixed = self.folder / "fixed.json"
         schema = {"type": "struct", "fields": [
@@ -174,23 +174,23 @@ class PipelinesStory:
 
     def _prove(self) -> None:
         rows = {str(key): name for key, name in self.database.rows("SELECT id, customer FROM orders")}
-        found = {key: one["customer"] for key, one in self.search.documents(INDEX).items()}
-        if found != rows | {str(REPAIRED_ID): "Repaired"}:
-            raise self._failed(f"table and index differ: {rows} and {found}")
-        self.tell(f"{len(rows)} rows and 1 repaired record: {len(found)} documents, each once")
+        indexed = {key: document["customer"] for key, document in self.search.documents(INDEX).items()}
+        if indexed != rows | {str(REPAIRED_ID): "Repaired"}:
+            raise self._failed(f"table and index differ: {rows} and {indexed}")
+        self.tell(f"{len(rows)} rows and 1 repaired record: {len(indexed)} documents, each once")
 
     def _failed(self, problem: str) -> DemoFailed:
         log = self.folder / "worker.log"
         return DemoFailed(problem, str(log), log_tail(log, 20) if log.exists() else "")
 
     def _await(self, what: str, want: Mapping[str, str]) -> Any:
-        found = self._until(
+        documents = self._until(
             what,
             lambda: self.search.documents(INDEX),
             lambda seen: all(seen.get(key, {}).get("customer") == name for key, name in want.items()),
         )
         self.tell(what)
-        return found
+        return documents
 
     def _until(self, what: str, look: Callable[[], Any], accept: Callable[[Any], bool]) -> Any:
         deadline = time.monotonic() + _WITHIN_S
@@ -199,7 +199,9 @@ class PipelinesStory:
             if accept(seen):
                 return seen
             if time.monotonic() > deadline:
-                states = [self.ask("GET", f"/connectors/{one}/status") for one in ("orders-source", "orders-sink")]
+                states = [
+                    self.ask("GET", f"/connectors/{connector}/status") for connector in ("orders-source", "orders-sink")
+                ]
                 raise self._failed(f"{what}: not within {_WITHIN_S:.0f} s; seen: {seen}; status: {states}")
             time.sleep(_LOOK_S)
 

@@ -131,8 +131,8 @@ def _compare(proof: Proof, where: str, source: PartitionLog, target: PartitionLo
     if source.sequences == target.sequences and source.fingerprints == target.fingerprints:
         return
     originals = dict(zip(source.sequences, source.fingerprints, strict=True))
-    for sequence, found in zip(target.sequences, target.fingerprints, strict=True):
-        if originals.get(sequence, found) != found:
+    for sequence, copied in zip(target.sequences, target.fingerprints, strict=True):
+        if originals.get(sequence, copied) != copied:
             proof.add(Kind.CHANGED, where, f"record {sequence}: its bytes differ")
 
 

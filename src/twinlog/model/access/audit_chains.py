@@ -54,11 +54,15 @@ def judge_topic(lines: Sequence[str], file: Sequence[str] = ()) -> TopicVerdict:
     first = min((entry["number"] for entry in filed), default=0)
     # What was rotated away is not asked for, and entries of before the topic are in the file alone.
     begun = min((entry["number"] for entry in entries if entry.get("chain") in shared), default=0)
-    cut = [one for one in entries if one.get("chain") in shared and one["number"] >= first and one["hash"] not in there]
-    lost = [one for one in filed if one["number"] >= begun and one["hash"] not in here]
+    cut = [
+        line
+        for line in entries
+        if line.get("chain") in shared and line["number"] >= first and line["hash"] not in there
+    ]
+    lost = [entry for entry in filed if entry["number"] >= begun and entry["hash"] not in here]
     return TopicVerdict(
         len(lines),
-        tuple(_judge(chain, found) for chain, found in sorted(by_chain.items())),
+        tuple(_judge(chain, chain_entries) for chain, chain_entries in sorted(by_chain.items())),
         len(lines) - len(entries),
         tuple(map(_name, cut)),
         tuple(map(_name, lost)),
@@ -68,8 +72,8 @@ def judge_topic(lines: Sequence[str], file: Sequence[str] = ()) -> TopicVerdict:
 def _judge(chain: str, entries: Iterable[dict[str, Any]]) -> ChainVerdict:
     # Two services that share a file may send their entries in another order than the file has them.
     ordered = sorted(entries, key=lambda entry: int(entry["number"]))
-    found = breaks((json.dumps(entry) for entry in ordered), part=True)
-    told = tuple(f"entry {ordered[one.line - 1]['number']}: {one.problem}" for one in found)
+    broken = breaks((json.dumps(entry) for entry in ordered), part=True)
+    told = tuple(f"entry {ordered[fault.line - 1]['number']}: {fault.problem}" for fault in broken)
     return ChainVerdict(chain, len(ordered), ordered[0]["previous"], ordered[-1]["hash"], told)
 
 
@@ -79,8 +83,8 @@ def _name(entry: dict[str, Any]) -> str:
 
 def _entry(line: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        entry = json.loads(line)
     except ValueError:
         return None
-    whole = isinstance(found, dict) and {"hash", "previous", "number"} <= found.keys()
-    return found if whole and isinstance(found["number"], int) else None
+    whole = isinstance(entry, dict) and {"hash", "previous", "number"} <= entry.keys()
+    return entry if whole and isinstance(entry["number"], int) else None

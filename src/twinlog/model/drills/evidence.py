@@ -52,7 +52,7 @@ def breaks(lines: Iterable[str], last_hash: str | None = None, *, part: bool = F
 
     A `part` of a chain begins with any number: what was before it is in another file.
     """
-    found: list[Break] = []
+    gaps: list[Break] = []
     before: dict[str, Any] | None = None
     hashes: set[str] = set()
     count = skipped = 0
@@ -61,21 +61,21 @@ def breaks(lines: Iterable[str], last_hash: str | None = None, *, part: bool = F
         if report is not None and part and count == 1:
             skipped = int(report["number"]) - 1
         if report is None:
-            found.append(Break(count, "it is no report"))
+            gaps.append(Break(count, "it is no report"))
             before = None
             continue
         if report["hash"] != digest(report):
-            found.append(Break(count, "it was changed after it was written"))
+            gaps.append(Break(count, "it was changed after it was written"))
         expected = FIRST if count == 1 and not skipped else None if before is None else before["hash"]
         if expected is not None and report["previous"] != expected:
-            found.append(Break(count, "it does not follow the report before it: one was changed, moved or removed"))
+            gaps.append(Break(count, "it does not follow the report before it: one was changed, moved or removed"))
         if report["number"] != count + skipped:
-            found.append(Break(count, f"it is report number {report['number']}"))
+            gaps.append(Break(count, f"it is report number {report['number']}"))
         hashes.add(report["hash"])
         before = report
     if last_hash is not None and last_hash not in hashes:
-        found.append(Break(count + 1, "the last report that the ledger knows of is missing"))
-    return found
+        gaps.append(Break(count + 1, "the last report that the ledger knows of is missing"))
+    return gaps
 
 
 def _read(line: str) -> dict[str, Any] | None:

@@ -134,13 +134,13 @@ def _compare(
     compacted: bool,
 ) -> None:
     for offset, place in sorted(pairs.items()):
-        one, other = at_source.get(offset), at_target.get(place)
-        if one is None or other is None:
+        record, other = at_source.get(offset), at_target.get(place)
+        if record is None or other is None:
             if not compacted:
                 verdict.missing.append(offset)
             continue
         verdict.compared += 1
-        if _content(one) != _content(other):
+        if _content(record) != _content(other):
             verdict.different.append(offset)
 
 

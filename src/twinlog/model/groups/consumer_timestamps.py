@@ -94,10 +94,10 @@ class ReadTimes:
         index = bisect_right(self.offsets, position - 1) - 1
         if index < 0:
             return None
-        found = self.times[index]
+        stamp = self.times[index]
         # The last one stays: the same position may be committed again.
         del self.offsets[:index], self.times[:index]
-        return found
+        return stamp
 
     def forget(self) -> None:
         """Begin anew: the partition was taken away, or the consumer went elsewhere."""

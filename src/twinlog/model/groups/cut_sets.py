@@ -94,12 +94,12 @@ def cut_memos(cut_set: str, cut: Cut) -> dict[str, dict[str, Any]]:
 
 def remembered_cuts(memos: Mapping[str, Memo]) -> dict[str, dict[str, Cut]]:
     """What the ledger remembers: a cut of one group each, by set and group."""
-    found: dict[str, dict[str, Cut]] = {}
+    cuts: dict[str, dict[str, Cut]] = {}
     for name, memo in memos.items():
         cut_set, _, group = name.partition("/")
         offsets = {TopicPartition.parse(where): int(offset) for where, offset in memo.body["offsets"].items()}
-        found.setdefault(cut_set, {})[group] = Cut(int(memo.body["at"]), {group: offsets})
-    return found
+        cuts.setdefault(cut_set, {})[group] = Cut(int(memo.body["at"]), {group: offsets})
+    return cuts
 
 
 # --- at a failover ----------------------------------------------------------------------------------------------------

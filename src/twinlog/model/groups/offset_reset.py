@@ -133,13 +133,13 @@ _UNITS: Final = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "sec
 
 def parse_duration(text: str) -> int:
     """Read `P1DT2H30M` as milliseconds; raises ValueError."""
-    found = _DURATION.fullmatch(text.strip().upper())
-    parts = {unit: found[unit] for unit in _UNITS if found[unit] is not None} if found else {}
-    if found is None or not parts or text.strip().upper().endswith("T"):
+    matched = _DURATION.fullmatch(text.strip().upper())
+    parts = {unit: matched[unit] for unit in _UNITS if matched[unit] is not None} if matched else {}
+    if matched is None or not parts or text.strip().upper().endswith("T"):
         msg = f"{text!r} is not a duration such as P1DT2H30M or PT15M"
         raise ValueError(msg)
     ms = sum(round(float(number) * _UNITS[unit]) for unit, number in parts.items())
-    return -ms if found["sign"] == "-" else ms
+    return -ms if matched["sign"] == "-" else ms
 
 
 def parse_topic(text: str) -> tuple[str, tuple[int, ...] | None]:

@@ -156,10 +156,10 @@ def standings(now: GroupsNow, rewinds: Rewinds, *, writing: bool) -> Iterator[St
                 yield Standing(group, partition, committed, None, reason, why=reason.reason)
                 continue
             key = GroupPartition(group, copied.remote)
-            found = there.get(copied.remote)
+            held = there.get(copied.remote)
             told = now.told.get(key)
             ours = now.written.get(key, told.downstream if told else None)
-            place = _Place(group, partition, committed, copied, found.offset if found else None, active, told, ours)
+            place = _Place(group, partition, committed, copied, held.offset if held else None, active, told, ours)
             yield place.stand(rewinds, writing=writing)
 
 
@@ -291,7 +291,7 @@ def read_again_at_most(now: GroupsNow) -> dict[str, int]:
 
 def counts_of(all_standings: Iterable[Standing]) -> dict[str, int]:
     """How many positions there are of each kind, for the note."""
-    counts = dict.fromkeys(("positions", "exact", "behind_the_group"), 0) | {one.value: 0 for one in Remark}
+    counts = dict.fromkeys(("positions", "exact", "behind_the_group"), 0) | {remark.value: 0 for remark in Remark}
     for standing in all_standings:
         if standing.remote is None:
             continue

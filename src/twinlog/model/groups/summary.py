@@ -33,20 +33,22 @@ class GroupSummary(NamedTuple):
 def summaries(standings: Iterable[Standing]) -> list[GroupSummary]:
     """Return one row per group, by name. Positions in topics that the link does not mirror do not count."""
     rows: list[GroupSummary] = []
-    mirrored = sorted((standing for standing in standings if standing.remote is not None), key=lambda one: one.group)
-    for group, found in groupby(mirrored, key=lambda one: one.group):
-        own = list(found)
-        again = [one.re_read for one in own]
-        known = [one for one in again if one is not None]
+    mirrored = sorted(
+        (standing for standing in standings if standing.remote is not None), key=lambda standing: standing.group
+    )
+    for group, together in groupby(mirrored, key=lambda standing: standing.group):
+        own = list(together)
+        again = [standing.re_read for standing in own]
+        known = [count for count in again if count is not None]
         rows.append(
             GroupSummary(
                 group,
-                len({one.source.topic for one in own}),
+                len({standing.source.topic for standing in own}),
                 len(own),
-                sum(one.position is not None and one.position == one.on_target for one in own),
-                sum(one.position is None for one in own),
+                sum(standing.position is not None and standing.position == standing.on_target for standing in own),
+                sum(standing.position is None for standing in own),
                 sum(known) if len(known) == len(again) else None,
-                any(one.active for one in own),
+                any(standing.active for standing in own),
             )
         )
     return rows

@@ -35,8 +35,8 @@ def dump_event(event: Event) -> bytes:
 def read_event(value: bytes | None) -> Event | None:
     """Read what was written; None for what a later version, or nobody, understands."""
     try:
-        found = json.loads(value or b"null")
-        event = Event(**found) if isinstance(found, dict) else None
+        document = json.loads(value or b"null")
+        event = Event(**document) if isinstance(document, dict) else None
     except (ValueError, TypeError):
         return None
     if event is None or event.kind not in get_args(Kind) or event.level not in get_args(Level):
@@ -49,12 +49,12 @@ def news(past: Sequence[Event], first_look: Iterable[Event], link: str, at_ms: i
     """What a first look at a link tells to somebody who knows its past, oldest first."""
     last = {(event.kind, event.thing): event for event in past if event.link == link}
     seen = list(first_look)
-    found = [event for event in seen if not _repeats(last.get((event.kind, event.thing)), event)]
+    changed = [event for event in seen if not _repeats(last.get((event.kind, event.thing)), event)]
     shown = {(event.kind, event.thing) for event in seen if not event.ended}
     for place, event in last.items():
         if event.kind in _LASTING and not event.ended and place not in shown:
-            found.append(replace(event, at_ms=at_ms, level="good", says=_OVER, remedy="", ended=True))
-    return found
+            changed.append(replace(event, at_ms=at_ms, level="good", says=_OVER, remedy="", ended=True))
+    return changed
 
 
 def _repeats(before: Event | None, now: Event) -> bool:

@@ -37,8 +37,8 @@ def link_exposure(
     by_topic: dict[str, list[PartitionExposure]] = {}
     for part in status.partitions:
         size = sizes.get(part.partition.topic, sizes.get(None))
-        one = partition_exposure(part, known.get(part.partition), status.now_ms, size, until_ms)
-        by_topic.setdefault(part.partition.topic, []).append(one)
+        exposure = partition_exposure(part, known.get(part.partition), status.now_ms, size, until_ms)
+        by_topic.setdefault(part.partition.topic, []).append(exposure)
     topics = []
     for name, parts in by_topic.items():
         objective = objectives.of(name)

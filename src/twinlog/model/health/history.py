@@ -154,7 +154,9 @@ def _broken(status: LinkStatus | None) -> list[TopicExposure]:
 
 
 def _not_kept(topics: list[TopicExposure]) -> str:
-    shown = [f"{one.topic} ({one.seconds or 0:,.0f} s, objective {one.rpo_seconds} s)" for one in topics[:_LISTED]]
+    shown = [
+        f"{topic.topic} ({topic.seconds or 0:,.0f} s, objective {topic.rpo_seconds} s)" for topic in topics[:_LISTED]
+    ]
     more = f" and {len(topics) - _LISTED} more" if len(topics) > _LISTED else ""
     many = (
         f"{len(topics)} topics do not keep their objective"
@@ -176,8 +178,8 @@ def _chore_events(before: LinkStatus | None, after: LinkStatus) -> Iterator[Even
 
 
 def _faults(status: LinkStatus) -> dict[tuple[str, str], FaultEntry]:
-    found = {(str(p.partition), p.fault.code): p.fault for p in status.partitions if p.fault is not None}
-    return found | {
+    faults = {(str(p.partition), p.fault.code): p.fault for p in status.partitions if p.fault is not None}
+    return faults | {
         (str(problem.facts.get("topic", status.link)), problem.code): problem for problem in status.problems
     }
 
@@ -186,7 +188,7 @@ def bands(events: Iterable[Event], kinds: Iterable[Kind] = ("fault", "source", "
     """The stretches between the beginning and the end of things, oldest first."""
     wanted = set(kinds)
     open_: dict[tuple[Kind, str], Band] = {}
-    found: list[Band] = []
+    closed: list[Band] = []
     for event in events:
         key = (event.kind, event.thing)
         if event.kind not in wanted:
@@ -194,10 +196,10 @@ def bands(events: Iterable[Event], kinds: Iterable[Kind] = ("fault", "source", "
         if event.ended:
             begun = open_.pop(key, None)
             if begun is not None:
-                found.append(begun._replace(until_ms=event.at_ms))
+                closed.append(begun._replace(until_ms=event.at_ms))
         else:
             open_.setdefault(key, Band(event.kind, event.thing, event.at_ms, None))
-    return sorted([*found, *open_.values()], key=lambda band: band.from_ms)
+    return sorted([*closed, *open_.values()], key=lambda band: band.from_ms)
 
 
 def thinned(samples: list[Sample], most: int) -> list[Sample]:

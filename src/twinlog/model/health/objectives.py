@@ -31,7 +31,7 @@ class Objectives:
 
     def of(self, topic: str) -> Objective:
         """The objective of one topic."""
-        return next((one for one in self.named if one.topics.matches(topic)), self.otherwise)
+        return next((objective for objective in self.named if objective.topics.matches(topic)), self.otherwise)
 
     @property
     def all(self) -> tuple[Objective, ...]:
@@ -41,7 +41,7 @@ class Objectives:
     @property
     def strictest_rto_seconds(self) -> int | None:
         """A switch moves all topics of a link: the shortest time that was promised to anybody counts for it."""
-        return min((one.rto_seconds for one in self.all if one.rto_seconds is not None), default=None)
+        return min((objective.rto_seconds for objective in self.all if objective.rto_seconds is not None), default=None)
 
 
 def kept(seconds: float | None, limit: int | None) -> Kept | None:

@@ -59,7 +59,7 @@ class Window(NamedTuple):
 def parse_schedule(text: str) -> tuple[Window, ...]:
     """Read a timetable. Raises ValueError with what is wrong."""
     windows: list[Window] = []
-    for part in filter(None, (one.strip() for one in text.split(";"))):
+    for part in filter(None, (piece.strip() for piece in text.split(";"))):
         match = _WINDOW.fullmatch(part)
         if match is None:
             raise ValueError(f"`{part}` is none of {SCHEDULE_ALLOWED}")

@@ -87,6 +87,6 @@ def _behind_last(part: RunMap, source: int) -> int:
     tail = part.tail
     if tail is not None and tail.source < source:
         return tail.target + min(tail.length, source - tail.source)
-    stretch = part.stretches[bisect_left(part.stretches, source, key=lambda one: one.source) - 1]
+    stretch = part.stretches[bisect_left(part.stretches, source, key=lambda stretch: stretch.source) - 1]
     run = stretch.run(min(stretch.times - 1, (source - 1 - stretch.source) // stretch.source_step))
     return run.target + min(run.length, source - run.source)

@@ -53,12 +53,12 @@ class Durations:
 
     def buckets(self) -> list[tuple[str, float]]:
         """Upper bounds in seconds, each with the number of durations up to it."""
-        found: list[tuple[str, float]] = []
+        bounds: list[tuple[str, float]] = []
         so_far = 0
         for bound, count in zip((*map(str, BOUNDS_S), "+Inf"), self.counts, strict=True):
             so_far += count
-            found.append((bound, float(so_far)))
-        return found
+            bounds.append((bound, float(so_far)))
+        return bounds
 
     def quantile_ms(self, share: float) -> float | None:
         """The duration that this share does not exceed, as Prometheus estimates it: even within a bucket.
@@ -81,7 +81,9 @@ StageTimes: TypeAlias = Mapping[Stage, Durations]
 
 def packed(times: StageTimes) -> dict[str, list[int]]:
     """As the ledger keeps it: the counts of each stage, then the sum in microseconds."""
-    return {stage: [*one.counts, one.total_us] for stage, one in times.items() if any(one.counts)}
+    return {
+        stage: [*durations.counts, durations.total_us] for stage, durations in times.items() if any(durations.counts)
+    }
 
 
 def unpacked(stages: Mapping[str, list[int]]) -> dict[Stage, Durations]:
@@ -117,11 +119,11 @@ class LinkTimes:
 
 def summed(parts: Iterable[StageTimes]) -> dict[Stage, Durations]:
     """Several together."""
-    found: dict[Stage, Durations] = {}
+    sums: dict[Stage, Durations] = {}
     for part in parts:
         for stage, durations in part.items():
-            found[stage] = found[stage].plus(durations) if stage in found else durations
-    return found
+            sums[stage] = sums[stage].plus(durations) if stage in sums else durations
+    return sums
 
 
 def since(now: StageTimes, then: StageTimes) -> dict[Stage, Durations]:
@@ -140,7 +142,7 @@ class StageFigures(NamedTuple):
 def figures(times: StageTimes) -> dict[Stage, StageFigures]:
     """The stages in the order of the way; those that nothing passed are left out."""
     return {
-        stage: StageFigures(one.count, one.quantile_ms(0.5), one.quantile_ms(0.99))
+        stage: StageFigures(durations.count, durations.quantile_ms(0.5), durations.quantile_ms(0.99))
         for stage in STAGES
-        if (one := times.get(stage)) is not None and one.count
+        if (durations := times.get(stage)) is not None and durations.count
     }

@@ -16,8 +16,13 @@ _CHECKPOINTS: Final = re.compile(r"(.+)\.checkpoints\.internal")
 
 def aliases_with_traces(topics: Iterable[str]) -> tuple[str, ...]:
     """Return the source aliases for which MirrorMaker 2 left a topic on the target."""
-    found = {match.group(1) for topic in topics for one in (_OFFSETS, _CHECKPOINTS) if (match := one.fullmatch(topic))}
-    return tuple(sorted(found))
+    aliases = {
+        match.group(1)
+        for topic in topics
+        for pattern in (_OFFSETS, _CHECKPOINTS)
+        if (match := pattern.fullmatch(topic))
+    }
+    return tuple(sorted(aliases))
 
 
 def missing_trace(source: str, target: str, offsets_topic: str, topics: Collection[str]) -> str | None:

@@ -108,7 +108,7 @@ def _copies(routes: Sequence[Route], origin: str, topic: str, *, plain: bool) ->
 def _loss(cluster: str, routes: Sequence[Route], ways: Sequence[Way], rpo: Mapping[LinkName, int | None]) -> Loss:
     left = [route for route in routes if cluster not in route.link]
     before = {(way.origin, way.at) for way in ways if cluster not in {way.origin, way.at}}
-    after = {(way.origin, way.at) for origin in {one for one, _ in before} for way in _ways(left, origin, rpo)}
+    after = {(way.origin, way.at) for origin in {source for source, _ in before} for way in _ways(left, origin, rpo)}
     own = [way for way in ways if way.origin == cluster]
     limits = [way.rpo_seconds for way in own if way.rpo_seconds is not None]
     return Loss(
@@ -132,8 +132,8 @@ def _merged(routes: Sequence[Route], clusters: Sequence[str]) -> Iterable[tuple[
                 origins.setdefault((origin, topic), []).append(origin)
             for copy in copies:
                 origins.setdefault((copy.cluster, copy.topic), []).append(origin)
-    for (cluster, topic), found in origins.items():
-        writers = tuple(dict.fromkeys(found))
+    for (cluster, topic), names in origins.items():
+        writers = tuple(dict.fromkeys(names))
         if len(writers) > 1:
             yield cluster, topic, writers
 
@@ -187,7 +187,7 @@ def _hub(hub: str, links: Sequence[LinkName], clusters: Sequence[str]) -> str:
     if all(link.source == hub for link in links):
         return f"fan-out: {hub} gives to {others}"
     if len(links) == 2 and len(clusters) == 3 and len({link.source for link in links}) == 2:
-        return f"chain: {' -> '.join(_walk(links, next(one for one, _ in links if one != hub)))}"
+        return f"chain: {' -> '.join(_walk(links, next(cluster for cluster, _ in links if cluster != hub)))}"
     return f"hub and spoke: {hub} with {others}"
 
 

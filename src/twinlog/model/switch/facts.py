@@ -265,7 +265,7 @@ class TailFacts(Findings):
     @property
     def ends(self) -> dict[TopicPartition, int]:
         """Where each tail ends on the old primary."""
-        return {partition: found.next for partition, found in self.tails.items()}
+        return {partition: tail.next for partition, tail in self.tails.items()}
 
 
 class Admitted(StepFacts):

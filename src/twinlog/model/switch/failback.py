@@ -58,10 +58,10 @@ def place_back(
     because the operator chose to deal with its export.
     """
     if position < cut.target:
-        found = forward.to_source(position)
-        if isinstance(found, Exact | AtOrBefore):
-            return Return(min(found.offset, cut.source))
-        return Return(None, why=found.reason)
+        translation = forward.to_source(position)
+        if isinstance(translation, Exact | AtOrBefore):
+            return Return(min(translation.offset, cut.source))
+        return Return(None, why=translation.reason)
     behind = _behind(position, cut, back)
     if not cut.has_tail or not appended or (read_before or 0) >= cut.tail_end:
         return behind
@@ -88,7 +88,7 @@ def _behind(position: int, cut: Cut, back: Map | None) -> Return:
     """Behind the common part: where the next record that was born on the other side lies now."""
     if back is None:
         return Return(cut.tail_end)
-    found = back.to_target(position)
-    if isinstance(found, Exact | AtOrBefore):
-        return Return(max(found.offset, cut.tail_end))
-    return Return(cut.tail_end, why=found.reason)
+    translation = back.to_target(position)
+    if isinstance(translation, Exact | AtOrBefore):
+        return Return(max(translation.offset, cut.tail_end))
+    return Return(cut.tail_end, why=translation.reason)

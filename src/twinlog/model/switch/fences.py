@@ -31,7 +31,7 @@ class Fences:
         """Read one more entry of the cluster's switch log."""
         if not isinstance(entry, Fenced):
             return
-        before = next((one for one in self._noted if one.pair == entry.pair and _same_cluster(one, entry)), None)
+        before = next((note for note in self._noted if note.pair == entry.pair and _same_cluster(note, entry)), None)
         if before is not None:
             self._noted.remove(before)
         if not entry.lifted:

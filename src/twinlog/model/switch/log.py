@@ -206,8 +206,8 @@ class Switch:
 
     def facts(self, kind: type[F]) -> F | None:
         """What a step left for others; None when it left nothing so far. Raises ValueError for unreadable facts."""
-        found = self.steps.get(kind.step)
-        return kind.model_validate(found.facts) if found is not None and found.facts else None
+        step = self.steps.get(kind.step)
+        return kind.model_validate(step.facts) if step is not None and step.facts else None
 
     def runner_lives(self, now_ms: int) -> bool:
         """Whether the process that runs it was heard lately; until it is silent nobody else may continue it."""
@@ -229,8 +229,8 @@ class Switch:
 
     def is_done(self, step: str) -> bool:
         """Whether a step need not run again."""
-        found = self.steps.get(step)
-        return found is not None and found.status == "done"
+        noted = self.steps.get(step)
+        return noted is not None and noted.status == "done"
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,9 @@ class SwitchLog:
 
     def find(self, switch: str) -> Switch | None:
         """A switch by its id, open or ended."""
-        known = [one for one in (*self.ended, self.open) if one is not None and one.id == switch]
+        known = [
+            candidate for candidate in (*self.ended, self.open) if candidate is not None and candidate.id == switch
+        ]
         return known[0] if known else None
 
 
@@ -300,7 +302,7 @@ def _take_state(log: SwitchLog, entry: StateEntry) -> SwitchLog:
 def _take_claim(log: SwitchLog, claim: Claim, at_ms: int) -> SwitchLog:
     switch = log.open
     if switch is None:
-        known = any(one.id == claim.switch for one in log.ended)
+        known = any(ended.id == claim.switch for ended in log.ended)
         if known:
             return log  # it is over; its runner reads that
         return replace(log, open=Switch(claim.switch, claim, claim.runner, at_ms, at_ms, state=log.state))

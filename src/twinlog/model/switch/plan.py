@@ -243,7 +243,7 @@ def at_risk_of(facts: Facts) -> AtRisk:
 
 def _read_again(facts: Facts) -> Iterator[str]:
     """What groups read a second time: those with most of it by name."""
-    most = sorted(facts.read_again.items(), key=lambda one: (-one[1], one[0]))
+    most = sorted(facts.read_again.items(), key=lambda entry: (-entry[1], entry[0]))
     for group, records in most[:_NAMED]:
         yield f"group {group} reads at most {records:,} records again"
     if len(most) > _NAMED:

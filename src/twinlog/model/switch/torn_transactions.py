@@ -56,19 +56,19 @@ class TransactionScan:
 
     def records(self, transaction: TransactionId, copied: int, lost: int, at_ms: int) -> None:
         """A batch of a transaction: so many of its records were copied, so many were not."""
-        one = self._open.setdefault(transaction, _Open())
-        one.copied += copied
-        one.lost += lost
-        one.began_ms = at_ms if one.began_ms is None else min(one.began_ms, at_ms)
+        pending = self._open.setdefault(transaction, _Open())
+        pending.copied += copied
+        pending.lost += lost
+        pending.began_ms = at_ms if pending.began_ms is None else min(pending.began_ms, at_ms)
 
     def marker(self, transaction: TransactionId, at_ms: int, *, committed: bool, is_copied: bool) -> None:
         """The end of a transaction here. A marker may carry a higher epoch than the records that it ends."""
-        mine = [one for one in self._open if one.producer_id == transaction.producer_id]
-        for one in mine:
-            ended = self._open.pop(one)
+        mine = [started for started in self._open if started.producer_id == transaction.producer_id]
+        for started in mine:
+            ended = self._open.pop(started)
             if committed:
                 began = at_ms if ended.began_ms is None else min(ended.began_ms, at_ms)
-                self.ended.append(Ended(self.partition, one, ended.copied, ended.lost, is_copied, began, at_ms))
+                self.ended.append(Ended(self.partition, started, ended.copied, ended.lost, is_copied, began, at_ms))
         if committed and not mine:  # its records were not read: they lie before the stretch
             self.ended.append(Ended(self.partition, transaction, 0, 0, is_copied, at_ms, at_ms))
 
@@ -106,17 +106,17 @@ def torn_transactions(scans: Iterable[TransactionScan]) -> list[TornTransaction]
     """The transactions that have records on both sides of the cut, sorted."""
     by_id: dict[TransactionId, list[Ended]] = {}
     for scan in scans:
-        for one in scan.ended:
-            by_id.setdefault(one.id, []).append(one)
-    found: list[TornTransaction] = []
+        for ended in scan.ended:
+            by_id.setdefault(ended.id, []).append(ended)
+    torn: list[TornTransaction] = []
     for transaction, pieces in sorted(by_id.items()):
         shared = len({piece.partition for piece in pieces}) < len(pieces)
         for group in _overlapping(pieces) if shared else [pieces]:
-            copied = {one.partition: one.copied for one in group if one.copied or one.is_copied}
-            lost = {one.partition: one.lost for one in group if one.lost or not one.is_copied}
+            copied = {part.partition: part.copied for part in group if part.copied or part.is_copied}
+            lost = {part.partition: part.lost for part in group if part.lost or not part.is_copied}
             if copied and lost:
-                found.append(TornTransaction(transaction, copied, lost, certain=not shared))
-    return found
+                torn.append(TornTransaction(transaction, copied, lost, certain=not shared))
+    return torn
 
 
 def _overlapping(pieces: Iterable[Ended]) -> list[list[Ended]]:

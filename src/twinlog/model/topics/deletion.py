@@ -50,8 +50,8 @@ def parse_deletion(text: str) -> TopicDeletion:
             return IgnoreDeletion()
         case "report":
             return ReportDeletion()
-    found = _DELETE_AFTER.fullmatch(word)
-    if found is None:
+    matched = _DELETE_AFTER.fullmatch(word)
+    if matched is None:
         msg = f"{word!r} is not a way to treat deleted topics"
         raise ValueError(msg)
-    return DeleteAfter(int(found.group(1)) * _SECONDS[found.group(2)])
+    return DeleteAfter(int(matched.group(1)) * _SECONDS[matched.group(2)])

@@ -85,7 +85,7 @@ def _spread(seen: Stretched) -> Iterator[Judged]:
     close = [
         partition for partition in seen.partitions if len({seen.racks.get(node) for node in partition.in_sync}) < _TWO
     ]
-    close = [one for one in close if one not in narrow]
+    close = [racks for racks in close if racks not in narrow]
     way = "look for the replicas that lag: under-replicated partitions"
     yield _about("in-sync", close, seen.partitions, ("are in sync in one rack only", "are in sync in two racks", way))
     weak = sorted({topic for topic, least in seen.min_in_sync.items() if least < _TWO})
@@ -164,11 +164,11 @@ def _about(name: str, bad: Sequence[Placed], all_: Sequence[Placed], told: tuple
     return Judged(name, "ok", f"{_count(all_)} {good}")
 
 
-def _count(found: Sequence[object]) -> str:
-    return f"{len(found):,} partition{'' if len(found) == 1 else 's'}"
+def _count(items: Sequence[object]) -> str:
+    return f"{len(items):,} partition{'' if len(items) == 1 else 's'}"
 
 
 def _list(names: Iterator[str] | Sequence[str]) -> str:
-    found = list(names)
-    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more
+    listed = list(names)
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

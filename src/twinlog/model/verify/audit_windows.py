@@ -53,7 +53,7 @@ def next_windows(
     turn = {partition: number for number, partition in enumerate(audited, 1)}
     windows: list[Window] = []
     budget = STEP_BYTES
-    for partition in sorted(states, key=lambda one: (turn.get(one, 0), one)):
+    for partition in sorted(states, key=lambda name: (turn.get(name, 0), name)):
         state = states[partition]
         begin = max(state.source_first, audited.get(partition, 0))
         if begin >= state.source_next:

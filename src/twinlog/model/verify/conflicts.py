@@ -92,8 +92,8 @@ class ConflictReport:
         if not self.conflicts:
             return f"no key was written on both sides within {seconds:g} s"
         clashing = sum(topic.conflicting for topic in self.topics)
-        found = f"{clashing:,} of {keys:,} keys were written on both sides within {seconds:g} s"
-        return f"{self.conflicts:,} conflict{'' if self.conflicts == 1 else 's'}: {found}"
+        told = f"{clashing:,} of {keys:,} keys were written on both sides within {seconds:g} s"
+        return f"{self.conflicts:,} conflict{'' if self.conflicts == 1 else 's'}: {told}"
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""

@@ -119,8 +119,8 @@ def _continues(last: Difference, difference: Difference) -> bool:
     return _follows(last.source, difference.source, last.count) and _follows(last.target, difference.target, last.count)
 
 
-def _follows(last: int | None, one: int | None, count: int) -> bool:
-    return last is one is None or (last is not None and one == last + count)
+def _follows(last: int | None, offset: int | None, count: int) -> bool:
+    return last is offset is None or (last is not None and offset == last + count)
 
 
 def _moved(elsewhere: int, shift: int | None, count: int) -> str:
@@ -150,7 +150,7 @@ def describe_change(source: Content, target: Content) -> str:
 def _bytes_change(at_source: bytes | None, at_target: bytes | None) -> str:
     if at_source is None or at_target is None or len(at_source) != len(at_target):
         return f"is {_size(at_target)}, not {_size(at_source)}"
-    at = next(place for place, (one, other) in enumerate(zip(at_source, at_target, strict=True)) if one != other)
+    at = next(place for place, (left, other) in enumerate(zip(at_source, at_target, strict=True)) if left != other)
     return f"differs from byte {at} of {len(at_source)} on"
 
 
@@ -167,7 +167,7 @@ def _headers_change(at_source: list[tuple[str, bytes | None]], at_target: list[t
         return f"headers: {len(at_target)}, not {len(at_source)} ({'; '.join(parts)})"
     if sorted(at_source, key=repr) == sorted(at_target, key=repr):
         return "headers are in another order"
-    at = next(place for place, (one, other) in enumerate(zip(at_source, at_target, strict=True)) if one != other)
+    at = next(place for place, (left, other) in enumerate(zip(at_source, at_target, strict=True)) if left != other)
     if at_source[at][0] != at_target[at][0]:
         return f"header {at} is called {at_target[at][0]!r}, not {at_source[at][0]!r}"
     return f"header {at} ({at_source[at][0]!r}) {_bytes_change(at_source[at][1], at_target[at][1])}"

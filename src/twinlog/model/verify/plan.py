@@ -61,14 +61,14 @@ class PartitionFacts:
 
 def _place(known: PartitionMap, source: int) -> int:
     """Where the first copied record at or behind `source` lies."""
-    found = known.to_target(source)
-    return found.offset if isinstance(found, Exact) else known.span.target_next
+    translation = known.to_target(source)
+    return translation.offset if isinstance(translation, Exact) else known.span.target_next
 
 
 def _source_of(known: PartitionMap, target: int) -> int:
-    found = known.to_source(target)
-    if isinstance(found, Exact):
-        return found.offset
+    translation = known.to_source(target)
+    if isinstance(translation, Exact):
+        return translation.offset
     return known.span.source_next if target > known.span.target_next else known.span.source_first
 
 

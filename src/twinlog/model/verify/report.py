@@ -52,7 +52,7 @@ class VerifyReport:
 
     def take(self, results: Iterable[ChunkResult]) -> None:
         """Add up what the chunks found, in the order of the partitions."""
-        for result in sorted(results, key=lambda one: (one.partition, one.source_first)):
+        for result in sorted(results, key=lambda each: (each.partition, each.source_first)):
             self.chunks += 1
             for name in _COUNTED:
                 self.totals[name] = self.totals.get(name, 0) + int(getattr(result, name))
@@ -137,7 +137,7 @@ class VerifyReport:
                 for partition, difference in self.differences
             ],
             "not_comparable": [
-                {"what": one.thing, "reason": one.reason, "offsets": one.offsets} for one in self.excluded
+                {"what": part.thing, "reason": part.reason, "offsets": part.offsets} for part in self.excluded
             ],
             "troubles": self.troubles,
             "schemas": None if self.schemas is None else self.schemas.as_json(),
@@ -157,14 +157,14 @@ class VerifyReport:
             ("digests", f"source {self.source_digest:016x}, target {self.target_digest:016x}"),
         )
         lines = [f"# {self.verdict()}", "", "| | |", "|---|---|", *(f"| {name} | {text} |" for name, text in figures)]
-        lines += _section("Differences", [f"{partition}: {one}" for partition, one in self.differences])
+        lines += _section("Differences", [f"{partition}: {difference}" for partition, difference in self.differences])
         if self.count("differing") > len(self.differences):
             lines.append("- more of them than are listed here")
         lines += _section("Not compared to the end", self.troubles)
         if self.schemas is not None:
             lines += _section("Schemas", [self.schemas.sentence(), *self.schemas.problems])
         lines += _section("Set aside", [f"{count:,} records: {meaning}" for count, meaning in self.aside()])
-        lines += _section("Not comparable", [_excluded(one) for one in self.excluded])
+        lines += _section("Not comparable", [_excluded(part) for part in self.excluded])
         return "\n".join(lines) + "\n"
 
 

@@ -129,14 +129,14 @@ class ChunkResult:
 
 def stretches_between(maps: Iterable[RunMap], first: int, after: int) -> tuple[Stretch, ...]:
     """What of the ledger's map concerns the source offsets first..after-1, in as few stretches as it has."""
-    found = []
+    stretches = []
     for part in maps:
         tail = () if part.tail is None else (Stretch(*part.tail, part.tail.length, part.tail.length, 1),)
         for stretch in (*part.stretches, *tail):
             clipped = _clip(stretch, first, after)
             if clipped is not None:
-                found.append(clipped)
-    return tuple(found)
+                stretches.append(clipped)
+    return tuple(stretches)
 
 
 def _clip(stretch: Stretch, first: int, after: int) -> Stretch | None:

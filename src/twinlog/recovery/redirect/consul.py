@@ -25,8 +25,8 @@ def call(hook: Redirect, direction: Direction) -> str:
     said = exchange(hook, "PUT", url, value.encode(), headers=headers)
     if said.strip() != b"true":
         raise RedirectFailed(hook.name, f"{key}: the write was not taken")
-    found = json.loads(exchange(hook, "GET", f"{url}?consistent", None, headers=headers))
-    there = base64.b64decode(found[0]["Value"] or "").decode(errors="replace") if found else None
+    document = json.loads(exchange(hook, "GET", f"{url}?consistent", None, headers=headers))
+    there = base64.b64decode(document[0]["Value"] or "").decode(errors="replace") if document else None
     if there != value:
         raise RedirectFailed(hook.name, f"{key} does not hold what was written to it")
     return f"{key} holds the new value"

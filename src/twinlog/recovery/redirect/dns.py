@@ -38,11 +38,11 @@ def call(hook: Redirect, direction: Direction) -> str:
         if answer.rcode() != dns.rcode.NOERROR:
             raise RedirectFailed(hook.name, f"{host} refused the update: {dns.rcode.to_text(answer.rcode())}")
         while True:
-            found = _ask(name, hook.record, host, where, max(1.0, deadline - time.monotonic()))
-            if _same(found, value):
+            answers = _ask(name, hook.record, host, where, max(1.0, deadline - time.monotonic()))
+            if _same(answers, value):
                 return f"{name} {hook.record} {value}, time to live {hook.ttl} s"
             if time.monotonic() > deadline:
-                raise RedirectFailed(hook.name, f"{host} still answers {', '.join(found) or 'nothing'} for {name}")
+                raise RedirectFailed(hook.name, f"{host} still answers {', '.join(answers) or 'nothing'} for {name}")
             time.sleep(_AGAIN_S)
     except (dns.exception.DNSException, OSError, ValueError) as error:
         raise RedirectFailed(hook.name, f"{host}: {error or type(error).__name__}") from None
@@ -62,5 +62,5 @@ def _ask(name: dns.name.Name, kind: str, host: str, port: int, timeout_s: float)
     return [data.to_text() for records in answer.answer for data in records]
 
 
-def _same(found: list[str], value: str) -> bool:
-    return value.rstrip(".").strip('"') in {text.rstrip(".").strip('"') for text in found}
+def _same(answers: list[str], value: str) -> bool:
+    return value.rstrip(".").strip('"') in {text.rstrip(".").strip('"') for text in answers}

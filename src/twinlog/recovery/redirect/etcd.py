@@ -22,8 +22,8 @@ def call(hook: Redirect, direction: Direction) -> str:
         headers["Authorization"] = str(login["token"])
     _ask(hook, "kv/put", {"key": _encode(key), "value": _encode(value)}, headers)
     # The gateway reads linearizably unless told otherwise: what it returns is what every client gets from now on.
-    found = _ask(hook, "kv/range", {"key": _encode(key)}, headers).get("kvs", [])
-    there = base64.b64decode(found[0].get("value", "")).decode(errors="replace") if found else None
+    entries = _ask(hook, "kv/range", {"key": _encode(key)}, headers).get("kvs", [])
+    there = base64.b64decode(entries[0].get("value", "")).decode(errors="replace") if entries else None
     if there != value:
         raise RedirectFailed(hook.name, f"{key} does not hold what was written to it")
     return f"{key} holds the new value"
@@ -32,8 +32,8 @@ def call(hook: Redirect, direction: Direction) -> str:
 def _ask(hook: Redirect, what: str, body: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:
     url = f"{(hook.url.reveal() if hook.url else '').rstrip('/')}/v3/{what}"
     answer = exchange(hook, "POST", url, json.dumps(body).encode(), headers=headers)
-    found: dict[str, Any] = json.loads(answer or b"{}")
-    return found
+    document: dict[str, Any] = json.loads(answer or b"{}")
+    return document
 
 
 def _encode(text: str) -> str:

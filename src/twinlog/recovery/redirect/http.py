@@ -41,8 +41,8 @@ def exchange(
     try:
         context = _trust(redirect) if url.startswith("https:") else None
         with opened(request, timeout_s=timeout_s or redirect.timeout_seconds, context=context) as answer:
-            found: bytes = answer.read(_LONGEST)
-            return found
+            answered: bytes = answer.read(_LONGEST)
+            return answered
     except urllib.error.HTTPError as error:
         said = error.read(_SHOWN).decode(errors="replace").strip()
         log.warning("hook %s: %s to %s: it answered %d %s: %s", hook, method, where, error.code, error.reason, said)

@@ -129,8 +129,8 @@ async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> in
         ctx.say_progress(f"waiting for the engine of {link.name} to copy: {left:,} offsets left")
         return left
 
-    found: int = await ctx.wait(step, "offsets left", behind, lambda left: isinstance(left, int) and left <= NEARLY)
-    return found
+    left_over: int = await ctx.wait(step, "offsets left", behind, lambda left: isinstance(left, int) and left <= NEARLY)
+    return left_over
 
 
 def _copies(ctx: SwitchContext, link: LinkSettings, engine: Engine | None) -> bool:
@@ -166,14 +166,14 @@ async def stop_back(ctx: SwitchContext) -> StepResult:
     copies, here = await strays_in_copies(ctx), await strays_on_source(ctx)
     findings = sentences_about(stopped.dead, view, ctx.link.source)
     findings += [
-        f"{partition}: others than {ctx.link.name} wrote {counted(found.records, 'record')} there; the way back "
+        f"{partition}: others than {ctx.link.name} wrote {counted(stray.records, 'record')} there; the way back "
         f"carries no copies, so {ctx.link.source} does not get them"
-        for partition, found in copies.items()
+        for partition, stray in copies.items()
     ] + [
-        f"{partition}: others wrote {counted(found.records, 'record')} to {ctx.link.source}, from offset {found.first} "
+        f"{partition}: others wrote {counted(stray.records, 'record')} to {ctx.link.source}, from offset {stray.first} "
         f"on, while the failback copied; {ctx.link.name} carries them when it goes on"
-        for partition, found in here.items()
+        for partition, stray in here.items()
     ]
-    strays = {partition: found.first for partition, found in here.items()}
+    strays = {partition: stray.first for partition, stray in here.items()}
     facts = BackStopped(cut_back=cut, strays=strays, **findings_of(findings))
     return StepResult(f"{ctx.back.name} stands still ({counted(len(cut), 'topic')})", facts)

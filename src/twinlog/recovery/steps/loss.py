@@ -39,13 +39,15 @@ async def loss(ctx: SwitchContext) -> StepResult:
         if end > first:
             lost[partition] = (first, end)
     total = sum(end - first for first, end in lost.values())
-    found = LossRange(total, total, at_ms, loss_of(view, ctx.link.naming).copied_ms)
+    lost_range = LossRange(total, total, at_ms, loss_of(view, ctx.link.naming).copied_ms)
     if at_ms == remembered_ends(view)[1]:
-        found = loss_of(view, ctx.link.naming, unnoted)
+        lost_range = loss_of(view, ctx.link.naming, unnoted)
     named = "; ".join(f"{name}: offsets {first}..{end - 1}" for name, (first, end) in list(lost.items())[:_NAMED])
     later = f"What was written to {ctx.link.source} later is not known"
-    says = f"{found.says(ctx.link.source)}. {later}" + (f". Known to be lost: {named}" if lost else "")
-    facts = Loss(records=total, at_most=found.at_most, known_at_ms=at_ms, copied_ms=found.copied_ms, lost=lost)
+    says = f"{lost_range.says(ctx.link.source)}. {later}" + (f". Known to be lost: {named}" if lost else "")
+    facts = Loss(
+        records=total, at_most=lost_range.at_most, known_at_ms=at_ms, copied_ms=lost_range.copied_ms, lost=lost
+    )
     return StepResult(says, facts)
 
 

@@ -65,10 +65,10 @@ async def await_readers(
         listed = await groups.list_groups()
         active = [name for name, group in listed.items() if group.active and ctx.link.groups.matches(name)]
         behind: dict[str, int] = {}
-        for name, found in (await groups.fetch_positions(active)).items():
-            if isinstance(found, ClusterError):
+        for name, positions in (await groups.fetch_positions(active)).items():
+            if isinstance(positions, ClusterError):
                 continue
-            left = sum(max(0, ends[p] - position.offset) for p, position in found.items() if p in ends)
+            left = sum(max(0, ends[p] - position.offset) for p, position in positions.items() if p in ends)
             if left:
                 behind[name] = left
         if not behind or time.monotonic() > deadline:
@@ -92,8 +92,10 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
         there = await groups.fetch_positions(committed)
         now = GroupsNow(
             committed=committed,
-            copied=await _copied(ctx, view, {p for found in committed.values() for p in found}),
-            on_target={group: found for group, found in there.items() if not isinstance(found, ClusterError)},
+            copied=await _copied(ctx, view, {p for positions in committed.values() for p in positions}),
+            on_target={
+                group: positions for group, positions in there.items() if not isinstance(positions, ClusterError)
+            },
             active=frozenset(name for name, group in listed.items() if group.active),
             told=checkpoints.told,
         )
@@ -105,11 +107,11 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
             if standing.write is not None and standing.remote is not None:
                 wanted.setdefault(standing.group, {})[standing.remote] = standing.write
         findings = [trouble] if trouble else []
-        findings += [found for standing in decided if (found := standing.finding()) is not None]
+        findings += [finding for standing in decided if (finding := standing.finding()) is not None]
         findings += await commit(groups, wanted)
     finally:
         await teller.close()
-    written = sum(len(found) for found in wanted.values())
+    written = sum(len(positions) for positions in wanted.values())
     known = f"{counted(len(committed), 'group')} with last synced positions"
     says = f"{known} ({counted(len(decided), 'partition')}, {written} written now)"
     if not checkpoints.loaded:
@@ -147,16 +149,16 @@ async def _copied(ctx: SwitchContext, view: LedgerView, wanted: set[TopicPartiti
     alive = [remote for partition, remote in remotes.items() if partition not in dead]
     starts = await fetch_offsets(ctx.at_target, alive, EARLIEST, within_s=_ANSWER_WITHIN_S)
     ends = await fetch_offsets(ctx.at_target, alive, LATEST, within_s=_ANSWER_WITHIN_S)
-    found: dict[TopicPartition, Copied] = {}
+    copied: dict[TopicPartition, Copied] = {}
     for partition, remote in remotes.items():
         topic, known = view.roster[partition.topic], view.map_of(partition)
         start, end = starts.get(remote, dead.get(partition, "")), ends.get(remote, dead.get(partition, ""))
         if isinstance(start, str) or isinstance(end, str):
             why = f"{remote} on {ctx.link.target}: {start if isinstance(start, str) else end}"
-            found[partition] = Copied(remote, topic.incarnation, 0, 0, trouble=why)
+            copied[partition] = Copied(remote, topic.incarnation, 0, 0, trouble=why)
             continue
         origin = topic.origins[partition.partition] if partition.partition < topic.partitions else 0
-        found[partition] = Copied(
+        copied[partition] = Copied(
             remote=remote,
             incarnation=topic.incarnation,
             first=known.span.source_first if known else origin,
@@ -166,4 +168,4 @@ async def _copied(ctx: SwitchContext, view: LedgerView, wanted: set[TopicPartiti
             target_start=start,
             target_end=max(start, end),
         )
-    return found
+    return copied

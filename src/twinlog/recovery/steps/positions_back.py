@@ -50,13 +50,13 @@ async def _by_both_maps(ctx: SwitchContext, groups: GroupCoordinators, findings:
     at_source = GroupCoordinators(ctx.at_source)
     before = await at_source.fetch_positions(names)
     wanted: dict[str, dict[TopicPartition, GroupPosition]] = {}
-    for group, found in (await groups.fetch_positions(names)).items():
-        if isinstance(found, ClusterError):
-            findings.append(f"{group}: {found}")
+    for group, positions in (await groups.fetch_positions(names)).items():
+        if isinstance(positions, ClusterError):
+            findings.append(f"{group}: {positions}")
             continue
         earlier = before.get(group)
         known = earlier if earlier is not None and not isinstance(earlier, ClusterError) else {}
-        for remote, position in found.items():
+        for remote, position in positions.items():
             partition = TopicPartition(here.get(remote.topic, ""), remote.partition)
             cut, there = cuts.get(partition), forward.map_of(partition)
             if cut is None or there is None:

@@ -119,10 +119,10 @@ async def _proof(ctx: SwitchContext, view: LedgerView) -> tuple[list[Sample], To
             samples = await sample_topics(ctx.at_target, topics)
     except TimeoutError:
         return [], copy, [f"records of {link.target} could not be sampled within {_SAMPLE_S:.0f} s"]
-    found = [str(one) for one in unresolved(samples, copy, home, link.target)]
+    problems = [str(problem) for problem in unresolved(samples, copy, home, link.target)]
     if left_out:
-        found.append(f"only {len(topics)} of {len(topics) + left_out} topics were sampled")
-    return samples, copy, found
+        problems.append(f"only {len(topics)} of {len(topics) + left_out} topics were sampled")
+    return samples, copy, problems
 
 
 async def _not_home(ctx: SwitchContext, named: list[str]) -> list[str]:

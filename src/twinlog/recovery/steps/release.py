@@ -42,6 +42,6 @@ async def release(ctx: SwitchContext) -> StepResult:
     there = set(await asyncio.to_thread(ctx.target.list_topics))
     missing = missing_for_writers(view.roster.values(), ctx.link.naming, there)
     findings = [says_missing(missing, ctx.link.name, ctx.link.target)] if missing else []
-    acls = tuple(str(one) for one in sorted(held_back))
+    acls = tuple(str(binding) for binding in sorted(held_back))
     facts = Released(acls=acls, missing_for_writers=tuple(missing), findings=tuple(findings))
     return StepResult("; ".join([*(said or ["nothing was held back"]), *findings]), facts)

@@ -49,24 +49,24 @@ async def tail(ctx: SwitchContext) -> StepResult:
                 continue
             if state is None or state.incarnation != view.roster[partition.topic].incarnation:
                 continue  # nothing of it was ever copied: the link does that when it goes on
-            found = Tail(partition, state.source_next, state.source_next)
+            own = Tail(partition, state.source_next, state.source_next)
             skip = unnoted.get(partition, 0)
             start = starts[partition]
             gone = _expired(back, partition, state.source_next + skip, min(start, end))
             if gone:
-                found.expired = sum(after - first for first, after in gone)
+                own.expired = sum(after - first for first, after in gone)
                 findings.append(_lost_words(partition, gone, ctx.link.source))
             skip = max(0, skip - max(0, start - state.source_next))
             async for record in reader.records(partition, max(start, state.source_next), end, skip):
-                found.take(record)
+                own.take(record)
                 out.add(partition, record)
                 exported = for_topic(switch, partition, record)
                 if log is not None and origin_of(exported) not in before:
                     await log.write([exported])
-            if found.records:
-                tails.append(found)
-    total = sum(found.records for found in tails)
-    ranges = {found.partition: found.range() for found in tails}
+            if own.records:
+                tails.append(own)
+    total = sum(each.records for each in tails)
+    ranges = {each.partition: each.range() for each in tails}
     if not total:
         lost = f"; {findings[0]}" if findings else ""
         return StepResult(
@@ -77,7 +77,7 @@ async def tail(ctx: SwitchContext) -> StepResult:
     findings += [str(transaction) for transaction in torn.transactions[:_NAMED]]
     if torn.trouble:
         findings.append(f"torn transactions may be more: {torn.trouble}")
-    named = "; ".join(f"{one.partition}: offsets {one.first}..{one.next - 1}" for one in tails[:_NAMED])
+    named = "; ".join(f"{each.partition}: offsets {each.first}..{each.next - 1}" for each in tails[:_NAMED])
     fate = f"appended to {ctx.link.target}" if ctx.link.switch.tail == "append" else f"left on {ctx.link.source}"
     says = f"{total:,} records ({named}) are exported to {out.path}; they are {fate}"
     if torn.transactions:
@@ -142,5 +142,5 @@ async def _export_topic(ctx: SwitchContext) -> InternalLog | None:
 
 def tail_ends(ctx: SwitchContext) -> dict[TopicPartition, int]:
     """Where each tail of this switch ends on the old primary."""
-    found = ctx.find(TailFacts)
-    return {} if found is None else found.ends
+    tails = ctx.find(TailFacts)
+    return {} if tails is None else tails.ends

@@ -37,11 +37,11 @@ async def list_map(ends: LinkEnds, asked: TopicPartition, first: int, limit: int
         for stretch in part.as_stretches()
         if stretch.run(stretch.times - 1).source_end > first
     )
-    found = list(islice(stretches, limit + 1))
+    listed = list(islice(stretches, limit + 1))
     sealed = view.parts_of(asked)
     count = len(sealed) if sealed is not None else 0
     size = len(view.states[asked].open_map) + sum(len(sealed.data(n)) for n in range(count)) if sealed else 0
     copied = f"source offsets {span.source_first} to {span.source_next} are copied"
     lies = f"they lie at target offsets {span.target_first} to {span.target_next}"
     says = f"{asked}: {copied}, {lies}; {count} sealed parts and an open one, {size} bytes"
-    return MapListing(link.name, says, tuple(found[:limit]), len(found) > limit, count, size)
+    return MapListing(link.name, says, tuple(listed[:limit]), len(listed) > limit, count, size)

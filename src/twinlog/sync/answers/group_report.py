@@ -65,9 +65,9 @@ async def report_groups(ends: LinkEnds, wanted: Callable[[str], bool]) -> GroupR
         checkpoints = Checkpoints(InternalLog(observer.target, link.naming.checkpoints_topic(link.source)))
         unread = await checkpoints.load()
         now = replace(await observer.look(view), told=checkpoints.told)
-        found = tuple(standings(now, link.group_offsets.rewinds, writing=link.group_offsets.enabled))
+        positions = tuple(standings(now, link.group_offsets.rewinds, writing=link.group_offsets.enabled))
         with_members = frozenset(name for name, group in observer.groups.items() if group.active)
-        return GroupReport(found, tuple(filter(None, [*observer.findings, unread])), with_members, known)
+        return GroupReport(positions, tuple(filter(None, [*observer.findings, unread])), with_members, known)
     finally:
         await observer.close()
 
@@ -82,10 +82,10 @@ async def _without_source(
     known = tuple(sorted({group for group, _ in checkpoints.told}))
     told = {key: last for key, last in checkpoints.told.items() if wanted(key.group)}
     now = await observer.look_without_source(view, told)
-    found = tuple(standings(now, link.group_offsets.rewinds, writing=False))
+    positions = tuple(standings(now, link.group_offsets.rewinds, writing=False))
     again = read_again_at_most(now)
     findings = tuple(filter(None, [*observer.findings, unread]))
-    return GroupReport(found, findings, frozenset(), known, trouble, again)
+    return GroupReport(positions, findings, frozenset(), known, trouble, again)
 
 
 async def translate(ends: LinkEnds, asked: TopicPartition, offset: int, *, reverse: bool) -> Answer:

@@ -15,7 +15,7 @@ from twinlog.wire.tickets import kerberos_options
 
 def login_findings(links: Iterable[LinkSettings], file: str) -> list[Finding]:
     """One warning for each cluster that cannot be entered from here, with the way out. Elsewhere it may be possible."""
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for link in links:
         for client in (
             link.clients.source_admin,
@@ -26,10 +26,10 @@ def login_findings(links: Iterable[LinkSettings], file: str) -> list[Finding]:
             missing = _missing(client)
             if missing:
                 key = f"{client.cluster}.sasl.mechanism"
-                problems = "; ".join(one.problem for one in missing)
+                problems = "; ".join(login.problem for login in missing)
                 sentence = f"a link could not be started here: {problems}. {missing[0].remedy_text()}"
-                found.setdefault(client.cluster, Finding("warning", file, None, key, sentence))
-    return list(found.values())
+                findings.setdefault(client.cluster, Finding("warning", file, None, key, sentence))
+    return list(findings.values())
 
 
 def _missing(client: ClientSettings) -> list[LoginUnavailable | KerberosTaken]:

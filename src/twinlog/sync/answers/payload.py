@@ -60,10 +60,14 @@ def _decoded(data: bytes, schema_of: Callable[[int], Schema | None]) -> tuple[st
     except UnicodeDecodeError:
         return "bytes", ""
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
-        return ("text", text) if all(one.isprintable() or one in "\r\n\t" for one in text) else ("bytes", "")
-    return ("JSON", _pretty(found)) if isinstance(found, dict | list) else ("text", text)
+        return (
+            ("text", text)
+            if all(character.isprintable() or character in "\r\n\t" for character in text)
+            else ("bytes", "")
+        )
+    return ("JSON", _pretty(document)) if isinstance(document, dict | list) else ("text", text)
 
 
 def _by_schema(body: bytes, number: int, schema: Schema) -> tuple[str, str]:
@@ -78,8 +82,8 @@ def _by_schema(body: bytes, number: int, schema: Schema) -> tuple[str, str]:
     return f"bytes; schema {number} ({schema.kind}) is not decoded here", ""
 
 
-def _pretty(found: Any) -> str:
-    return json.dumps(found, indent=2, ensure_ascii=False, default=_plain)
+def _pretty(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False, default=_plain)
 
 
 def _plain(value: object) -> str:

@@ -117,11 +117,11 @@ def _schemas(client: ClientSettings, topic: str, wanted: set[int]) -> dict[int, 
         logs = read_topic(ClusterAdmin(client), client, topic, within_s=_WITHIN_S)
     except ClusterError:
         return {}
-    found: dict[int, Schema] = {}
+    schemas: dict[int, Schema] = {}
     for log in logs.values():
         for record in log:
             if record.value is not None and plain_schema_key(record.key) is not None:
                 value = decode_schema(record.value)
                 if value.id in wanted:
-                    found[value.id] = Schema(value.content.kind, value.content.text)
-    return found
+                    schemas[value.id] = Schema(value.content.kind, value.content.text)
+    return schemas
