@@ -27,7 +27,6 @@ from twinlog.config.security.secrets import Secret
 from twinlog.config.settings import ClientSettings, LinkSettings
 from twinlog.errors import (
     AccessDenied,
-    BrokerRefused,
     ClusterError,
     ClusterUnreachable,
     PartitionCountDiffers,
@@ -77,8 +76,26 @@ def test_a_topic_that_is_not_there_is_unknown_and_does_not_come_into_being(sourc
 
     assert isinstance(admin.describe_topics(["nowhere"])["nowhere"], TopicUnknown)
     assert isinstance(admin.fetch_topic_configs(["nowhere"])["nowhere"], TopicUnknown)
-    assert isinstance(admin.fetch_end_offsets([nowhere])[nowhere], BrokerRefused)
+    assert isinstance(admin.fetch_end_offsets([nowhere])[nowhere], TopicUnknown)
     assert "nowhere" not in admin.list_topics()
+
+
+def test_a_client_that_asked_for_offsets_before_a_topic_was_made_hears_of_it(source_cluster: LocalCluster) -> None:
+    admin, other = admin_of(source_cluster), admin_of(source_cluster)
+    for name in ("early-bird", "later-bird"):  # the client forgets the second one: by then it knows the cluster
+        asked = [TopicPartition(name, number) for number in range(4)]
+        until = time.monotonic() + 2.5
+        while time.monotonic() < until:
+            admin.fetch_end_offsets(asked)
+            time.sleep(0.1)
+        assert other.create_topics([TopicOrder(name, 4, 1, {})]) == {name: None}
+        seen = wait_until(
+            lambda: admin.fetch_end_offsets(asked),  # noqa: B023  called within the turn
+            lambda seen: all(isinstance(end, int) for end in seen.values()),
+            within_s=3,
+            what=f"the ends of {name}",
+        )
+        assert set(seen.values()) == {0}
 
 
 def test_offsets_of_sound_partitions_are_told_beside_an_unknown_one(source_cluster: LocalCluster, topic: str) -> None:

@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from tests.kit.ends import Ends
 from tests.kit.threads import ThreadedQuery
 
 from twinlog.drill.sweep import Sweeping, SweepWish
 
 
-@pytest.mark.chaos
 def test_every_value_is_measured_and_nothing_stays(make_ends: Callable[..., Ends], tmp_path: Path) -> None:
     ends = make_ends()
     before = {*ends.source.list_topics()}, {*ends.target.list_topics()}

@@ -19,6 +19,7 @@ from tests.kit.targetlog import TargetLog
 from twinlog.errors import BrokerAway
 from twinlog.wire.connection import Cluster, Leader, TopicMetadata
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
+from twinlog.wire.line import Breaks
 
 T = TypeVar("T")
 
@@ -52,11 +53,13 @@ class FakeCluster:
     """What `wire.connection.Cluster` offers, over a broker in memory."""
 
     timeout_s = 5.0
+    round_trip_s = 0.0
 
     def __init__(self, broker: FakeBroker, alias: str) -> None:
         self.broker, self.alias = broker, alias
         self.topics: dict[str, TopicMetadata] = {}
         self.nodes = {NODE: ("fake", 9092)}
+        self.breaks = Breaks()
         self._connections: dict[str, FakeConnection] = {}
 
     async def refresh(self, names: Iterable[str] | None, _: int | None = None) -> dict[str, TopicMetadata]:
@@ -79,6 +82,9 @@ class FakeCluster:
 
     async def connection(self, _: int, lane: str = "main") -> FakeConnection:
         return self._connections.setdefault(lane, FakeConnection(self.broker))
+
+    def throttles(self, _: float) -> dict[int, int]:
+        return {}
 
     def drop(self, lane: str) -> None:
         self._connections.pop(lane, None)

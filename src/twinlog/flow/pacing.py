@@ -1,6 +1,7 @@
 """The limits of a link in one task: the task's share of them, by the settings, the timetable and an operator's order.
 
-Runs in the reader's loop. The link's limits are dealt to tasks by the shards that each has.
+Runs in the reader's loop. The link's limits are dealt to tasks by the shards that each has, or to those whose topics
+come first (`first_lane`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
+from twinlog.flow.first_lane import FirstLane
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.control import Control
 from twinlog.model.pace import Pace
@@ -25,7 +27,7 @@ class Pacing:
 
     link: LinkSettings
     control: Control
-    share: float
+    first: FirstLane
     pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
@@ -48,6 +50,7 @@ class Pacing:
 
     def _adopt(self) -> None:
         """Follow order and time of day."""
-        limits = self.control.limits_at(SYSTEM_CLOCK.now_ms(), self.link.reading.limits).share(self.share)
+        now_s = time.monotonic()
+        limits = self.first.limit(self.control.limits_at(SYSTEM_CLOCK.now_ms(), self.link.reading.limits), now_s)
         if limits != self.pace.limits:
-            self.pace.limit(limits, time.monotonic())
+            self.pace.limit(limits, now_s)

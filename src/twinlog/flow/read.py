@@ -43,7 +43,7 @@ from twinlog.flow.schema_gate import Outlet, SchemaGate
 from twinlog.flow.streams import Streams
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
-from twinlog.model.ledger.control import control_of
+from twinlog.model.ledger.control import CONTROL, control_of
 from twinlog.model.ledger.records import (
     FIRST_LANE,
     ROSTER_PARTITION,
@@ -92,9 +92,9 @@ class Reader:
     def __post_init__(self) -> None:
         link = self.link
         self.teller = HindranceTeller(link, f"read-{self.plan.task}")
-        self.pacing = Pacing(link, self.plan.control, len(self.plan.shards) / self.plan.shard_count)
-        chosen = self.plan.control.first_of(link.reading.limits)
-        self.first = FirstLane(chosen, self.plan.task, (self.plan.generation, self.plan.epoch))
+        chosen, share = self.plan.control.first_of(link.reading.limits), len(self.plan.shards) / self.plan.shard_count
+        self.first = FirstLane(chosen, self.plan.task, (self.plan.generation, self.plan.epoch), share)
+        self.pacing = Pacing(link, self.plan.control, self.first)
         self.roster = roster_writer(self.target, link.source, link.name)
         self.gate = _gate(link, self.plan, self.source, self.out, self.view) if self.plan.schemas else None
         self.outlet: Outlet = self.gate or self.out
@@ -120,6 +120,8 @@ class Reader:
         try:
             await self.view.catch_up(self.target, self.link.source)
             self._heed(self.view.engine)
+            if CONTROL in self.view.memos and self.pacing.hear(self.view.control):
+                self.finished.set()  # it was ordered after the plan was made, and is not told again
             if self.finished.is_set():
                 return
             if self.gate is not None:

@@ -194,6 +194,8 @@ class Streams:
                 if (position := session.positions.get(part.partition)) is not None:
                     position.max_bytes = max(self.fetch.partition_max_bytes, share // len(busy))
                     asked[part.partition] = position.offset
+            if small is not None:
+                self.first.others.spend(size, time.monotonic())
             await self.deliver(fetched, session)
             self._count(stream, fetched, asked, size)
 

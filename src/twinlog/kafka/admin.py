@@ -31,7 +31,14 @@ from confluent_kafka.admin import (
 )
 
 from twinlog.config.settings import ClientSettings
-from twinlog.errors import ClusterError, ClusterUnreachable, LeaderMissing, LoginUnavailable
+from twinlog.errors import (
+    BrokerRefused,
+    ClusterError,
+    ClusterUnreachable,
+    LeaderMissing,
+    LoginUnavailable,
+    TopicUnknown,
+)
 from twinlog.kafka.client_options import client_options
 from twinlog.kafka.foreign_errors import denies_access, lacks_token, translated
 from twinlog.model.names import NextOffset, TopicPartition
@@ -228,9 +235,14 @@ class ClusterAdmin:
     def _offsets(
         self, partitions: Iterable[TopicPartition], spec: OffsetSpec, *, committed: bool = False
     ) -> dict[TopicPartition, NextOffset | ClusterError]:
-        """Ask, and once more where the leader just changed."""
+        """Ask, and once more where the leader just changed or the topic is younger than what the client remembers."""
         deadline = time.monotonic() + _ELECTION_S
         answers = self._offsets_now(partitions, spec, committed=committed)
+        if forgotten := [where for where, answer in answers.items() if _is_forgotten(answer)]:
+            there = self.describe_topics({where.topic for where in forgotten})
+            answers |= {where: found for where in forgotten if isinstance(found := there[where.topic], TopicUnknown)}
+            young = [where for where in forgotten if not isinstance(there[where.topic], ClusterError)]
+            answers |= self._offsets_now(young, spec, committed=committed)
         while changed := [where for where, answer in answers.items() if isinstance(answer, LeaderMissing)]:
             if time.monotonic() > deadline:
                 break
@@ -324,6 +336,15 @@ class ClusterAdmin:
         """Serve what the background threads reported since the last call: it explains nothing that comes now."""
         self._client.poll(0)
         self._complaint = None
+
+
+def _is_forgotten(answer: Any) -> bool:
+    """Whether the client, not the cluster, says that it knows no leader.
+
+    A client that was asked about a topic before it was created may remember for ever that there is none: it looks
+    again only when its knowledge of other topics is old, too. To describe the topic renews what it remembers.
+    """
+    return isinstance(answer, BrokerRefused) and answer.problem.startswith("_NOENT")
 
 
 def _batches(things: Iterable[K], size: int) -> Iterator[Sequence[K]]:

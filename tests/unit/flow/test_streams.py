@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -14,6 +15,7 @@ from twinlog.flow.first_lane import SMALL_BYTES, FirstLane
 from twinlog.flow.streams import MOST_STREAMS, Streams
 from twinlog.model.ledger.records import FIRST_LANE, Memo
 from twinlog.model.names import TopicPartition
+from twinlog.model.pace import Limits
 from twinlog.model.selection import Patterns
 from twinlog.wire.fetch import FetchedPartition, FetchPosition, FetchSession
 
@@ -207,8 +209,9 @@ async def _nothing() -> None:
 
 
 def test_a_task_waits_for_topics_of_another_task_that_come_first_but_not_for_an_older_epoch() -> None:
-    lane = FirstLane(Patterns(("pay.*",)), task=1, epoch=(7, 3))
-    behind = {"behind": True, "epoch": [7, 3]}
+    lane = FirstLane(Patterns(("pay.*",)), task=1, epoch=(7, 3), share=0.5)
+    behind = {"behind": True, "epoch": [7, 3], "share": 0.5}
+    lane._began_s -= 10
     lane.hear(Memo(chore=FIRST_LANE, name="task-0", body=behind | {"epoch": [7, 2]}))
     lane.hear(Memo(chore=FIRST_LANE, name="task-1", body=behind))
     assert not lane.busy, "an older epoch, and its own word"
@@ -216,6 +219,45 @@ def test_a_task_waits_for_topics_of_another_task_that_come_first_but_not_for_an_
     assert lane.busy
     lane.hear(Memo(chore=FIRST_LANE, name="task-0", body=behind | {"behind": False}))
     assert not lane.busy
+
+
+def test_a_task_waits_at_first_for_tasks_that_have_not_told_yet_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lane = FirstLane(Patterns(("pay.*",)), task=1, epoch=(7, 3), share=0.5)
+    assert lane.busy, "task-0 may be behind"
+    lane.hear(Memo(chore=FIRST_LANE, name="task-0", body={"behind": False, "epoch": [7, 3], "share": 0.5}))
+    assert not lane.busy
+    assert not FirstLane(share=0.5).busy, "no topic comes first"
+    lane = FirstLane(Patterns(("pay.*",)), task=1, epoch=(7, 3), share=0.5)
+    monkeypatch.setattr("twinlog.flow.first_lane.time.monotonic", lambda: lane._began_s + 4)
+    assert not lane.busy
+
+
+def test_a_limit_belongs_to_the_tasks_with_topics_that_come_first_and_a_tenth_to_the_others() -> None:
+    link, told = Limits(1000, 100), {"behind": True, "epoch": [7, 3], "share": 0.25}
+    lane = FirstLane(Patterns(("pay.*",)), task=1, epoch=(7, 3), share=0.5)
+    assert lane.limit(link, 0) == Limits(500, 50)
+    lane.behind.add(TopicPartition("payments", 0))
+    assert lane.limit(link, 1) == Limits(900, 90)
+    lane.hear(Memo(chore=FIRST_LANE, name="task-0", body=told))
+    assert lane.limit(link, 2) == Limits(600, 60)
+    lane.behind.clear()
+    assert lane.limit(link, 3) == Limits(500, 50), "it takes small portions of it only"
+    assert lane.others.per_second == 50
+
+
+def test_a_portion_that_was_larger_than_a_tenth_of_the_limit_is_waited_for() -> None:
+    lane = FirstLane(Patterns(("pay.*",)), behind={TopicPartition("payments", 0)})
+
+    async def story() -> float:
+        lane.limit(Limits(100_000), time.monotonic())
+        lane.others.spend(15_000, time.monotonic())  # a batch is never cut: a second and a half of a tenth
+        began = time.monotonic()
+        assert await lane.turn() == 10_000
+        return time.monotonic() - began
+
+    assert asyncio.run(story()) > 1.3
 
 
 def test_a_partition_that_lost_its_leader_holds_nobody_up() -> None:
