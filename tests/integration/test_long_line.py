@@ -94,10 +94,10 @@ def test_a_line_that_breaks_with_many_batches_under_way_loses_and_doubles_nothin
         deepest = max(deepest, len(self.under_way))
         return send(self, *depth)
 
-    def recalling(self: Outbox, found: Mapping[int, int]) -> bool:
+    def recalling(self: Outbox, offsets: Mapping[tuple[int, int], int]) -> bool:
         nonlocal recalled
         recalled += 1
-        return recall(self, found)
+        return recall(self, offsets)
 
     monkeypatch.setattr(Outbox, "next_to_send", sending)
     monkeypatch.setattr(Outbox, "recall", recalling)

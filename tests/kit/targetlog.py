@@ -94,11 +94,11 @@ class TargetLog:
             if header.next_offset > offset:
                 yield header, batch
 
-    def written(self, producer_id: int, epoch: int) -> dict[int, int]:
-        """First sequence number -> offset, of the batches of one producer and epoch."""
+    def written(self, producer_id: int, epoch: int) -> dict[tuple[int, int], int]:
+        """First and last sequence number -> offset, of the batches of one producer and epoch."""
         headers = [header for header, _ in self.behind(0) if not header.is_control]
         ours = [header for header in headers if (header.producer_id, header.producer_epoch) == (producer_id, epoch)]
-        return {header.base_sequence: header.base_offset for header in ours}
+        return {(h.base_sequence, (h.base_sequence + h.record_count - 1) & 0x7FFFFFFF): h.base_offset for h in ours}
 
     def records(self) -> list[PlainRecord]:
         """What the mirror wrote."""

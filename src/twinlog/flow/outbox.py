@@ -244,15 +244,17 @@ class Outbox:
         """Whether everything before this batch is on the target."""
         return bool(self.under_way) and self.under_way[0] is out
 
-    def recall(self, offsets: Mapping[int, int]) -> bool:
-        """Batches were found in the target's log, by first sequence number: they are acknowledged.
+    def recall(self, offsets: Mapping[tuple[int, int], int]) -> bool:
+        """Batches were found in the target's log, by first and last sequence number: they are acknowledged.
 
-        Tells whether the first one that waits for an answer is among them.
+        The first number alone does not tell. A request of a connection that was given up may arrive late, with a batch
+        that begins with the same record and is shorter: the records behind it would be lost. Tells whether the first
+        batch that waits for an answer is among them.
         """
         first = self.under_way[0] if self.under_way else None
         for out in self.under_way:
-            if out.progress is Progress.FAILED and out.piece is not None and out.sequences[0] in offsets:
-                self._take_note(out, offsets[out.sequences[0]])
+            if out.progress is Progress.FAILED and out.piece is not None and out.sequences in offsets:
+                self._take_note(out, offsets[out.sequences])
         self._await_others()
         recalled = first is not None and first.progress is Progress.ACKED
         self.settle()

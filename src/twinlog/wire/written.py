@@ -23,9 +23,9 @@ _SEQUENCES: Final = 0x7FFFFFFF
 
 @dataclass(frozen=True)
 class Written:
-    """First sequence number of a batch -> its offset; and what the leader took last, None: it does not say."""
+    """First and last sequence number of a batch -> its offset; and what the leader took last, None: it does not say."""
 
-    batches: dict[int, int]
+    batches: dict[tuple[int, int], int]
     epoch: int
     last: LastWrite | None
 
@@ -41,7 +41,7 @@ async def fetch_written(cluster: Cluster, where: TopicPartition, position: int, 
     last = await fetch_last_write(cluster, where, producer.producer_id)
     end = await fetch_offset(cluster, *where, LATEST)
     who = (producer.producer_id, producer.epoch)
-    offsets: dict[int, int] = {}
+    offsets: dict[tuple[int, int], int] = {}
     reader = LogReader(cluster, where.topic, {where.partition: position}, f"recall-{where}", lasting=False)
     try:
         if position < end:
@@ -49,7 +49,8 @@ async def fetch_written(cluster: Cluster, where: TopicPartition, position: int, 
                 async for _, batches in log:
                     for header, _ in batches:
                         if (header.producer_id, header.producer_epoch) == who and not header.is_control:
-                            offsets[header.base_sequence] = header.base_offset
+                            last_of_batch = (header.base_sequence + header.record_count - 1) & _SEQUENCES
+                            offsets[header.base_sequence, last_of_batch] = header.base_offset
                     if reader.positions[where.partition] >= end:
                         break
     finally:

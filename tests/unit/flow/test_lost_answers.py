@@ -151,7 +151,7 @@ def test_what_a_partition_holds_is_told_by_sequence_number() -> None:
         return await fetch_written(cluster, WHERE, 101, PRODUCER)
 
     written = asyncio.run(ask())
-    assert written.batches == {sequence: sequence + 1 for sequence in range(100, BATCHES)}
+    assert written.batches == {(sequence, sequence): sequence + 1 for sequence in range(100, BATCHES)}
     assert written.last == LastWrite(1, BATCHES - 1)
     assert not written.misses(BATCHES - 1)
     assert written.misses(BATCHES)

@@ -350,10 +350,24 @@ def test_batches_that_the_broker_took_and_remembers_no_more_are_found_in_its_log
 def test_a_batch_that_is_not_in_the_log_is_not_taken_for_acknowledged() -> None:
     box, log, _ = long_line(12)
     written = log.written(PRODUCER.producer_id, PRODUCER.epoch)
-    del written[0]
+    del written[0, 0]
     (first,) = sent(box)
     box.refuse(first)
     assert not box.recall(written)
+    assert box.position == 0
+
+
+@pytest.mark.proves("R1")
+def test_a_shorter_batch_with_the_same_first_record_that_came_late_is_not_taken_for_this_one() -> None:
+    earlier, box, log = make_box(), make_box(), TargetLog()
+    log.plant(PRODUCER.producer_id, PRODUCER.epoch)
+    earlier.intake.parcels += [parcel(made_at(0))]
+    box.intake.parcels += [parcel(make_batch([at(0), at(1)]))]
+    ((late,), (out,)) = sent(earlier), sent(box)
+    assert (late.sequences, out.sequences) == ((0, 0), (0, 1))
+    box.refuse(out)
+    log.append(stamped(late))
+    assert not box.recall(log.written(PRODUCER.producer_id, PRODUCER.epoch))
     assert box.position == 0
 
 
