@@ -19,7 +19,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
-from twinlog.wire.fence import Producer
+from twinlog.wire.fence import Fence, Producer
 from twinlog.wire.frames import string
 
 _INIT_PRODUCER_ID = (22, 1)
@@ -53,7 +53,7 @@ async def age_and_die(left: Abandoned) -> Producer:
     async with raw(left.ends) as target:
         await use_up(target, left.owner)
         begin = Begin(TopicPartition(left.topic, 0), left.roster, None, 0, 0, _ENGINE, left.shard)
-        last = await ShardOwner.take(left.ends.link, ClusterIds("here", "there"), target, begin)
+        last = await ShardOwner.take(left.ends.link, ClusterIds("here", "there"), Fence(target, "test"), begin)
         await last.open([begin])
         return last.producer
 

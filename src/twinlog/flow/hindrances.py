@@ -16,12 +16,14 @@ from typing import Final
 
 from twinlog.config.settings import LinkSettings
 from twinlog.errors import ClusterError
+from twinlog.flow.budget import Opening
 from twinlog.flow.noting import Noting
 from twinlog.flow.outbox import Outbox
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.records import HINDRANCES, Memo
 from twinlog.model.names import TopicPartition
 from twinlog.wire.connection import Cluster
+from twinlog.wire.fence import Fence
 from twinlog.wire.line import Backlog
 
 log = logging.getLogger("twinlog.task")
@@ -95,6 +97,19 @@ def breaking(cluster: Cluster, now: float) -> list[str]:
         return []
     times, brokers, reason = breaks
     return [f"{cluster.alias}: connections broke {times} times in the last 10 s ({reason}): {_some(brokers)}"]
+
+
+def late_openings(openings: Iterable[Opening], fence: Fence, now: float) -> list[str]:
+    """Partitions that wait for the take-over of their shard, by shard, with what it waits for."""
+    shards: dict[int, list[str]] = {}
+    for opening in openings:
+        if now - opening.since >= _LATE_S:
+            shards.setdefault(opening.begin.shard, []).append(str(opening.begin.remote))
+    return [
+        f"{fence.cluster.alias}: shard {shard} is not taken over yet"
+        f" ({fence.waits.get(shard, 'its marker is not in the log')}): {_some(places)}"
+        for shard, places in sorted(shards.items())
+    ]
 
 
 def late_writes(boxes: Iterable[Outbox], notes: Noting, target: Cluster, now: float) -> list[str]:

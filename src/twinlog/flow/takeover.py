@@ -188,12 +188,11 @@ class ShardOwner:
         return self.ownership.producer
 
     @classmethod
-    async def take(cls, link: LinkSettings, clusters: ClusterIds, target: Cluster, begin: Begin) -> ShardOwner:
+    async def take(cls, link: LinkSettings, clusters: ClusterIds, fence: Fence, begin: Begin) -> ShardOwner:
         """Steps 1 to 4."""
-        shard, topic = begin.shard, ledger_topic(link.source)
+        shard, topic, target = begin.shard, ledger_topic(link.source), fence.cluster
         roster = LedgerView({ROSTER_PARTITION: begin.roster_at})
         await _see_no_later_engine(roster, link, target, begin)
-        fence = Fence(target, link.name)
         producer = await fence.take_over(transactional_id(link.source, link.target, shard), shard)
         # Whoever signed in meanwhile may have fenced the shard before us. From here on it would fence us.
         await _see_no_later_engine(roster, link, target, begin)

@@ -32,7 +32,15 @@ from twinlog.errors import (
     TimestampRefused,
 )
 from twinlog.flow.budget import Budget, Opening
-from twinlog.flow.hindrances import HindranceTeller, breaking, late_writes, longest_throttle_s, slow_line, throttled
+from twinlog.flow.hindrances import (
+    HindranceTeller,
+    breaking,
+    late_openings,
+    late_writes,
+    longest_throttle_s,
+    slow_line,
+    throttled,
+)
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
 from twinlog.flow.noting import Noting
@@ -51,6 +59,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
+from twinlog.wire.fence import Fence
 from twinlog.wire.offsets import OffsetsRefused
 from twinlog.wire.written import Written, fetch_written
 
@@ -87,6 +96,7 @@ class Writer:
 
     def __post_init__(self) -> None:
         self.notes = Noting(self.owners, self.boxes, self._spawn)
+        self.fence = Fence(self.target, self.link.name)
         self.teller = HindranceTeller(self.link, f"write-{self.task}")
         self.lanes = Lanes(self.target, self.link.writing.max_request_bytes, self._answered, self._check, self._fail)
 
@@ -148,7 +158,7 @@ class Writer:
             while True:
                 try:
                     if shard not in self.owners:
-                        self.owners[shard] = await ShardOwner.take(self.link, self.clusters, self.target, begins[0])
+                        self.owners[shard] = await ShardOwner.take(self.link, self.clusters, self.fence, begins[0])
                         self._spawn(self._prune(self.owners[shard]))
                     opened = await self.owners[shard].open(begins)
                     break
@@ -339,9 +349,16 @@ class Writer:
             await asyncio.sleep(FLUSH_SECONDS)
             self.notes.flush()
             now = time.monotonic()
-            late = late_writes(self.boxes.values(), self.notes, self.target, now)
-            says = [*throttled(self.target, now), *breaking(self.target, now), *late]
-            self.teller.tell(says, now, longest_throttle_s(self.target, now))
+            self.teller.tell(self.hindrances(now), now, longest_throttle_s(self.target, now))
+
+    def hindrances(self, now: float) -> list[str]:
+        """What holds records up on the target's side."""
+        return [
+            *throttled(self.target, now),
+            *breaking(self.target, now),
+            *late_openings(self.opening.values(), self.fence, now),
+            *late_writes(self.boxes.values(), self.notes, self.target, now),
+        ]
 
     async def close(self) -> dict[str, int]:
         """The reader has ended: wait until everything is acknowledged, note it as cleanly closed."""

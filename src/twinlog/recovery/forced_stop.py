@@ -17,11 +17,12 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import BrokerAway
+from twinlog.errors import BrokerAway, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import LedgerWriter, roster_writer
 from twinlog.model.clock import SYSTEM_CLOCK
@@ -38,7 +39,10 @@ from twinlog.wire.offsets import LATEST
 from twinlog.wire.protocol_errors import name_of
 from twinlog.wire.writability import why_unwritable
 
+_SIGN_WITHIN_S: Final = 30.0
 _SHARD_WITHIN_S: Final = 15.0
+_SIDE_BY_SIDE: Final = 32
+"""A shard that is blocked takes its whole time, and its engine may have blocked all of them."""
 _ANSWER_WITHIN_S: Final = 5.0
 _NAMED: Final = 3
 _ATTEMPTS: Final = 2
@@ -69,13 +73,21 @@ async def stop_by_force(ctx: SwitchContext, link: LinkSettings) -> Stopped:
             wanted.setdefault(shard_of(partition, shards), []).append(partition)
     target = Cluster(link.clients.target_producer, f"twinlog|{link.name}|forced-stop")
     try:
-        await roster_writer(target, link.source, link.name).write([_sign(ctx, link)])
+        await _sign_in(ctx, link, target)
         work = _ForcedStop(target, link, view)
-        for shard, partitions in sorted(wanted.items()):
-            await work.stop(shard, partitions)
+        await work.stop_all(wanted)
         return work.found
     finally:
         await target.close()
+
+
+async def _sign_in(ctx: SwitchContext, link: LinkSettings, target: Cluster) -> None:
+    try:
+        async with asyncio.timeout(_SIGN_WITHIN_S):
+            await roster_writer(target, link.source, link.name).write([_sign(ctx, link)])
+    except TimeoutError as error:
+        problem = f"{ledger_topic(link.source)} did not take the record of the switch within {_SIGN_WITHIN_S:.0f} s"
+        raise ClusterUnreachable(link.target, problem) from error
 
 
 def _sign(ctx: SwitchContext, link: LinkSettings) -> Engine:
@@ -99,6 +111,18 @@ class _ForcedStop:
     link: LinkSettings
     view: LedgerView
     found: Stopped = field(default_factory=Stopped)
+
+    async def stop_all(self, shards: Mapping[int, list[TopicPartition]]) -> None:
+        """Stop shards side by side: an operator waits for the slowest one, not for their sum."""
+        room = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def stop(shard: int, partitions: list[TopicPartition]) -> None:
+            async with room:
+                await self.stop(shard, partitions)
+
+        ends = await asyncio.gather(*(stop(*entry) for entry in sorted(shards.items())), return_exceptions=True)
+        for failure in filter(None, ends):
+            raise failure
 
     async def stop(self, shard: int, partitions: list[TopicPartition]) -> None:
         """Stop one shard. A leader that is lost meanwhile costs its partition, not the shard."""

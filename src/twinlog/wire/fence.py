@@ -14,7 +14,7 @@ import asyncio
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerAway, BrokerRefused, OwnershipLost
@@ -52,6 +52,7 @@ class Fence:
 
     cluster: Cluster
     link: str
+    waits: dict[int, str] = field(default_factory=dict)  # why a shard is not taken over yet, while it is not
 
     async def take_over(self, transactional_id: str, shard: int) -> Producer:
         """Become the owner: same producer id as every owner before, higher epoch."""
@@ -133,9 +134,11 @@ class Fence:
                 connection = await self.cluster.connection(node)
                 reader = await connection.exchange(*api, body, flexible=False, timeout_s=self.cluster.timeout_s)
                 error = error_of(reader)
-            except BrokerAway:
-                error = codes.COORDINATOR_NOT_AVAILABLE
+                problem = codes.name_of(error)
+            except BrokerAway as away:
+                error, problem = codes.COORDINATOR_NOT_AVAILABLE, away.problem
             if error == codes.NONE:
+                self.waits.pop(shard, None)
                 return reader
             if error in codes.FENCED:
                 raise OwnershipLost(self.link, shard)
@@ -143,6 +146,7 @@ class Fence:
                 raise self._denied(error, transactional_id)
             if error not in codes.PASSING:
                 raise BrokerRefused(self.cluster.alias, f"{transactional_id}: {codes.name_of(error)}")
+            self.waits[shard] = f"the coordinator of transactional id {transactional_id}: {problem}"
             await asyncio.sleep(backoff.next_s())
 
     def _denied(self, error: int, transactional_id: str) -> AccessDenied:

@@ -14,6 +14,7 @@ from tests.kit.batches import at, make_batch, payload
 from tests.kit.outboxes import made_at, make_box, parcel
 
 from twinlog.errors import AccessDenied, BrokerAway
+from twinlog.flow import takeover
 from twinlog.flow.budget import Budget
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.outbox import Outbox
@@ -26,7 +27,8 @@ from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire.connection import Leader, TopicMetadata
-from twinlog.wire.fence import Producer
+from twinlog.wire.fence import Fence, Producer
+from twinlog.wire.line import Backlog, Breaks
 
 WHERE = TopicPartition("orders", 0)
 ROSTER = RosterTopic(topic="orders", source_id="s", remote="orders", target_id="t", origins=[0])
@@ -40,6 +42,13 @@ class Target:
     alias: str = "T"
     timeout_s: float = 1.0
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
+    breaks: Breaks = field(default_factory=Breaks)
+
+    def throttles(self, _: float) -> dict[int, int]:
+        return {}
+
+    def backlogs(self, _: float) -> dict[int, Backlog]:
+        return {}
 
     def leader(self, topic: str, partition: int) -> Leader | None:
         found = self.topics.get(topic)
@@ -130,6 +139,42 @@ def test_a_partition_that_begins_twice_while_it_is_opened_keeps_no_bytes_of_the_
         writer.lanes.stop()
 
     asyncio.run(begin_twice())
+
+
+@pytest.mark.proves("R8", "R14")
+def test_a_shard_that_is_not_taken_over_is_named_with_what_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_later_engine(*_: object) -> None:
+        return
+
+    async def wait_for_it() -> None:
+        asked = asyncio.Event()
+
+        async def no_coordinator(*_: object) -> int:
+            if writer.fence.waits:
+                asked.set()
+            raise BrokerAway("T", "COORDINATOR_NOT_AVAILABLE")
+
+        monkeypatch.setattr(takeover, "_see_no_later_engine", no_later_engine)
+        monkeypatch.setattr(Fence, "_coordinator", no_coordinator)
+        link = mock.Mock(source="S", target="T")
+        link.writing.max_request_bytes = 1 << 20
+        target = Target()
+        writer = Writer(link, ClusterIds("here", "there"), cast("Any", target), Budget(1 << 20))
+        writer.take([begin_parcel(1), FLUSH])
+        async with asyncio.timeout(10):
+            await asked.wait()
+        assert writer.hindrances(time.monotonic()) == []  # it may take a moment
+        (says,) = writer.hindrances(time.monotonic() + 4)
+        assert says.startswith("T: shard 0 is not taken over yet (the coordinator of transactional id ")
+        assert says.endswith(": COORDINATOR_NOT_AVAILABLE): orders-0")
+        await asyncio.gather(*map(_cancelled, list(writer._tasks)))
+
+    asyncio.run(wait_for_it())
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def stuck_box(now: float) -> Outbox:
