@@ -6,6 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
+import psutil
 from confluent_kafka.admin import AdminClient
 from tests.faults.scenario import TOPICS, Topic, scenario
 
@@ -17,73 +18,71 @@ if TYPE_CHECKING:
     from tests.faults.scene import Scene
     from tests.faults.site import Site
 
-SOURCE_AWAY = (
-    r"(?i)SOURCE_DOWN|source.{0,60}(not answer|no broker|unreachable|away)|UNREACHABLE|no broker.{0,20} answers"
-)
-TARGET_AWAY = (
-    r"(?i)TARGET_DOWN|\bT\b.{0,60}(not answer|no broker|unreachable|away)|UNREACHABLE|no broker.{0,20} answers"
-)
-BROKER_AWAY = r"(?i)leader|broker|not answer|in.sync|SOURCE_DOWN|TARGET_DOWN"
+SOURCE_AWAY = r"^SOURCE_DOWN; .*<source>: no broker answers: "
+TARGET_AWAY = r"^UNKNOWN; .*\bT: no broker answers: "
+SOURCE_BROKER = r"<source>: .*\bbrokers? ([\d, ]+, )?<broker>\b"
+"""A broker of the source by its id, whatever else is told of it."""
+TARGET_BROKER = r"\bT: .*\bbrokers? ([\d, ]+, )?<broker>\b"
+_ROLLED = "one broker at a time is away, and its partitions have other leaders at once"
 _LEADS = re.compile(r"Completed transition to Leader\w*\(.*?epoch=(\d+)")
 _UNSAFE = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
 
 
-@scenario("one broker of the source killed", 5, named=BROKER_AWAY)
+@scenario("one broker of the source killed", 5, named=SOURCE_BROKER)
 def source_broker_killed(scene: Scene) -> None:
     """Kill -9 of one broker of three on the source; started again after 10 s."""
-    with scene.fault():
-        scene.source.brokers[0].kill()
-        scene.hold(10)
-        scene.source.revive()
+    _kill_for(scene, scene.source, scene.source.brokers[0], 10)
 
 
-@scenario("one broker of the target killed", 5, 34, named=BROKER_AWAY)
+@scenario("one broker of the target killed", 5, 34, named=TARGET_BROKER)
 def target_broker_killed(scene: Scene) -> None:
     """Kill -9 of one broker of three on the target (with its group and transaction coordinators); back after 10 s."""
-    with scene.fault():
-        scene.target.brokers[0].kill()
-        scene.hold(10)
-        scene.target.revive()
+    _kill_for(scene, scene.target, scene.target.brokers[0], 10)
 
 
-@scenario("a frozen broker of the source", 5, named=BROKER_AWAY)
+@scenario("a frozen broker of the source", 5, named=SOURCE_BROKER)
 def source_broker_frozen(scene: Scene) -> None:
     """SIGSTOP of one broker of the source for 20 s: its connections stay open and nothing answers."""
-    with scene.fault():
-        _freeze_for(scene, scene.source.brokers[1], 20)
+    _freeze_for(scene, scene.source.brokers[1], 20)
 
 
-@scenario("a frozen broker of the target", 5, named=BROKER_AWAY)
+@scenario("a frozen broker of the target", 5, named=TARGET_BROKER)
 def target_broker_frozen(scene: Scene) -> None:
     """SIGSTOP of one broker of the target for 20 s: its connections stay open and nothing answers."""
-    with scene.fault():
-        _freeze_for(scene, scene.target.brokers[1], 20)
+    _freeze_for(scene, scene.target.brokers[1], 20)
 
 
-@scenario("the controllers of both sides are lost", 5, named=BROKER_AWAY)
+@scenario("the controllers of both sides are lost", 5,
+          named=[SOURCE_BROKER, TARGET_BROKER.replace("<broker>", "<other>")])  # fmt: skip
 def controllers_lost(scene: Scene) -> None:
     """Kill -9 of the node that leads the metadata quorum, on both clusters; started again after 10 s."""
-    with scene.fault():
-        for site in (scene.source, scene.target):
-            controller(site).kill()
+    lost = {site: controller(site) for site in (scene.source, scene.target)}
+    with scene.fault(broker=lost[scene.source].node_id, other=lost[scene.target].node_id):
+        for broker in lost.values():
+            broker.kill()
         scene.hold(10)
-        for site in (scene.source, scene.target):
+        for site, broker in lost.items():
+            ended = f"broker {broker.node_id} of {site.name} was dead, {controller(site).node_id} led the quorum"
+            scene.effect(not broker.running and controller(site) is not broker, ended)
             site.revive()
 
 
-@scenario("rolling restart of both sides", 6, named=BROKER_AWAY)
+@scenario("rolling restart of both sides", 6, unnoticed=_ROLLED)
 def rolling_restart(scene: Scene) -> None:
     """Every broker of the source, then of the target, is stopped in order and started again."""
+    before = _pids(scene)
     with scene.fault():
         for site in (scene.source, scene.target):
             for broker in site.brokers:
                 broker.restart(120)
                 scene.hold(2)
+        scene.effect(not before & _pids(scene), f"{len(before)} brokers are other processes")
 
 
-@scenario("rolling upgrade of both sides from Kafka 3.9 to 4.3", 6, named=BROKER_AWAY, sites="old", within_s=90)
+@scenario("rolling upgrade of both sides from Kafka 3.9 to 4.3", 6, unnoticed=_ROLLED, sites="old", within_s=90)
 def rolling_upgrade(scene: Scene) -> None:
     """Every broker of the source, then of the target, is stopped and started as 4.3; then the features are raised."""
+    before = _pids(scene)
     with scene.fault():
         for site in (scene.source, scene.target):
             for broker in site.brokers:
@@ -92,31 +91,25 @@ def rolling_upgrade(scene: Scene) -> None:
                 broker.start(120)
                 scene.hold(2)
             site.tool("org.apache.kafka.tools.FeatureCommand", "upgrade", "--release-version", "4.3")
+        scene.effect(not before & _pids(scene), f"{len(before)} brokers run {KAFKA_VERSION}, the features are its")
 
 
 @scenario("the whole source is down", 7, named=SOURCE_AWAY)
 def source_down(scene: Scene) -> None:
     """Kill -9 of all brokers of the source; started again after 20 s."""
-    with scene.fault():
-        scene.source.kill()
-        scene.hold(20)
-        scene.source.revive()
+    _all_down_for(scene, scene.source, 20)
 
 
 @scenario("the whole target is down", 8, named=TARGET_AWAY)
 def target_down(scene: Scene) -> None:
     """Kill -9 of all brokers of the target; started again after 20 s."""
-    with scene.fault():
-        scene.target.kill()
-        scene.hold(20)
-        scene.target.revive()
+    _all_down_for(scene, scene.target, 20)
 
 
 @scenario(
     "unclean election at the source",
     17,
-    named="SOURCE_TRUNCATED",
-    always_named=True,
+    named="SOURCE_TRUNCATED <orders>-<place>: ",
     stays=True,
     tools=["nft"],
     topics={**TOPICS, "orders": Topic(6, _UNSAFE)},
@@ -133,7 +126,8 @@ def source_unclean_election(scene: Scene) -> None:
     scene.network.open()
     _await_other_leader(scene, scene.source, scene.orders, lonely, places)
     scene.renew_load()
-    with scene.fault():
+    _tell_election(scene, lonely, places)
+    with scene.fault(place=places):
         lonely.start(120)
         scene.await_named(30)
 
@@ -141,8 +135,7 @@ def source_unclean_election(scene: Scene) -> None:
 @scenario(
     "unclean election at the target",
     17,
-    named="TARGET_LOG_SHRUNK|LEDGER_DISAGREES|TARGET_TRUNCATED",
-    always_named=True,
+    named="TARGET_LOG_SHRUNK <orders>-<place>: ",
     stays=True,
     tools=["nft"],
     peer=False,
@@ -159,7 +152,8 @@ def target_unclean_election(scene: Scene) -> None:
     lonely.kill()
     scene.network.open()
     _await_other_leader(scene, scene.target, copy, lonely, places)
-    with scene.fault():
+    _tell_election(scene, lonely, places)
+    with scene.fault(place=places):
         lonely.start(120)
         scene.await_named(30)
 
@@ -173,10 +167,37 @@ def controller(site: LocalCluster) -> Broker:
     return max(site.brokers, key=epoch)
 
 
+def _kill_for(scene: Scene, site: Site, broker: Broker, seconds: float) -> None:
+    with scene.fault(broker=broker.node_id):
+        broker.kill()
+        scene.hold(seconds)
+        scene.effect(not broker.running, f"broker {broker.node_id} of {site.name} was dead")
+        site.revive()
+
+
+def _all_down_for(scene: Scene, site: Site, seconds: float) -> None:
+    with scene.fault():
+        site.kill()
+        scene.hold(seconds)
+        scene.effect(not any(one.running for one in site.brokers), f"all brokers of {site.name} were dead")
+        site.revive()
+
+
 def _freeze_for(scene: Scene, broker: Broker, seconds: float) -> None:
-    broker.freeze()
-    scene.hold(seconds)
-    broker.thaw()
+    with scene.fault(broker=broker.node_id):
+        broker.freeze()
+        scene.hold(seconds)
+        scene.effect(psutil.Process(broker.pid).status() == psutil.STATUS_STOPPED, f"pid {broker.pid} was stopped")
+        broker.thaw()
+
+
+def _pids(scene: Scene) -> set[int | None]:
+    return {broker.pid for site in (scene.source, scene.target) for broker in site.brokers}
+
+
+def _tell_election(scene: Scene, lonely: Broker, places: list[int]) -> None:
+    ends = f"partitions {', '.join(map(str, places))}"
+    scene.effect(places, f"{ends} have another leader than broker {lonely.node_id}, which alone was in sync")
 
 
 def leaders(site: Site, topic: str) -> dict[int, tuple[int, set[int]]]:

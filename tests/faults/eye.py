@@ -21,8 +21,8 @@ from twinlog.surface.cli.main import app
 
 _AT_MOST_EVERY_S = 1.0
 _SHOWN = 260
-_REASONS = ("trouble", "code", "says", "held_back", "cause", "waits_for")
-"""The keys of an answer that hold words for an operator."""
+_REASONS = ("trouble", "reason", "says", "cause", "waits_for")
+"""The keys of an answer that hold words for an operator. A fault is told as `CODE says`, in one."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,11 @@ def _reasons(facts: Any) -> Iterator[str]:
         for one in facts:
             yield from _reasons(one)
     elif isinstance(facts, dict):
+        if facts.get("held_back"):
+            yield f"{facts['topic']}-{facts['partition']}: {facts['held_back']}"
         for key, value in facts.items():
-            if key in _REASONS and isinstance(value, str):
-                yield value
+            if key in _REASONS and value and isinstance(value, str):
+                yield f"{facts['code']} {value}" if key == "says" and "code" in facts else value
             else:
                 yield from _reasons(value)
 

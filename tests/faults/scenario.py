@@ -34,10 +34,12 @@ TOPICS: Mapping[str, Topic] = {"orders": Topic(6), "beside": Topic(2)}
 class Scenario:
     """One fault.
 
-    `named` is a pattern for the words of status that tell the true cause. They are wanted within ten seconds when
-    records stand still for longer than that, and always when `always_named`. `never` is one for words that would be
-    untrue. A fault that `stays` is one that only an operator can end: its partitions wait, named, and all others go on.
-    Mirrors that a fault `spoils` are not used for the next one.
+    `named` are patterns for the words of status that tell the true cause: they begin with the state, and a fault reads
+    `CODE says`. All are wanted within ten seconds. `<source>`, `<orders>`, `<copy>` and what the play gives to
+    `scene.fault` stand for the names of this run; of several each is wanted. A fault without a name says why nobody
+    must be told (`unnoticed`): then no record may stand still for ten seconds. `never` is a pattern for words that
+    would be untrue. A fault that `stays` is one that only an operator can end: its partitions wait, named, and all
+    others go on. Mirrors that a fault `spoils` are not used for the next one.
     """
 
     key: str
@@ -45,8 +47,8 @@ class Scenario:
     matrix: tuple[int, ...]
     title: str
     play: Play | None
-    named: str | None = None
-    always_named: bool = False
+    named: tuple[str, ...] = ()
+    unnoticed: str = ""
     peer: bool = True
     within_s: float = 60.0
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -73,8 +75,8 @@ _found: list[Scenario] = []
 def scenario(
     title: str,
     *matrix: int,
-    named: str | None = None,
-    always_named: bool = False,
+    named: str | Sequence[str] = (),
+    unnoticed: str = "",
     peer: bool = True,
     within_s: float = 60.0,
     settings: Mapping[str, str] | None = None,
@@ -95,8 +97,8 @@ def scenario(
                 matrix=matrix,
                 title=title,
                 play=play,
-                named=named,
-                always_named=always_named,
+                named=(named,) if isinstance(named, str) else tuple(named),
+                unnoticed=unnoticed,
                 peer=peer,
                 within_s=within_s,
                 settings=settings or {},

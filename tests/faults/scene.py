@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from tests.faults.eye import Answer, Eye
 from tests.faults.judging import compare, in_short
 from tests.faults.machine import CoresUsed
 from tests.faults.mirrors import Mirror, MirrorMaker, Twinlog, WanEnds
+from tests.faults.naming import Thing, first_naming, patterns
 from tests.faults.packets import Network
 from tests.faults.row import Cost, Row, missed_goals
 from tests.faults.scenario import Scenario
@@ -60,6 +61,8 @@ class Scene:
         self.exempt: set[Place] = set()
         """Partitions that stand still by design until an operator decides; they are judged by `judge` alone."""
         self.judge: Callable[[Scene, Mirror], Verdict] = compare
+        self._effects: list[str] = []
+        self._things: dict[str, Thing] = {}
         self._injected: tuple[float, float] | None = None
         self._healed: float | None = None
         self._goal: dict[Place, int] = {}
@@ -121,7 +124,11 @@ class Scene:
         """Wait until an engine that was started copies; the time until then is not the fault's."""
         self.twinlog.engine.await_phase("running", _WARM_S)
         self._await_movement()
-        self._injected = (time.time(), time.monotonic())
+        self.injected()
+
+    def arrived(self) -> int:
+        """How many records Twinlog has brought, as the numbers that they carry tell."""
+        return sum(self.witnesses[Twinlog.name].reached().values())
 
     def await_caught_up(self, name: str) -> None:
         """Wait until both mirrors have copied all that is acknowledged; the load of the topic stands still."""
@@ -180,13 +187,25 @@ class Scene:
         return Steady(servers, self.topics[name], partitions, seed, shape=Shape.VARIED, client=client)
 
     @contextmanager
-    def fault(self) -> Iterator[None]:
-        """The time from the injection to the end of the fault."""
+    def fault(self, **things: Thing) -> Iterator[None]:
+        """The time from the injection to the end of the fault. `things` are what status must call by name."""
+        self._things |= things
         for witness in self.witnesses.values():
             witness.start_of_silence()
-        self._injected = (time.time(), time.monotonic())
+        self.injected()
         yield
         self.over()
+
+    def injected(self) -> None:
+        """From this moment on status has ten seconds: the fault is there."""
+        self._injected = (time.time(), time.monotonic())
+
+    def effect(self, seen: object, what: str) -> None:
+        """Show that the fault was really there; one without effect proves nothing."""
+        if seen:
+            self._effects.append(what)
+        else:
+            self.missed.append(f"the fault had no effect: not seen: {what}")
 
     def over(self) -> None:
         """The fault has ended, or the operator has done what the fault asked for: from now on everything must flow."""
@@ -196,6 +215,13 @@ class Scene:
             for partition, number in load.next_numbers().items()
         }
         self._healed = time.monotonic()
+
+    def stood_still(self, seconds: float, partitions: Sequence[int] | None = None) -> None:
+        """Show that no record of the topic that the fault is aimed at arrived for so long."""
+        silences = self.witnesses[Twinlog.name].longest_silence()
+        aimed = range(self.loads["orders"].partitions) if partitions is None else partitions
+        shortest = min(silences[self.orders, number] for number in aimed)
+        self.effect(shortest > seconds, f"{len(aimed)} partitions got no record for more than {seconds:.0f} s")
 
     def hold(self, seconds: float) -> None:
         """Let the fault last."""
@@ -232,6 +258,7 @@ class Scene:
             assert self.scenario.play is not None
             self.scenario.play(self)
             assert self._injected is not None, "the play injects nothing"
+            assert self._effects or self.missed, "the play does not show that its fault had an effect"
             goes_on = self._await_flow()
             still = {name: witness.longest_silence() for name, witness in self.witnesses.items()}
             refused = sum(load.stop() for load in self.loads.values())
@@ -262,10 +289,8 @@ class Scene:
         time.sleep(_STEP_S)
 
     def _await_movement(self) -> None:
-        witness = self.witnesses[Twinlog.name]
-        before = sum(witness.reached().values())
-        moved = 50 * len(self.loads)
-        self.await_true(lambda: sum(witness.reached().values()) > before + moved, "Twinlog copies again", _WARM_S)
+        wanted = self.arrived() + 50 * len(self.loads)
+        self.await_true(lambda: self.arrived() > wanted, "Twinlog copies again", _WARM_S)
 
     def _warm_up(self) -> None:
         def flows(name: str) -> bool:
@@ -340,10 +365,11 @@ class Scene:
     # --- judging ------------------------------------------------------------------------------------------------------
 
     def _naming(self) -> Answer | None:
-        if self.scenario.named is None or self._injected is None:
+        if self._injected is None:
             return None
-        pattern = re.compile(self.scenario.named)
-        return next((answer for answer in self.eye.answers(self._injected[0]) if pattern.search(answer.words)), None)
+        names: dict[str, Thing] = {"source": self.ends.alias, "orders": self.orders}
+        names |= {"copy": self.twinlog.remote(self.orders), **self._things}
+        return first_naming(self.eye.answers(self._injected[0]), patterns(self.scenario.named, names))
 
     def _cost(self, mirror: Mirror, goes_on: dict[str, float | None], still: dict[str, dict[Place, float]]) -> Cost:
         silences = still[mirror.name]
@@ -376,7 +402,6 @@ class Scene:
         ours = costs[Twinlog.name]
         naming = self._naming()
         named_s = None if naming is None else naming.at - self._injected[0]
-        stood = ours.stood_still_s is None or ours.stood_still_s > 10 or self.scenario.always_named
         one = self.scenario
         return Row(
             key=one.key,
@@ -387,20 +412,16 @@ class Scene:
             twinlog=ours,
             peer=costs.get(MirrorMaker.name),
             said=self._said(naming),
-            named_s=named_s if stood else None,
+            named_s=named_s,
             missed=self.missed
             + self._untrue()
-            + missed_goals(
-                ours,
-                named_s=named_s,
-                wants_name=one.named is not None,
-                always_named=one.always_named,
-                end_state=end_state,
-            ),
+            + missed_goals(ours, named_s=named_s, unnoticed=bool(one.unnoticed), end_state=end_state),
             commit=commit,
             at=time.strftime("%H:%M:%S"),
             took_s=round(time.monotonic() - self._began, 1),
             notes=self.notes,
+            effect=self._effects,
+            unnoticed=one.unnoticed,
             brokers=len(self.source.brokers),
             others=CoresUsed.now().others_since(self._used),
         )

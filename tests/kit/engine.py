@@ -121,16 +121,16 @@ class EngineProcess:
 
     # --- doing ----------------------------------------------------------------------------------------------------
 
-    def kill(self, victim: Victim = "engine") -> None:
-        """Kill -9: the engine with everything it started, its JVM, or one of its workers once there is one."""
+    def kill(self, victim: Victim = "engine") -> int:
+        """Kill -9: the engine with all it started, its JVM, or one of its workers once there is one; return the pid."""
         if victim == "engine":
             self.kill_all()
-            return
+            return self.pid
         look = {"jvm": lambda: [p for p in [self.jvm()] if p], "reader": lambda: self.workers("reader")}.get(
             victim, lambda: self.workers("writer")
         )
         # Behind the kill of a JVM the engine starts anew first.
-        wait_until(lambda: _kill_first(look()), bool, within_s=90, what=f"a {victim} to kill")
+        return wait_until(lambda: _kill_first(look()), bool, within_s=90, what=f"a {victim} to kill")
 
     def kill_all(self) -> None:
         """The machine is gone: everything that this engine started ends at once."""
@@ -199,12 +199,12 @@ def _environment(scratch: Path) -> dict[str, str]:
     return env
 
 
-def _kill_first(found: Sequence[psutil.Process]) -> bool:
+def _kill_first(found: Sequence[psutil.Process]) -> int:
     for process in found:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-            return True
-    return False
+            return process.pid
+    return 0
 
 
 def _ports(cluster: Any) -> set[int]:

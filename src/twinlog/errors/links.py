@@ -99,7 +99,7 @@ class EngineDied(TwinlogError):
     """Spark itself is gone (its JVM was killed): this process must start anew."""
 
     code = "ENGINE_DIED"
-    says = "spark: the engine is gone: {problem}"
+    says = "spark: its JVM is gone: {problem}"
     remedy = "Twinlog starts it anew by itself; look for an out-of-memory kill if it happens again."
     retriable = True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -26,16 +26,14 @@ from twinlog.model.ledger.stage_times import Durations, LinkTimes, Stage, StageT
 from twinlog.model.names import LinkName, TopicPartition
 from twinlog.model.switch.log import held_because, may_copy
 from twinlog.model.topics.deletion import ReportDeletion
+from twinlog.watch.silent_leaders import SilentLeaders, listed, silent_leaders
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
-from twinlog.wire.silence import silent_brokers
 
 _LEDGER_WITHIN_S: Final = 30.0
 _LATELY_S: Final = 60.0
 _YOUNG_S: Final = 3.0
 """A ledger that is not read by then may have a leader that does not answer: that is looked into."""
-_NOBODY: Final = -1
-_LISTED: Final = 5
 _WATCH_S: Final = 7.0
 """An engine writes its record every 2 s: one that does not within this time is silent."""
 _BEAT_S: Final = 3.0
@@ -68,7 +66,7 @@ class Observer:
             held = await self._held(target, view)
         finally:
             await target.close()
-        status = replace(await asyncio.to_thread(self._judge, view, read_ms), engine_age_s=engine_age_s)
+        status = replace(await self._ask_source(view, read_ms), engine_age_s=engine_age_s)
         if held is None or status.engine is None:
             return status
         return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
@@ -142,22 +140,40 @@ class Observer:
     async def _name_silent(self, target: Cluster, topic: str) -> None:
         """Raises BrokerAway where a part of the ledger has no leader, or one that does not answer."""
         # Asked anew: whoever waits for a leader forgets what it knew of the topic, again and again.
-        leaders = (await target.refresh([topic]))[topic].leaders
-        led: dict[int, list[int]] = {}
-        for number in self.view.positions:
-            led.setdefault(leaders[number].node if number in leaders else _NOBODY, []).append(number)
-        if lost := led.pop(_NOBODY, None):
-            raise BrokerAway(self.link.target, f"no leader for partitions {_listed(lost)} of {topic}")
-        silent = await silent_brokers(target, led)
-        if silent:
-            numbers = sorted(number for node in silent for number in led[node])
-            led_by = f"partitions {_listed(numbers)} of {topic}"
-            says = (
-                f"broker {silent[0]} does not answer; it is the leader of {led_by}"
-                if len(silent) == 1
-                else f"brokers {_listed(silent)} do not answer; they are the leaders of {led_by}"
-            )
-            raise BrokerAway(self.link.target, says)
+        ledger = [TopicPartition(topic, number) for number in self.view.positions]
+        copies = [TopicPartition(t.remote, n) for t in self.view.roster.values() for n in range(t.partitions)]
+        found = await silent_leaders(target, [*ledger, *copies])
+        for places, says in ((found.leaderless, "no leader for {}".format), (found.led, found.says)):
+            numbers = [str(place.partition) for place in places if place.topic == topic]
+            others = [place for place in places if place.topic != topic]
+            if numbers:
+                also = f" and of {listed(others)}" if others else ""
+                raise BrokerAway(self.link.target, says(f"partitions {', '.join(numbers)} of {topic}{also}"))
+
+    async def _ask_source(self, view: LedgerView, read_ms: int) -> LinkStatus:
+        """What both sides say together. Brokers of the source that hold the answer up are named by their ids."""
+        judging = asyncio.create_task(asyncio.to_thread(self._judge, view, read_ms))
+        late = not (await asyncio.wait({judging}, timeout=_YOUNG_S))[0]
+        # Asked while the answer is awaited: soon others lead what a dead broker led.
+        silent = await self._silent_at_source(view) if late else None
+        status = await judging
+        if not status.source_partly:
+            return status
+        silent = silent or await self._silent_at_source(view)
+        if silent is None or not silent.brokers:
+            return status
+        says = silent.says(f"{len(silent.led)} of {len(status.partitions)} partitions ({listed(silent.led)})")
+        return replace(status, source_trouble=f"{self.link.source}: {says}")
+
+    async def _silent_at_source(self, view: LedgerView) -> SilentLeaders | None:
+        source = Cluster(self.link.clients.source_consumer, f"twinlog|{self.link.name}|status")
+        places = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
+        try:
+            return await silent_leaders(source, places)
+        except ClusterError:
+            return None  # the other question tells what is wrong
+        finally:
+            await source.close()
 
     def _judge(self, view: LedgerView, now_ms: int) -> LinkStatus:
         wanted = [TopicPartition(t.topic, n) for t in view.roster.values() for n in range(t.partitions)]
@@ -217,8 +233,8 @@ class Observer:
         lost = [place for place, end in ends.items() if isinstance(end, (ClusterUnreachable, LeaderMissing))]
         if not lost:
             return None
-        shown = ", ".join(map(str, sorted(lost)[:_LISTED])) + (" …" if len(lost) > _LISTED else "")
-        return f"{self.link.source}: no broker answers as leader of {len(lost)} of {len(ends)} partitions ({shown})"
+        count = f"{len(lost)} of {len(ends)} partitions"
+        return f"{self.link.source}: no broker answers as leader of {count} ({listed(lost)})"
 
     def _partition(
         self,
@@ -276,10 +292,6 @@ class Observer:
         self._times.append((now, times.total))
         then, before = self._times[0]
         return since(times.total, before) if then <= now - _LATELY_S else times.running()
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 def _age(now_ms: int, then_ms: int) -> float | None:

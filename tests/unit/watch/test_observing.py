@@ -15,6 +15,7 @@ from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import Engine, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.watch import observe
+from twinlog.watch import silent_leaders as silent
 from twinlog.watch.observe import Observer
 from twinlog.wire.connection import Cluster, Leader, TopicMetadata
 
@@ -68,8 +69,11 @@ def test_a_leader_that_does_not_answer_is_asked_once() -> None:
 @pytest.mark.parametrize(
     ("leaders", "named"),
     [
-        ({0: 1, 1: 2}, ": broker 2 does not answer; it is the leader of partitions 1 of __twinlog-ledger.{source}"),
-        ({0: 1, 1: -1}, ": no leader for partitions 1 of __twinlog-ledger.{source}"),
+        (
+            {0: 1, 1: 2},
+            ": broker 2 does not answer; it is the leader of partitions 1 of __twinlog-ledger.{source} and of copy-1",
+        ),
+        ({0: 1, 1: -1}, ": no leader for partitions 1 of __twinlog-ledger.{source} and of copy-1"),
     ],
 )
 def test_a_dead_leader_of_the_ledger_is_named_while_its_reader_waits(
@@ -99,12 +103,52 @@ def test_a_dead_leader_of_the_ledger_is_named_while_its_reader_waits(
         async with asyncio.timeout(5):
             await observer._read(cast("Cluster", Target()))
 
-    monkeypatch.setattr(observe, "silent_brokers", silent_brokers)
+    monkeypatch.setattr(silent, "silent_brokers", silent_brokers)
     monkeypatch.setattr(LedgerView, "catch_up", never)
-    observer = Observer(link, lambda _: {})
+    observer = Observer(link, lambda _: {}, _view=LedgerView({}))
+    observer.view.roster["orders"] = RosterTopic(
+        topic="orders", source_id="s", remote="copy", target_id="t", origins=[0, 0]
+    )
     with pytest.raises(ClusterUnreachable) as raised:
         asyncio.run(read())
     assert str(raised.value) == link.target + named.format(source=link.source)  # others answer
+
+
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize(
+    ("dead", "said"),
+    [
+        ({2}, "{source}: broker 2 does not answer; it is the leader of 1 of 2 partitions (orders-1)"),
+        (set(), PARTLY.replace("east", "{source}", 1)),  # another one leads by now
+    ],
+)
+def test_a_dead_leader_of_the_source_is_named_by_its_id(
+    dead: set[int], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = PaperBackend().links()[0]
+    view = LedgerView({})
+    view.roster["orders"] = RosterTopic(
+        topic="orders", source_id="s", remote="east.orders", target_id="t", origins=[0, 0]
+    )
+
+    class Source:
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def refresh(self, names: Iterable[str]) -> dict[str, TopicMetadata]:
+            return {name: TopicMetadata(name, "id", 0, {0: Leader(1, 0, 1), 1: Leader(2, 0, 1)}) for name in names}
+
+        async def close(self) -> None:
+            pass
+
+    async def silent_brokers(_: object, nodes: Iterable[int]) -> list[int]:
+        return sorted(dead & set(nodes))
+
+    monkeypatch.setattr(observe, "Cluster", Source)
+    monkeypatch.setattr(silent, "silent_brokers", silent_brokers)
+    found = asyncio.run(Observer(link, lambda _: {FIRST: 10, SECOND: GONE})._ask_source(view, 0))
+    assert found.source_trouble == said.format(source=link.source)
+    assert found.source_partly
 
 
 @pytest.mark.proves("R14")
