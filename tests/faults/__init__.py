@@ -5,7 +5,7 @@
     stage.py      clusters and mirrors, kept between faults       eye.py          asks `twinlog status` all the time
     scene.py      one fault: load, injection, end, judgement      witness.py      sees records arrive on the target
     scenario.py   what a fault is, and the list of all            page.py, row.py bench/results/DATE-faults.md
-    machine.py    how much of the machine others used
+    machine.py    how much of the machine others used            naming.py       whether status told the true cause
 
 The faults themselves are in one file per family: brokers.py, network.py, …
 """

@@ -7,6 +7,7 @@ page shows the whole matrix, and says how old each row is.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -79,8 +80,8 @@ def page(day: str, rows: Sequence[Row], left: Sequence[str] = ()) -> str:
         _INTRODUCTION,
         listed(_facts(rows)),
         _summary(rows, red, beside),
-        *([kept] if (kept := _kept(rows, day)) else []),
-        _main_table(rows, day),
+        _from(rows, day),
+        _main_table(rows),
     ]
     if left:
         parts += [f"**{len(left)} faults of the matrix were never run**: {', '.join(left)}."]
@@ -106,29 +107,32 @@ _LEGEND = """\
   again. *beside*: the same for a topic that the fault was not aimed at.
 - *goes on after*: seconds from the end of the fault until a record produced after that end had arrived in every
   partition.
-- *named after*: seconds from the injection until an answer of `twinlog status -o json` told the true cause. It is
-  wanted within 10 s when records stood still for longer than 10 s; “-” means that nobody had to be told.
-- *beside other load*: other programs used that many of the machine's cores meanwhile, on average. Times of such a row
-  are not the mirror's alone.
+- *named after*: seconds from the moment at which the fault was there until answers of `twinlog status -o json` had
+  told the true cause: the state or the code of the fault, and the broker, topic or partition by name. Wanted within
+  10 s for every fault; “-” is a fault of which nobody must be told, and no record may stand still for 10 s then.
+- *Seen*: what showed that the fault was really there. A fault without effect is a goal that was missed.
+- *other load*: so many of the machine's cores other programs used meanwhile, on average. Times of a row with much of
+  it are not the mirror's alone; “?”: it was not measured.
+- *#n* is the number of a fault in the plan of faults, *Bn* that of a recipe in the review of correctness.
 - Goals: 0 lost, 0 doubled, 0 out of order, 0 changed; named in time; goes on without hands; status is healthy again."""
 
 
 def _facts(rows: Sequence[Row]) -> dict[str, str]:
-    commits = sorted({row.commit for row in rows})
     return {
         "machine": f"{os.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
         f"{platform.system()} {platform.release()}, Python {platform.python_version()}, Java {find_java().version}",
         "clusters": f"two of three brokers each, Kafka {KAFKA_VERSION}, replication factor 3, min.insync.replicas 2, "
         "logs in memory; unless a row says otherwise",
         "mirrors": f"`twinlog run` with real Spark in local mode, MirrorMaker 2 {KAFKA_VERSION} beside it",
-        "commits": ", ".join(commits) + " (a star: with changes that were not committed)",
         "duration": f"{sum(row.took_s for row in rows) / 60:.0f} minutes for {len(rows)} faults",
     }
 
 
 def _summary(rows: Sequence[Row], red: Sequence[Row], beside: Sequence[Row]) -> str:
     ours = _sums([row.twinlog for row in rows if not row.proof])
-    text = f"**{len(rows) - len(red)} of {len(rows)} faults reached every goal.** Twinlog: {ours}."
+    text = f"**{len(rows) - len(red)} of {len(rows)} faults reached every goal**"
+    lax = sum(_lax(row) for row in rows if row.green)
+    text += f" ({lax} of them by rules that were lax, see below). Twinlog: {ours}." if lax else f". Twinlog: {ours}."
     if beside:
         theirs = _sums([row.peer for row in beside if row.peer is not None])
         text += f" MirrorMaker 2, in the {len(beside)} faults that it can run beside: {theirs}."
@@ -144,21 +148,30 @@ def _sums(costs: Sequence[Cost]) -> str:
     return text + (f"; did not go on {never} times" if never else "")
 
 
-def _kept(rows: Sequence[Row], day: str) -> str:
-    """How many rows are not of this day."""
-    older = [row for row in rows if row.day != day]
-    if not older:
-        return ""
-    return (
-        f"{len(rows) - len(older)} rows are of this day. {len(older)} rows were not repeated: they are of "
-        f"{min(row.day for row in older)} or later, with the commit of that time, as their last column says."
-    )
+def _from(rows: Sequence[Row], day: str) -> str:
+    """How many rows are of this day, and of which commits the others are."""
+    today = sum(row.day == day for row in rows)
+    gone = sum(not _in_history(row.commit) for row in rows)
+    text = f"{today} of {len(rows)} rows are of this day; the column *from* tells of each."
+    if gone:
+        text += (
+            f" {gone} rows are of an earlier state: of commits that are not in the history of this repository, because "
+            "they were rebased before they were published."
+        )
+    lax = sum(_lax(row) for row in rows)
+    if lax:
+        text += (
+            f" {lax} rows are from before every fault had to be named: there a name was asked for only where records "
+            "stood still for ten seconds, and any word about brokers was taken. They are marked with “lax”."
+        )
+    return text
 
 
-def _main_table(rows: Sequence[Row], day: str) -> str:
+def _main_table(rows: Sequence[Row]) -> str:
     head = (
         "| | fault | what was done | records | lost | doubled | reordered | stood still | beside | goes on after "
-        "| what status said | named after | commit |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|---|--:|---|"
+        "| what status said | named after | from | other load |\n"
+        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|---|--:|---|--:|"
     )
     lines = [head]
     for row in rows:
@@ -170,11 +183,12 @@ def _main_table(rows: Sequence[Row], day: str) -> str:
         cells = [
             "ok" if row.green else "**MISSED**",
             _cell(f"{row.title}{_numbers(row)}", _SHOWN),
-            _cell(row.done, _SHOWN),
+            _cell(row.done, _SHOWN) + (f" *Seen: {_cell('; '.join(row.effect), _SHOWN)}.*" if row.effect else ""),
             *(["-"] * len(figures) if row.proof else figures),
             _cell(row.said, _SHOWN),
             _named(row),
-            row.commit if row.day == day else f"{row.commit}, {row.day}",
+            f"{row.day}, {_commit(row)}",
+            "?" if row.others is None else f"{row.others:.1f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -198,7 +212,7 @@ def _peer_table(rows: Sequence[Row]) -> str:
 
 def _truth(row: Row) -> str:
     notes = f" Notes: {'; '.join(row.notes)}." if row.notes else ""
-    run = f"{row.key}, {row.commit}{_load(row)}"
+    run = f"{row.key}, {row.day}, {_commit(row)}{_load(row)}"
     return f"- **{row.title}** ({run}): {'; '.join(row.missed)}. Status: {_cell(row.said, 600)}.{notes}"
 
 
@@ -214,9 +228,25 @@ def _named(row: Row) -> str:
 
 def _numbers(row: Row) -> str:
     few = "" if row.brokers == 3 else f" (clusters of {row.brokers})"
-    few += f" (beside other load: {row.others} cores)" if row.beside_load else ""
-    few += " (other load was not measured)" if row.others is None else ""
-    return few + (f" ({', '.join(f'#{number}' for number in row.matrix)})" if row.matrix else "")
+    numbers = [f"#{number}" if isinstance(number, int) else number for number in row.matrix]
+    return few + (f" ({', '.join(numbers)})" if numbers else "")
+
+
+def _commit(row: Row) -> str:
+    """The commit under test; one that nobody can look up is called what it is."""
+    lax = ", lax" if _lax(row) else ""
+    return (f"commit {row.commit}" if _in_history(row.commit) else "an earlier state") + lax
+
+
+def _lax(row: Row) -> bool:
+    """Whether a row is from before every fault had to be named and to show its effect."""
+    return row.green and not row.proof and not row.effect
+
+
+@functools.cache
+def _in_history(commit_: str) -> bool:
+    """Whether a commit is one that leads to the present state. One with changes (a star) is none."""
+    return bool(commit_) and _ran("merge-base", "--is-ancestor", commit_, "HEAD").returncode == 0
 
 
 def _seconds(value: float | None) -> str:
@@ -229,7 +259,9 @@ def _cell(text: str, limit: int) -> str:
 
 
 def _git(*arguments: str) -> str:
-    ran = subprocess.run(
-        ["git", *arguments], capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent.parent
-    )
-    return ran.stdout.strip()
+    return _ran(*arguments).stdout.strip()
+
+
+def _ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    here = Path(__file__).parent.parent.parent
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=here)

@@ -51,7 +51,7 @@ class Row:
 
     key: str
     family: str
-    matrix: list[int]
+    matrix: list[int | str]
     title: str
     done: str
     twinlog: Cost

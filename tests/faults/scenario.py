@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 Play = Callable[["Scene"], None]
 
-FAMILIES = ("processes", "brokers", "network", "disks", "topics", "records", "clocks", "state", "access", "switches")
+FAMILIES = (
+    *("processes", "brokers", "network", "disks", "topics", "records", "clocks", "state", "access"),
+    *("switches", "recipes"),
+)
 """The files with faults, in the order in which they are run."""
 
 
@@ -44,7 +47,7 @@ class Scenario:
 
     key: str
     family: str
-    matrix: tuple[int, ...]
+    matrix: tuple[int | str, ...]
     title: str
     play: Play | None
     named: tuple[str, ...] = ()
@@ -115,9 +118,9 @@ def scenario(
     return add
 
 
-def proof(title: str, *matrix: int, key: str, done: str, tests: Sequence[str]) -> None:
+def proof(title: str, *matrix: int | str, key: str, done: str, tests: Sequence[str], family: str = "switches") -> None:
     """Put a fault on the list that tests of the project inject and judge."""
-    _found.append(Scenario(key, "switches", matrix, title, None, said=done, tests=tuple(tests), peer=False))
+    _found.append(Scenario(key, family, matrix, title, None, said=done, tests=tuple(tests), peer=False))
 
 
 def all_scenarios() -> list[Scenario]:

@@ -10,6 +10,10 @@ from twinlog.errors.root import TwinlogError
 # What a problem says, in small letters, and the likely cause. The first that fits counts.
 _LIKELY: Final = (
     (
+        ("of this client expired",),
+        "Renew the certificate and change ssl.keystore.* of {cluster} in the file; a running engine picks it up.",
+    ),
+    (
         ("mismatch, certificate is not valid for", "hostname mismatch"),
         (
             "The certificate of the broker is for another name. Use a name of the certificate in bootstrap.servers and "

@@ -28,6 +28,7 @@ from twinlog.model.switch.log import held_because, may_copy
 from twinlog.model.topics.deletion import ReportDeletion
 from twinlog.watch.silent_leaders import SilentLeaders, listed, silent_leaders
 from twinlog.wire import protocol_errors as codes
+from twinlog.wire.certificates import own_expired
 from twinlog.wire.connection import Cluster
 
 _LEDGER_WITHIN_S: Final = 30.0
@@ -64,6 +65,10 @@ class Observer:
             engine_age_s = await self._feel_pulse(target, view)
             read_ms = SYSTEM_CLOCK.now_ms()  # a source that is away takes long to say nothing: ages count from here
             held = await self._held(target, view)
+        except ClusterUnreachable as away:
+            if expired := own_expired(self.link.clients.target_producer, SYSTEM_CLOCK.now_ms()):
+                raise ClusterUnreachable(self.link.target, f"{expired}; {away.problem}") from away
+            raise
         finally:
             await target.close()
         status = replace(await self._ask_source(view, read_ms), engine_age_s=engine_age_s)
@@ -153,13 +158,17 @@ class Observer:
     async def _ask_source(self, view: LedgerView, read_ms: int) -> LinkStatus:
         """What both sides say together. Brokers of the source that hold the answer up are named by their ids."""
         judging = asyncio.create_task(asyncio.to_thread(self._judge, view, read_ms))
-        late = not (await asyncio.wait({judging}, timeout=_YOUNG_S))[0]
+        await asyncio.wait({judging}, timeout=_YOUNG_S)
         # Asked while the answer is awaited: soon others lead what a dead broker led.
-        silent = await self._silent_at_source(view) if late else None
-        status = await judging
-        if not status.source_partly:
-            return status
-        silent = silent or await self._silent_at_source(view)
+        asking = None if judging.done() else asyncio.create_task(self._silent_at_source(view))
+        try:
+            status = await judging
+            if not status.source_partly:
+                return status
+            silent = await (asking or self._silent_at_source(view))
+        finally:
+            if asking is not None:
+                asking.cancel()
         if silent is None or not silent.brokers:
             return status
         says = silent.says(f"{len(silent.led)} of {len(status.partitions)} partitions ({listed(silent.led)})")
@@ -192,6 +201,8 @@ class Observer:
                 self.reach()
         except ClusterError as error:
             trouble, unreachable = str(error), isinstance(error, ClusterUnreachable)
+            if expired := own_expired(self.link.clients.source_admin, SYSTEM_CLOCK.now_ms()):
+                trouble = f"{self.link.source}: {expired}; {error.problem}"
         else:
             # librdkafka tells of a cluster that is gone once per partition; that is one cause, not hundreds.
             silent = [end for end in ends.values() if isinstance(end, ClusterUnreachable)]

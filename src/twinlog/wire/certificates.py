@@ -1,4 +1,4 @@
-"""When certificates end: those that brokers show, and our own. Runs in the doctor's loop.
+"""When certificates end: those that brokers show, and our own. Runs in the doctor, and in looks at a link.
 
 A broker's certificate is looked at without trusting it, so that one that has ended can be told from one that has not;
 nothing but the handshake is sent.
@@ -7,6 +7,7 @@ nothing but the handshake is sent.
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import ssl
 from contextlib import suppress
 
@@ -49,6 +50,16 @@ def own_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:
     return tuple(
         _look(settings.cluster, certificate) for certificate in x509.load_pem_x509_certificates(chain.encode())
     )
+
+
+def own_expired(settings: ClientSettings, now_ms: int) -> str | None:
+    """What to tell of a certificate of ours that has ended; brokers only say that they do not take it."""
+    ended = [look for look in own_certificates(settings) if look.ends_ms <= now_ms]
+    if not ended:
+        return None
+    first = min(ended, key=lambda look: look.ends_ms)
+    at = dt.datetime.fromtimestamp(first.ends_ms / 1000, dt.UTC).isoformat(" ", "minutes")
+    return f"the certificate {first.subject} of this client expired at {at}"
 
 
 def _look(where: str, certificate: x509.Certificate) -> CertificateLook:

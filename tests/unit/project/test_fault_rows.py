@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.faults.eye import Answer
-from tests.faults.naming import first_naming, patterns
+from tests.faults.naming import Thing, first_naming, patterns
 from tests.faults.page import Page, page
 from tests.faults.row import Cost, Row, missed_goals
 from tests.faults.scenario import all_scenarios
@@ -49,14 +50,15 @@ def test_a_cause_is_told_by_the_state_the_code_and_the_names_of_the_run() -> Non
     }
     told = answer(7.0, state="DEGRADED", fault_list=[fault])
     other = answer(8.0, state="DEGRADED", trouble="T: broker 2 does not answer")
-    for named, things, found in (
+    cases: list[tuple[str, dict[str, Thing], Answer | None]] = [
         ("CORRUPT_BATCH <orders>-<place>: ", {"orders": "orders", "place": 0}, told),
         ("CORRUPT_BATCH <orders>-<place>: ", {"orders": "orders", "place": 1}, None),
         ("CORRUPT_BATCH <orders>-<place>: ", {"orders": "orders", "place": [0, 1]}, None),
         ("^DEGRADED; .*T: broker <broker> ", {"broker": 2}, other),
         ("^STALLED; .*T: broker <broker> ", {"broker": 2}, None),
         ("T: broker <broker> ", {"broker": 3}, None),
-    ):
+    ]
+    for named, things, found in cases:
         assert first_naming([told, other], patterns([named], things)) is found
     assert first_naming([told, other], patterns(["CORRUPT", "broker 2"], {})) is other
     assert first_naming([told, other], []) is None
@@ -113,15 +115,27 @@ def test_rows_of_an_earlier_day_are_kept_and_say_so(tmp_path: Path) -> None:
         assert found["other"] == found["third"] == ("2026-01-01", "abc", True)
     text = (tmp_path / "2026-01-02-faults.md").read_text()
     assert "2 of 3 faults reached every goal" in text
-    assert "1 rows are of this day. 2 rows were not repeated" in text
-    assert text.count("| abc, 2026-01-01 |") == 2
+    assert "1 of 3 rows are of this day" in text
+    assert text.count("| 2026-01-01, an earlier state, lax |") == 2
     assert Page(tmp_path, "2025-12-31").rows() == []
+
+
+def test_a_row_says_of_which_commit_it_is_and_whether_its_rules_were_lax() -> None:
+    root = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout
+    seen = replace(ROW, day="2026-01-01", effect=["a broker was dead"], others=0.25)
+    text = page("2026-01-01", [replace(seen, commit=root.strip()), replace(seen, key="other", commit="abc")])
+    assert f"| 2026-01-01, commit {root.strip()} | 0.2 |" in text
+    assert "| 2026-01-01, an earlier state | 0.2 |" in text
+    assert "1 rows are of an earlier state" in text
+    assert "*Seen: a broker was dead.*" in text
+    assert "lax" not in text
+    assert "(1 of them by rules that were lax, see below)" in page("2026-01-01", [replace(seen, effect=[])])
 
 
 def test_words_cannot_break_the_table() -> None:
     text = page("2026-01-01", [replace(ROW, said="a|b\nc", peer=WELL)])
     assert "a/b c" in text
-    assert all(line.count("|") == 14 for line in text.splitlines() if line.startswith("| ok"))
+    assert all(line.count("|") == 15 for line in text.splitlines() if line.startswith("| ok"))
 
 
 def test_every_fault_says_what_is_done_and_has_a_name_of_its_own() -> None:

@@ -23,6 +23,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.surface.answers.links import at_risk
 from twinlog.surface.cli.commands.status import _UNBOUNDED, _print_details, summary
 from twinlog.surface.metrics.prometheus import STATES
+from twinlog.watch import observe
 from twinlog.watch.observe import Observer
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import TopicMetadata
@@ -173,3 +174,15 @@ def test_a_link_that_was_switched_has_nothing_at_risk_in_the_table() -> None:
         console.print(summary([(LINK, status(engine=engine))], _UNBOUNDED))
     (row,) = [line for line in said.get().splitlines() if "SWITCHED" in line]
     assert row.split()[:5] == [LINK.name, "SWITCHED", "-", "-", "-"]
+
+
+@pytest.mark.proves("R14")
+def test_an_own_certificate_that_has_expired_is_the_cause_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: object) -> Mapping[TopicPartition, int | ClusterError]:
+        raise ClusterUnreachable("east", "ssl://b:1: alert certificate unknown")
+
+    says = "the certificate CN=mirror of this client expired at 2026-01-01 00:00+00:00"
+    monkeypatch.setattr(observe, "own_expired", lambda *_: says)
+    found = Observer(LINK, refused, reach=lambda: refused(None))._judge(LedgerView({}), NOW)
+    assert found.source_trouble == f"{LINK.source}: {says}; ssl://b:1: alert certificate unknown"
+    assert any("Renew the certificate" in line for line in shown(status(source_trouble=found.source_trouble)))
