@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
+from twinlog.model.clock import SYSTEM_CLOCK, SystemClock
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import SinkBatch, Source, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type
@@ -38,3 +40,14 @@ def read_all(source: Source, at: SourcePartition, start: Any = None) -> tuple[li
         rows += chunk.rows.to_pylist()
         start = dict(chunk.next)
     return rows, start
+
+
+def shift_clock(monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    """The worker's clock is wrong by so much; the database's is right."""
+    right = SYSTEM_CLOCK.now_ms
+
+    class Wrong(SystemClock):
+        def now_ms(self) -> int:
+            return right() + hours * 3_600_000
+
+    monkeypatch.setattr("twinlog.pipelines.sources.jdbc.source.SYSTEM_CLOCK", Wrong())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +44,16 @@ def _local(place: str) -> str:
 
 
 def iceberg_files(table: Path) -> list[str]:
-    """The data files of the newest snapshot of a table in a folder."""
-    newest = max((table / "metadata").glob("*.metadata.json"), key=lambda one: one.name)
-    facts = json.loads(newest.read_text())
+    """The data files of a table as its catalog has it; none if there is no such table."""
+    with closing(sqlite3.connect(table.parents[1] / "catalog.db")) as catalog:
+        query = "SELECT metadata_location FROM iceberg_tables WHERE table_namespace = ? AND table_name = ?"
+        try:
+            row = catalog.execute(query, (table.parent.name, table.name)).fetchone()
+        except sqlite3.OperationalError:
+            row = None
+    if row is None:
+        return []
+    facts = json.loads(Path(_local(row[0])).read_text())
     if facts.get("current-snapshot-id") in {None, -1}:
         return []
     (snapshot,) = [one for one in facts["snapshots"] if one["snapshot-id"] == facts["current-snapshot-id"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.kit.file_pipelines import records_of
-from tests.kit.jdbc_tables import PLACE, SCHEMA, batch_of, read_all
+from tests.kit.jdbc_tables import PLACE, SCHEMA, batch_of, read_all, shift_clock
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, produce
 from tests.kit.postgres import Postgres, postgres
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
-from twinlog.pipelines.api import Owner, Rejected, Sink, Source, Superseded
+from twinlog.pipelines.api import Owner, Rejected, Retriable, Sink, Source, Superseded
 from twinlog.pipelines.plugins import connector
 from twinlog.pipelines.schemas import TIMESTAMP, Schema, struct
 from twinlog.spark.session import Session
@@ -142,6 +143,46 @@ def test_a_row_that_commits_late_is_not_lost(db: Postgres) -> None:
     rows, start = read_all(source, place, start)
     assert [one["name"] for one in rows] == ["late"]
     assert read_all(source, place, start)[0] == []
+
+
+def test_positions_that_somebody_deleted_are_stored_anew(db: Postgres) -> None:
+    for statement in ("DELETE FROM twinlog_positions", "DROP TABLE twinlog_positions"):
+        sink = sink_of(db, auto_create="true", table_name_format="unplaced")
+        sink.open(Owner("unplaced", 1), [PLACE])
+        sink.put(batch_of("t", [{"id": 1, "name": "a"}]))
+        sink.flush({PLACE: 1})
+        db.run(statement)
+        sink.put(batch_of("t", [{"id": 2, "name": "b"}]))
+        with pytest.raises(Retriable, match="twinlog_positions"):
+            sink.flush({PLACE: 2})
+        sink.close()
+        assert sink.open(Owner("unplaced", 1), [PLACE]) == {}  # the task knows where it was
+        sink.put(batch_of("t", [{"id": 2, "name": "b"}]))
+        sink.flush({PLACE: 2})
+        assert sink.positions("unplaced") == {PLACE: 2}
+        sink.close()
+        assert [tuple(row) for row in db.rows("SELECT id FROM unplaced ORDER BY id")] == [(1,), (2,)]
+        db.run("DROP TABLE unplaced")
+
+
+@pytest.mark.proves("R30")
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_late_row_is_not_lost_to_a_wrong_clock(db: Postgres, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    shift_clock(monkeypatch, hours)
+    table = f"clock{hours + 1}"
+    db.run(f"CREATE TABLE {table} (id SERIAL PRIMARY KEY, name TEXT)")
+    source = source_of(db, mode="incrementing", incrementing_column_name="id", table_whitelist=table, gap_watch_ms="1")
+    (place,) = source.partitions()
+    with db.connect() as slow:
+        slow.autocommit = False
+        slow.execute(f"INSERT INTO {table} (name) VALUES ('late')")  # noqa: S608
+        db.run(f"INSERT INTO {table} (name) VALUES ('early')")  # noqa: S608
+        rows, start = read_all(source, place)
+        time.sleep(0.05)
+        more, start = read_all(source, place, start)
+        assert [one["name"] for one in rows + more] == ["early"]
+        slow.commit()
+    assert [one["name"] for one in read_all(source, place, start)[0]] == ["late"]
 
 
 def test_every_chunk_can_be_started_from(db: Postgres) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.kit.jdbc_tables import PLACE, SCHEMA, batch_of, read_all
+from tests.kit.jdbc_tables import PLACE, SCHEMA, batch_of, read_all, shift_clock
 
 from twinlog.local.mariadb import MariaDb
 from twinlog.pipelines.api import Owner, Retriable, Sink, Source, Superseded
@@ -181,6 +182,48 @@ def test_a_row_that_commits_late_is_not_lost(db: MariaDb) -> None:
     rows, start = read_all(source, place, start)
     assert [one["name"] for one in rows] == ["late"]
     assert read_all(source, place, start)[0] == []
+
+
+def test_positions_that_somebody_deleted_are_stored_anew(db: MariaDb) -> None:
+    for statement in ("DELETE FROM twinlog_positions", "DROP TABLE twinlog_positions"):
+        sink = sink_of(db, auto_create="true", table_name_format="unplaced")
+        sink.open(Owner("unplaced", 1), [PLACE])
+        sink.put(batch_of("t", [{"id": 1, "name": "a"}]))
+        sink.flush({PLACE: 1})
+        db.run(statement)
+        sink.put(batch_of("t", [{"id": 2, "name": "b"}]))
+        with pytest.raises(Retriable, match="twinlog_positions"):
+            sink.flush({PLACE: 2})
+        sink.close()
+        assert sink.open(Owner("unplaced", 1), [PLACE]) == {}  # the task knows where it was
+        sink.put(batch_of("t", [{"id": 2, "name": "b"}]))
+        sink.flush({PLACE: 2})
+        assert sink.positions("unplaced") == {PLACE: 2}
+        sink.close()
+        assert [tuple(row) for row in db.rows("SELECT id FROM unplaced ORDER BY id")] == [(1,), (2,)]
+        db.run("DROP TABLE unplaced")
+
+
+@pytest.mark.proves("R30")
+def test_a_late_row_is_not_lost_to_a_wrong_clock(db: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:
+    shift_clock(monkeypatch, -1)
+    db.run("CREATE TABLE clocks (id BIGINT AUTO_INCREMENT PRIMARY KEY, name TEXT)")
+    source = source_of(
+        db, mode="incrementing", incrementing_column_name="id", table_whitelist="clocks", gap_watch_ms="1"
+    )
+    (place,) = source.partitions()
+    with db.connect() as slow, slow.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("INSERT INTO clocks (name) VALUES ('late')")
+        db.run("INSERT INTO clocks (name) VALUES ('early')")
+        rows, start = read_all(source, place)
+        for _ in range(3):
+            time.sleep(0.4)  # the server tells the begin of a transaction in whole seconds
+            more, start = read_all(source, place, start)
+            rows += more
+        assert [one["name"] for one in rows] == ["early"]
+        cursor.execute("COMMIT")
+    assert [one["name"] for one in read_all(source, place, start)[0]] == ["late"]
 
 
 def test_every_chunk_can_be_started_from_and_a_column_that_comes_is_read(db: MariaDb) -> None:

@@ -127,6 +127,7 @@ def test_timestamps_have_the_digits_of_their_column() -> None:
     # Debezium leaves zeros at the end out.
     ends = pa.array([1767323045060000, 1767323050000000], pa.int64())
     assert zoned(ends, 3).to_pylist() == ["2026-01-02T03:04:05.06Z", "2026-01-02T03:04:10Z"]
+    assert zoned(ends, 3, padded=True).to_pylist() == ["2026-01-02T03:04:05.060Z", "2026-01-02T03:04:10.000Z"]
 
 
 @given(st.lists(st.tuples(*[st.none() | st.integers(0, 250)] * 9), min_size=1, max_size=6))

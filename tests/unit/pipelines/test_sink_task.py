@@ -200,6 +200,36 @@ def test_each_good_record_is_there_once(
             assert target.positions.get(place, 0) <= (first_bad[place] or 0)
 
 
+def test_what_was_flushed_stays_so_when_the_target_has_lost_its_positions() -> None:
+    """Somebody deletes them, or the sink stores none: only the group hears them."""
+    target, told = Target(), list[dict[TopicPartition, int]]()
+
+    class Forgetful(PaperSink):
+        def flush(self, positions: Mapping[TopicPartition, int]) -> None:
+            super().flush(positions)
+            self.target.positions.clear()
+            if len(self.target.rows) == 2:
+                self.target.rows.append((PARTITIONS[1], 99))
+                raise Retriable("the positions are gone", 0)
+
+    class Group(PaperGroup):
+        def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+            told.append(dict(positions))
+
+    batches = [
+        batch_of([(PARTITIONS[place], offset, "x")], caught_up=True) for place, offset in ((0, 0), (1, 0), (0, 1))
+    ]
+    with (
+        mock.patch.object(sink_task, "connector", return_value=Forgetful(target, random.Random(1), 0)),
+        mock.patch.object(sink_task, "GroupOffsets", Group),
+        mock.patch.object(sink_task, "_GROUP_EVERY_S", 0),
+        mock.patch("time.sleep"),
+    ):
+        SinkTask(run_of(dict.fromkeys(PARTITIONS, 0), "all"), 0, PaperLine()).write(batches)  # type: ignore[arg-type]
+    assert [one[PARTITIONS[0]] for one in told] == sorted(one[PARTITIONS[0]] for one in told)
+    assert told[-1][PARTITIONS[0]] == 2
+
+
 def test_a_stopped_partition_is_told_with_offset_stage_and_cause() -> None:
     a, b = TopicPartition("a", 0), TopicPartition("b", 0)
     log = [(a, 0, "x"), (a, 1, PLANNED), (a, 2, "x"), (b, 0, "x")]

@@ -79,6 +79,8 @@ class FileStreamSink:
             raise RuntimeError("flush before open")
         with self._locked():
             noted = self._noted()
+            if not noted:
+                raise Retriable(f"{self.side}: somebody deleted it; it is written anew", 0)
             if noted.get("generation", -1) > self._owner.generation or noted["connector"] != self._owner.connector:
                 raise Superseded(f"{self.s.file} has a younger writer")
             data = b"".join(line + b"\n" for line in self._lines)
@@ -98,10 +100,14 @@ class FileStreamSink:
         return [f"append to {self.s.file}: {line}" for line in batch.values.to_pylist()]
 
     def _noted(self) -> dict[str, Any]:
-        with contextlib.suppress(FileNotFoundError):
+        try:
             noted: dict[str, Any] = json.loads(self.side.read_text())
-            return noted
-        return {}
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            told = f"{self.side} holds no positions ({error}); without it the offsets of the group count"
+            raise Retriable(told, 5000) from error
+        return noted
 
     def _note(self, length: int, positions: Mapping[TopicPartition, int]) -> None:
         if self._owner is None:

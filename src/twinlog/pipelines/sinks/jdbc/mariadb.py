@@ -189,6 +189,12 @@ class MariaDb:
                 )
                 if cursor.fetchone() is None:
                     self._db.rollback()
+                    cursor.execute(
+                        f"SELECT 1 FROM {table} WHERE connector = %s AND topic = %s AND part = %s",
+                        [owner.connector, partition.topic, partition.partition],
+                    )
+                    if cursor.fetchone() is None:
+                        raise Retriable(f"{partition}: somebody deleted its position from {table}; stored anew", 0)
                     raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
                 cursor.execute(
                     f"UPDATE {table} SET next_offset = %s WHERE connector = %s AND topic = %s AND part = %s",

@@ -212,6 +212,12 @@ class PostgreSql:
                 )
                 if cursor.rowcount != 1:
                     self._db.rollback()
+                    cursor.execute(
+                        f"SELECT 1 FROM {table} WHERE connector = %s AND topic = %s AND part = %s",
+                        [owner.connector, partition.topic, partition.partition],
+                    )
+                    if cursor.fetchone() is None:
+                        raise Retriable(f"{partition}: somebody deleted its position from {table}; stored anew", 0)
                     raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
             self._db.commit()
 

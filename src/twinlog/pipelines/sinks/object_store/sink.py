@@ -177,7 +177,8 @@ class ObjectStoreSink:
         if self.s.schedule_ms <= 0:
             return
         now = _now_ms()
-        for growing in [growing for growing in place.growing if now - growing.file.since >= self.s.schedule_ms]:
+        # A clock that was set back must not keep a file open.
+        for growing in [growing for growing in place.growing if abs(now - growing.file.since) >= self.s.schedule_ms]:
             place.growing.remove(growing)
             place.full.append(growing)
 

@@ -47,6 +47,7 @@ class Changes:
         known = str(start.get("gtids") or "")
         self._gtids = MariaDbGtids(known) if its_log.server.mariadb else MySqlGtids(known)
         self._restart_gtids = known
+        self._reached = 0  # where the last event ends in its file
         self._gtid: events.Gtid | None = None
         self._inside = False
         self._events = 0  # of the open transaction
@@ -97,6 +98,10 @@ class Changes:
             self._maps.clear()
             return
         event = events.read_event(data, self._checksums)
+        if self._inside and not event.end:
+            # MariaDB 11.4 and later leave the position out of events inside of a transaction.
+            event = event._replace(start=self._reached, end=self._reached + len(data))
+        self._reached = event.end or self._reached
         if event.kind == Kind.ROTATE:
             self._file, self._pos = events.rotate(event)
         elif event.kind == Kind.TRANSACTION_PAYLOAD:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final
@@ -41,7 +42,7 @@ class _BinlogSource:
         self._log: Log | None = None
         self._db: Any = None
         self._changes: Changes | None = None
-        self._moved_at = self._beat_at = SYSTEM_CLOCK.now_s()
+        self._moved_at = self._beat_at = time.monotonic()
 
     def partitions(self) -> Sequence[SourcePartition]:
         return [self._at]
@@ -124,7 +125,7 @@ class _BinlogSource:
 
     def _quiet(self, at: SourcePartition, changes: Changes) -> Iterator[Chunk]:
         """Heartbeats, and positions that move without records."""
-        now = SYSTEM_CLOCK.now_s()
+        now = time.monotonic()
         position = changes.position
         if self.s.heartbeat_ms and now - self._beat_at >= self.s.heartbeat_ms / 1000:
             self._beat_at = now
@@ -132,7 +133,7 @@ class _BinlogSource:
                 asked(self.statements(), self.s.heartbeat_query)
             topic = f"{self.s.heartbeat_topics}.{self.s.prefix}"
             changes.told = position
-            yield heartbeat(topic, self.s.prefix, at, position, int(now * 1_000_000))
+            yield heartbeat(topic, self.s.prefix, at, position, SYSTEM_CLOCK.now_us())
         elif position != changes.told and now - self._moved_at >= _IDLE_S:
             changes.told = position
             yield position_only(f"{self.s.prefix}.position", at, position)

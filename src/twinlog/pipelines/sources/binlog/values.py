@@ -35,7 +35,7 @@ def log_maker(column: Column, schema: Schema, s: BinlogSettings) -> Make:
         return _filled(schema, lambda raw: _days(pa.array(raw, _LONG)).cast(want))
     if kind in {"datetime", "timestamp", "time"}:
         unpack = {"datetime": _datetime_us, "timestamp": _timestamp_us, "time": _time_us}[kind]
-        shown = _moment(column, schema)
+        shown = _moment(column, schema, padded=True)
         return _filled(schema, lambda raw: shown(unpack(pa.array(raw, _LONG), column.size)))
     if kind == "year":
         return lambda raw: pa.array([None if value is None else value and value + 1900 for value in raw], want)
@@ -58,7 +58,7 @@ def text_maker(column: Column, schema: Schema, s: BinlogSettings) -> Make:
     if kind == "date":
         return _filled(schema, lambda raw: _numbers(raw).cast(want))
     if kind in {"datetime", "timestamp", "time"}:
-        shown = _moment(column, schema)
+        shown = _moment(column, schema, padded=False)
         return _filled(schema, lambda raw: shown(_numbers(raw)))
     if kind in BINARIES:
         return _bytes(column, s)
@@ -183,24 +183,29 @@ def _time_us(packed: Any, precision: int) -> Any:
     return pc.if_else(pc.less(packed, pa.scalar(0)), pc.negate(size), size)
 
 
-def _moment(column: Column, schema: Schema) -> Callable[[Any], Any]:
+def _moment(column: Column, schema: Schema, *, padded: bool) -> Callable[[Any], Any]:
     """Microseconds in the form that the schema has."""
     if column.kind == "timestamp":
-        return lambda micros: zoned(micros, column.size)
+        return lambda micros: zoned(micros, column.size, padded=padded)
     want = arrow_type(schema)
     if schema.name in _WHOLE:
         return lambda micros: pc.divide(micros, 1000).cast(want)
     return lambda micros: micros
 
 
-def zoned(micros: Any, precision: int) -> Any:
-    """`2026-01-02T03:04:05.6Z`, with at most as many digits as the column has, and no zeros at the end."""
+def zoned(micros: Any, precision: int, *, padded: bool = False) -> Any:
+    """`2026-01-02T03:04:05.6Z`, with at most as many digits as the column has, and no zeros at the end.
+
+    Debezium keeps the zeros of a time that it reads from the log: `padded`.
+    """
     whole = pc.strftime(micros.cast(pa.timestamp("us")).cast(pa.timestamp("s"), safe=False), "%Y-%m-%dT%H:%M:%S")
     if not precision:
         return pc.binary_join_element_wise(whole, "Z", "")
     part = pc.subtract(micros, pc.multiply(pc.divide(micros, 1_000_000), 1_000_000))
     digits = pc.utf8_slice_codeunits(pc.utf8_lpad(part.cast(pa.string()), 6, "0"), 0, precision)
     text = pc.binary_join_element_wise(whole, ".", digits, "")
+    if padded:
+        return pc.binary_join_element_wise(text, "Z", "")
     return pc.binary_join_element_wise(pc.utf8_rtrim(pc.utf8_rtrim(text, "0"), "."), "Z", "")
 
 

@@ -17,7 +17,7 @@ _MOST: Final = 1000
 
 @dataclass(frozen=True)
 class Gaps:
-    """Missing numbers, each with the time (ms) at which it was missed first."""
+    """Missing numbers, each with the time (ms) at which it was missed first, by the clock of the database."""
 
     since: Mapping[int, int]
 

@@ -256,7 +256,8 @@ class MariaDbReading:
             if isinstance(error.__cause__, pymysql.err.OperationalError) and error.__cause__.args[0] in _NO_RIGHT:
                 return None
             raise
-        return None if rows[0][0] is None else self.now_us() // 1000 - int(rows[0][0]) * 1000
+        # Whole seconds: the transaction may have begun up to a second earlier than they say.
+        return None if rows[0][0] is None else self.now_us() // 1000 - (int(rows[0][0]) + 1) * 1000
 
     def close(self) -> None:
         self._db.close()

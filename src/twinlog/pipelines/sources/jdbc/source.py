@@ -117,7 +117,7 @@ class JdbcSource:
         if gaps.numbers:
             rows = self.db.rows(queries.gaps(gaps.numbers), schema)
             numbers = _numbers(rows, self.s.incrementing)
-            now = SYSTEM_CLOCK.now_ms()
+            now = self.db.now_us() // 1000  # the clock that tells when transactions began
             left = gaps.after(position.incrementing, numbers, now)
             left = left.without_old(now, self.s.gap_ms, self.db.oldest_transaction_ms())
             if rows.num_rows or left != gaps:
@@ -177,7 +177,8 @@ class JdbcSource:
             numbers = _numbers(rows, self.s.incrementing)
             at = Position(numbers[-1], at.timestamp_us)
             if self.s.mode == "incrementing" and self.s.gap_ms:
-                gaps = gaps.after(before.incrementing, numbers, SYSTEM_CLOCK.now_ms())
+                is_whole = len(numbers) == numbers[-1] - (before.incrementing or 0)
+                gaps = gaps.after(before.incrementing, numbers, 0 if is_whole else self.db.now_us() // 1000)
         return at, gaps
 
     @staticmethod

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import select
 import struct
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -70,7 +71,7 @@ class Replication:
             self._pg.finish()
             raise Retriable(f"{self.where}: {reason}")
         self._flushed = 0
-        self._answered_at = SYSTEM_CLOCK.now_s()
+        self._answered_at = time.monotonic()
 
     def create_slot(self) -> NewSlot:
         """Make the slot. The snapshot lives as long as this connection does nothing else."""
@@ -140,11 +141,11 @@ class Replication:
         self._flushed = max(self._flushed, lsn)
 
     def _answer(self, *, now: bool = False) -> None:
-        clock = SYSTEM_CLOCK.now_s()
-        if not now and clock - self._answered_at < self._s.status_ms / 1000:
+        elapsed = time.monotonic() - self._answered_at
+        if not now and elapsed < self._s.status_ms / 1000:
             return
-        self._answered_at = clock
-        at = int(clock * 1_000_000) - EPOCH_US
+        self._answered_at = time.monotonic()
+        at = SYSTEM_CLOCK.now_us() - EPOCH_US
         self._pg.put_copy_data(struct.pack(">cqqqqB", b"r", self._flushed, self._flushed, self._flushed, at, 0))
         self._flush()
 
@@ -165,8 +166,8 @@ class Replication:
         self._pg.finish()
 
     def _drain(self) -> None:
-        until = SYSTEM_CLOCK.now_s() + _END_S
-        while SYSTEM_CLOCK.now_s() < until:
+        until = time.monotonic() + _END_S
+        while time.monotonic() < until:
             size, _ = self._pg.get_copy_data(1)
             if size < 0:
                 return

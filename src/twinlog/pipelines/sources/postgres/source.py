@@ -11,6 +11,7 @@ counting is exact:
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
@@ -53,7 +54,7 @@ class PostgresSource:
         self._replication: Replication | None = None
         self._db: psycopg.Connection[Any] | None = None
         self._changes: Changes | None = None
-        self._moved_at = self._beat_at = SYSTEM_CLOCK.now_s()
+        self._moved_at = self._beat_at = time.monotonic()
 
     def partitions(self) -> Sequence[SourcePartition]:
         return [self._at]
@@ -176,13 +177,13 @@ class PostgresSource:
 
     def _quiet(self, at: SourcePartition, changes: Changes) -> Iterator[Chunk]:
         """Heartbeats, and positions that move without records."""
-        now = SYSTEM_CLOCK.now_s()
+        now = time.monotonic()
         if self.s.heartbeat_ms and now - self._beat_at >= self.s.heartbeat_ms / 1000:
             self._beat_at = now
             if self.s.heartbeat_query:
                 self.statements().execute(self.s.heartbeat_query.encode())
             topic = f"{self.s.heartbeat_topics}.{self.s.prefix}"
-            yield heartbeat(topic, self.s.prefix, at, changes.position, int(now * 1_000_000))
+            yield heartbeat(topic, self.s.prefix, at, changes.position, SYSTEM_CLOCK.now_us())
         elif changes.position != changes.told and now - self._moved_at >= _IDLE_S:
             yield position_only(f"{self.s.prefix}.position", at, changes.position)
         else:
