@@ -18,19 +18,19 @@ from twinlog.local.cluster import LocalCluster
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 
 _MB = 1 << 20
-_SIZE = 60 * _MB
+_SIZE = 95 * _MB
 _PARTITIONS, _EACH = 4, 3
 _ROOM = {
-    "message.max.bytes": str(70 * _MB),
-    "replica.fetch.max.bytes": str(70 * _MB),
-    "socket.request.max.bytes": str(200 * _MB),
+    "message.max.bytes": str(100 * _MB),
+    "replica.fetch.max.bytes": str(100 * _MB),
+    "socket.request.max.bytes": str(250 * _MB),
 }
 
 
 def _write(servers: str, topic: str) -> dict[int, list[str]]:
     """Random bytes, which no compression makes small; returns their hashes by partition."""
     producer = Producer(
-        {"bootstrap.servers": servers, "message.max.bytes": 70 * _MB, "queue.buffering.max.kbytes": 2**20}
+        {"bootstrap.servers": servers, "message.max.bytes": 100 * _MB, "queue.buffering.max.kbytes": 2**20}
     )
     written: dict[int, list[str]] = {}
     for _ in range(_EACH):
@@ -43,7 +43,7 @@ def _write(servers: str, topic: str) -> dict[int, list[str]]:
 
 
 def _read(servers: str, topic: str) -> dict[int, list[str]]:
-    limits = {"fetch.message.max.bytes": 70 * _MB, "receive.message.max.bytes": 200 * _MB}
+    limits = {"fetch.message.max.bytes": 100 * _MB, "receive.message.max.bytes": 250 * _MB}
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "large", "auto.offset.reset": "earliest", **limits})
     found: dict[int, list[str]] = {}
     try:
@@ -60,12 +60,12 @@ def _read(servers: str, topic: str) -> dict[int, list[str]]:
 
 
 @pytest.mark.proves("R1", "R8", "R11")
-def test_records_of_sixty_megabytes_do_not_end_the_engine(
+def test_records_of_a_hundred_megabytes_do_not_end_the_engine(
     make_cluster: Callable[..., LocalCluster], tmp_path: Path
 ) -> None:
     source, target = (make_cluster(name, settings=_ROOM, java_options=["-Xmx1g"]) for name in ("here", "there"))
-    ends = Ends(source, target)
-    large = ends.create("large", _PARTITIONS, **{"max.message.bytes": str(70 * _MB)})
+    ends = Ends(source, target, tasks_max="4")
+    large = ends.create("large", _PARTITIONS, **{"max.message.bytes": str(100 * _MB)})
     beside = ends.create("beside", 2)
     written = _write(source.bootstrap_servers, large)
     ends.load(beside, 2).produce(200)
