@@ -41,17 +41,25 @@ class Page:
 
     def rows(self) -> list[Row]:
         """The newest row of each fault, in the order in which they were first run."""
+        return list({row.key: row for row in self._all()}.values())
+
+    def beside(self) -> list[Row]:
+        """The newest row of each fault with MirrorMaker 2 beside Twinlog; later ones may be without it."""
+        return list({row.key: row for row in self._all() if row.peer is not None}.values())
+
+    def _all(self) -> list[Row]:
         days = sorted(file.name.removesuffix(_ENDING) for file in self._folder.glob(f"*{_ENDING}"))
         newest = max((day for day in days if day <= self.day), default=None)
         if newest is None:
             return []
         lines = (self._folder / f"{newest}{_ENDING}").read_text(encoding="utf-8").splitlines()
-        found = [Row.from_json({"day": newest, **json.loads(line)}) for line in lines if line.endswith("}")]
-        return list({row.key: row for row in found}.values())
+        return [Row.from_json({"day": newest, **json.loads(line)}) for line in lines if line.endswith("}")]
 
     def add(self, row: Row, order: Sequence[str]) -> None:
         """Keep a row and write the page anew."""
-        kept = [] if self._rows_file.exists() else self.rows()
+        rows = self.rows()
+        # In this order: the newest row of a fault is the last one.
+        kept = [] if self._rows_file.exists() else [*(one for one in self.beside() if one not in rows), *rows]
         with self._rows_file.open("a", encoding="utf-8") as file:
             for one in (*kept, replace(row, day=self.day)):
                 file.write(json.dumps(one.to_json()) + "\n")
@@ -59,10 +67,12 @@ class Page:
 
     def write(self, order: Sequence[str]) -> None:
         places = {key: number for number, key in enumerate(order)}
-        rows = sorted(self.rows(), key=lambda row: places.get(row.key, len(places)))
+        rows, beside = (
+            sorted(found, key=lambda row: places.get(row.key, len(places))) for found in (self.rows(), self.beside())
+        )
         run = {row.key for row in rows}
         left = [key for key in order if key not in run]
-        self.file.write_text(page(self.day, rows, left), encoding="utf-8")
+        self.file.write_text(page(self.day, rows, beside, left), encoding="utf-8")
 
 
 def commit() -> str:
@@ -71,10 +81,9 @@ def commit() -> str:
     return head + ("*" if _git("status", "--porcelain", "--", "src", "tests/faults") else "") if head else "unknown"
 
 
-def page(day: str, rows: Sequence[Row], left: Sequence[str] = ()) -> str:
-    """The whole page. Faults that are `left` have no row."""
+def page(day: str, rows: Sequence[Row], beside: Sequence[Row] = (), left: Sequence[str] = ()) -> str:
+    """The whole page. Rows `beside` are those with MirrorMaker 2; faults that are `left` have no row."""
     red = [row for row in rows if not row.green]
-    beside = [row for row in rows if row.peer is not None]
     parts = [
         f"# Faults, {day}",
         _INTRODUCTION,
@@ -90,7 +99,7 @@ def page(day: str, rows: Sequence[Row], left: Sequence[str] = ()) -> str:
     if beside:
         parts += [
             "## MirrorMaker 2 beside it",
-            "The same fault at the same time on the same clusters and records, with MirrorMaker 2's defaults.",
+            _BESIDE,
             _peer_table(beside),
         ]
     parts += ["## How to read it", _LEGEND]
@@ -101,6 +110,10 @@ _INTRODUCTION = """\
 Written by `make faults`; the raw rows are in the file of the same name that ends in `.jsonl`. Each fault is injected
 under load into real clusters. A checker that knows nothing of Twinlog then reads both clusters completely and compares
 them record by record."""
+
+_BESIDE = """\
+The same fault at the same time on the same clusters and records, with MirrorMaker 2's defaults. Where the row above is
+newer, it was made without MirrorMaker 2; *Twinlog's* is the figure of the run with it."""
 
 _LEGEND = """\
 - *stood still*: the longest time that any partition got no record on the target, from the injection until all flowed
@@ -195,8 +208,11 @@ def _main_table(rows: Sequence[Row]) -> str:
 
 
 def _peer_table(rows: Sequence[Row]) -> str:
-    head = "| fault | records | lost | doubled | reordered | stood still | goes on after | Twinlog's | what happened |"
-    lines = [f"{head}\n|---|--:|--:|--:|--:|--:|--:|--:|---|"]
+    head = (
+        "| fault | records | lost | doubled | reordered | stood still | goes on after | Twinlog's | what happened "
+        "| from |\n|---|--:|--:|--:|--:|--:|--:|--:|---|---|"
+    )
+    lines = [head]
     for row in rows:
         cost = row.peer
         assert cost is not None
@@ -205,6 +221,7 @@ def _peer_table(rows: Sequence[Row]) -> str:
             *(f"{count:,}" for count in (cost.records, cost.lost, cost.doubled, cost.reordered)),
             *(_seconds(value) for value in (cost.stood_still_s, cost.goes_on_s, row.twinlog.goes_on_s)),
             _cell(cost.note, _SHOWN),
+            f"{row.day}, {_commit(row).removesuffix(', lax')}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

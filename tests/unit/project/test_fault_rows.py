@@ -99,7 +99,9 @@ def test_the_newest_row_of_a_fault_counts_and_survives_the_process(tmp_path: Pat
 
 
 def test_faults_that_were_not_run_are_listed() -> None:
-    assert "2 faults of the matrix were never run**: zombie, loops." in page("2026-01-01", [ROW], ["zombie", "loops"])
+    assert "2 faults of the matrix were never run**: zombie, loops." in page(
+        "2026-01-01", [ROW], left=["zombie", "loops"]
+    )
     assert "never run" not in page("2026-01-01", [ROW])
 
 
@@ -120,6 +122,16 @@ def test_rows_of_an_earlier_day_are_kept_and_say_so(tmp_path: Path) -> None:
     assert Page(tmp_path, "2025-12-31").rows() == []
 
 
+def test_a_row_without_the_peer_does_not_hide_what_the_peer_did_before(tmp_path: Path) -> None:
+    for row in (replace(ROW, peer=replace(WELL, lost=7)), replace(ROW, missed=["1 lost"])):
+        Page(tmp_path, "2026-01-01").add(row, [])
+    Page(tmp_path, "2026-01-02").add(replace(ROW, key="other"), [])
+    found = Page(tmp_path, "2026-01-02")
+    assert [(row.key, row.green) for row in found.rows()] == [("a-fault", False), ("other", True)]
+    assert [row.peer.lost for row in found.beside() if row.peer] == [7]
+    assert "in the 1 faults that it can run beside: 100 records, 7 lost" in found.file.read_text()
+
+
 def test_a_row_says_of_which_commit_it_is_and_whether_its_rules_were_lax() -> None:
     root = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout
     seen = replace(ROW, day="2026-01-01", effect=["a broker was dead"], others=0.25)
@@ -133,7 +145,8 @@ def test_a_row_says_of_which_commit_it_is_and_whether_its_rules_were_lax() -> No
 
 
 def test_words_cannot_break_the_table() -> None:
-    text = page("2026-01-01", [replace(ROW, said="a|b\nc", peer=WELL)])
+    row = replace(ROW, said="a|b\nc", peer=WELL)
+    text = page("2026-01-01", [row], [row])
     assert "a/b c" in text
     assert all(line.count("|") == 15 for line in text.splitlines() if line.startswith("| ok"))
 
