@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 ENGINE_SILENT = r"^STALLED; .*its engine has been silent for \d+ s"
 _WORKER_DIED = "a Python worker (died: it was killed, or it had no memory left|has no memory left)"
 _HEADROOM = 1 << 20
-_JVM_GONE = r"^STALLED; engine starting; .*spark: its JVM is gone"
-_OUT_OF_MEMORY = ("insufficient memory for the Java Runtime", "OutOfMemoryError", "Cannot allocate memory")
+_JVM_GONE = r"^STALLED; engine starting; .*spark: its JVM is gone: "
+_NO_MEMORY = "insufficient memory for the Java Runtime Environment"
 
 
 @scenario("kill -9 of the mirror, everything at once", 1, 2, 28, named=ENGINE_SILENT)
@@ -47,7 +47,7 @@ def mirror_stays_dead(scene: Scene) -> None:
             mirror.start()
 
 
-@scenario("kill -9 of Spark's JVM", 2, peer=False, named=_JVM_GONE)
+@scenario("kill -9 of Spark's JVM", 2, peer=False, named=_JVM_GONE + "it was killed by SIGKILL")
 def jvm_killed(scene: Scene) -> None:
     """Kill -9 of the JVM (driver and executor); the service goes on living."""
     with scene.fault():
@@ -83,7 +83,8 @@ def workers_without_memory(scene: Scene) -> None:
             _limit(process, resource.RLIM_INFINITY)
 
 
-@scenario("no memory for Spark's JVM", 3, peer=False, settings={"epoch_seconds": "5"}, named=_JVM_GONE)
+@scenario("no memory for Spark's JVM", 3, peer=False, settings={"epoch_seconds": "5"},
+          named=f"{_JVM_GONE}.*{_NO_MEMORY}")  # fmt: skip
 def jvm_without_memory(scene: Scene) -> None:
     """The JVM's address space is limited to half of what it has (RLIMIT_AS) until it ends; 15 MB come at once."""
     with scene.fault():
@@ -92,8 +93,9 @@ def jvm_without_memory(scene: Scene) -> None:
         _limit(jvm, jvm.memory_info().vms // 2)
         scene.burst()
         ended = scene.await_true(lambda: not jvm.is_running(), "the JVM ends for want of memory", 45)
-        said = [words for words in _OUT_OF_MEMORY if words in scene.twinlog.engine.output]
-        scene.effect(ended and said, f"the JVM {jvm.pid} ended and said: {said}")
+        report = scene.twinlog.engine.scratch / f"twinlog-jvm-{jvm.pid}.log"
+        said = report.read_text(errors="replace") if report.exists() else ""
+        scene.effect(ended and _NO_MEMORY in said, f"the JVM ended, and its report says: {_NO_MEMORY}")
         scene.injected()
 
 

@@ -14,7 +14,7 @@ Play = Callable[["Scene"], None]
 
 FAMILIES = (
     *("processes", "brokers", "network", "disks", "topics", "records", "clocks", "state", "access"),
-    *("switches", "recipes"),
+    *("versions", "switches", "recipes"),
 )
 """The files with faults, in the order in which they are run."""
 

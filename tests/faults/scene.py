@@ -118,12 +118,17 @@ class Scene:
         """End the engine, start another one, and wait until it copies."""
         self.twinlog.kill()
         self.twinlog.start()
-        self._await_movement()
+        self.await_copying()
+
+    def await_copying(self) -> None:
+        """Wait until an engine that was started copies."""
+        wanted = self.arrived() + 50 * len(self.loads)
+        self.await_true(lambda: self.arrived() > wanted, "Twinlog copies again", _WARM_S)
 
     def await_started(self) -> None:
         """Wait until an engine that was started copies; the time until then is not the fault's."""
         self.twinlog.engine.await_phase("running", _WARM_S)
-        self._await_movement()
+        self.await_copying()
         self.injected()
 
     def arrived(self) -> int:
@@ -287,10 +292,6 @@ class Scene:
         for mirror in self.mirrors:
             mirror.supervise()
         time.sleep(_STEP_S)
-
-    def _await_movement(self) -> None:
-        wanted = self.arrived() + 50 * len(self.loads)
-        self.await_true(lambda: self.arrived() > wanted, "Twinlog copies again", _WARM_S)
 
     def _warm_up(self) -> None:
         def flows(name: str) -> bool:

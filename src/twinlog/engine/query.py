@@ -12,7 +12,7 @@ from twinlog.flow.record_rows import RECORDS_SQL
 from twinlog.flow.row import SQL_SCHEMA
 from twinlog.flow.source import EpochReader, LinkRun, ParcelWriter, RecordsReader, RecordsWriter
 from twinlog.spark.formats import register_format
-from twinlog.spark.session import Session, is_gone
+from twinlog.spark.session import Session, how_jvm_ended, is_gone
 
 Steps: TypeAlias = Callable[[Any], Any]
 """From the rows of records to those behind the transforms, as DataFrames (`flow/record_rows.py`)."""
@@ -27,7 +27,7 @@ def start_query(session: Session, run: LinkRun, checkpoint: Path, steps: Steps |
         return _started(session, run, checkpoint, steps)
     except Exception as error:
         if is_gone(session):
-            raise EngineDied(told(error)) from error
+            raise EngineDied(how_jvm_ended() or told(error)) from error
         raise
 
 

@@ -7,6 +7,7 @@ import re
 from typing import Any, Final
 
 from twinlog.errors import EngineDied, told
+from twinlog.spark.session import how_jvm_ended
 
 log = logging.getLogger("twinlog.engine")
 
@@ -18,7 +19,7 @@ def last_batch(query: Any) -> int:
     try:
         progress = query.lastProgress
     except Exception as trouble:
-        raise EngineDied(told(trouble)) from trouble
+        raise EngineDied(how_jvm_ended() or told(trouble)) from trouble
     return -1 if progress is None else int(progress["batchId"])
 
 
@@ -42,7 +43,7 @@ def failure_of(query: Any) -> str | None:
             return None
         error = query.exception()
     except Exception as trouble:
-        raise EngineDied(told(trouble)) from trouble
+        raise EngineDied(how_jvm_ended() or told(trouble)) from trouble
     return cause_of(str(error)) if error is not None else "the query ended"
 
 

@@ -10,6 +10,8 @@ import logging
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from twinlog.flow.task_failures import NO_MEMORY
+
 log = logging.getLogger("twinlog.engine")
 
 FRESH_S: Final = 15.0
@@ -73,7 +75,7 @@ def _spark(query: Any) -> Any:
 def why_it_died(says: str) -> str | None:
     """The cause in words, from the stack trace that Spark keeps; None for an error that the task could tell itself."""
     if "java.lang.OutOfMemoryError" not in says and ("MemoryError" in says or "Cannot allocate memory" in says):
-        return "a Python worker has no memory left"
+        return NO_MEMORY
     if "Traceback (most recent call last)" in says:
         return None
     if "Python worker exited unexpectedly" in says or "EOFException" in says:

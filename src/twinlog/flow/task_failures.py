@@ -22,6 +22,7 @@ from twinlog.wire.connection import Cluster
 log = logging.getLogger("twinlog.task")
 
 TASK_FAILURES: Final = "task-failures"
+NO_MEMORY: Final = "a Python worker has no memory left"
 _TELL_S: Final = 3.0
 _BACKOFF: Final = Backoff(0.5, 10.0)
 _FRESH_S: Final = 30.0
@@ -31,9 +32,14 @@ _FRESH_S: Final = 30.0
 def leave_failure(link: LinkSettings, generation: int, task: int, attempt: int, error: Exception) -> None:
     """On an executor: tell the ledger, then pause. Blocks; never raises."""
     if not isinstance(error, OwnershipLost):  # somebody else writes the shard, which is not what hinders the link
-        body = {"error": told(error), "generation": generation, "attempt": attempt}
+        body = {"error": cause_of(error), "generation": generation, "attempt": attempt}
         asyncio.run(_tell(link, Memo(chore=TASK_FAILURES, name=str(task), body=body)))
     time.sleep(_BACKOFF.after_s(attempt + 1))
+
+
+def cause_of(error: Exception) -> str:
+    """What a task failed with, in words: Python has none for the want of memory."""
+    return NO_MEMORY if isinstance(error, MemoryError) else told(error)
 
 
 async def _tell(link: LinkSettings, memo: Memo) -> None:

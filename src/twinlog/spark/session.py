@@ -21,6 +21,7 @@ from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from twinlog.spark.jvm_end import error_file_option, how_it_ended
 from twinlog.spark.work import Work
 
 log = logging.getLogger("twinlog.spark")
@@ -114,6 +115,12 @@ def is_gone(session: Session) -> bool:
         return True
 
 
+def how_jvm_ended() -> str | None:
+    """What is known of the end of this process's JVM; None while it runs. Waits for a second at most."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001  pyspark offers no other way
+    return None if gateway is None else how_it_ended(gateway.proc)
+
+
 def stop_session(session: Session) -> None:
     """End a session and its JVM, whether it still lives or not. Sessions that share the JVM end with it.
 
@@ -143,7 +150,7 @@ def _settings(runtime: SparkRuntime) -> dict[str, str]:
         **runtime.work.session,
         **runtime.work.process,
         "spark.python.daemon.module": runtime.work.daemon,
-        "spark.driver.extraJavaOptions": f"{runtime.work.jvm} -Djava.io.tmpdir={scratch}",
+        "spark.driver.extraJavaOptions": f"{runtime.work.jvm} -Djava.io.tmpdir={scratch} {error_file_option()}",
         "spark.local.dir": str(scratch),
         # No delayed acknowledgements of TCP between JVM and workers.
         "spark.python.unix.domain.socket.enabled": str(len(os.fsencode(scratch)) <= SOCKET_FOLDER_BYTES).lower(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from twinlog.flow.task_failures import TASK_FAILURES, TaskFailures
+from twinlog.flow.task_failures import TASK_FAILURES, TaskFailures, cause_of
 from twinlog.model.health.states import LinkStatus, PartitionStatus, judge
 from twinlog.model.ledger.records import Engine, Memo
 from twinlog.model.names import TopicPartition
@@ -29,6 +29,11 @@ def test_the_newest_failure_is_reported_until_it_is_not_renewed() -> None:
     failures.hear(failure("0", "denied"), 7, 25)
     assert "denied" in (failures.trouble(50) or "")
     assert failures.trouble(56) is None
+
+
+def test_the_want_of_memory_is_told_in_words() -> None:
+    assert cause_of(MemoryError()) == "a Python worker has no memory left"
+    assert cause_of(OSError("disk full")) == "disk full"
 
 
 def test_records_that_wait_without_a_time_are_no_running_link() -> None:
