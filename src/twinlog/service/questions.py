@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from twinlog.watch.observe import Observer
 
 _LOOK_AGAIN_S: Final = 1.0
-_SOURCE_WITHIN_MS: Final = 5_000
+_SOURCE_WITHIN_MS: Final = 4_000
 """A line that drops packets refuses nothing: only time tells that the source is away."""
 
 

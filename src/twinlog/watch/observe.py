@@ -35,6 +35,8 @@ _LEDGER_WITHIN_S: Final = 30.0
 _LATELY_S: Final = 60.0
 _YOUNG_S: Final = 3.0
 """A ledger that is not read by then may have a leader that does not answer: that is looked into."""
+_SOURCE_LATE_S: Final = 1.0
+"""A source that is well has answered by then."""
 _WATCH_S: Final = 7.0
 """An engine writes its record every 2 s: one that does not within this time is silent."""
 _BEAT_S: Final = 3.0
@@ -65,13 +67,20 @@ class Observer:
             engine_age_s = await self._feel_pulse(target, view)
             read_ms = SYSTEM_CLOCK.now_ms()  # a source that is away takes long to say nothing: ages count from here
             held = await self._held(target, view)
+            status = await self._ask_source(view, read_ms)
+            if status.source_unreachable:
+                # That took its time: what the engine heard of the source meanwhile is told, and as of now.
+                view = await self._read(target)
+                engine_age_s, read_ms = await self._feel_pulse(target, view), SYSTEM_CLOCK.now_ms()
+                seen_ms = seen_at(view.memos.get(CHORE, {}))
+                status = replace(status, engine=view.engine, now_ms=read_ms, source_seen_ms=seen_ms)
         except ClusterUnreachable as away:
             if expired := own_expired(self.link.clients.target_producer, SYSTEM_CLOCK.now_ms()):
                 raise ClusterUnreachable(self.link.target, f"{expired}; {away.problem}") from away
             raise
         finally:
             await target.close()
-        status = replace(await self._ask_source(view, read_ms), engine_age_s=engine_age_s)
+        status = replace(status, engine_age_s=engine_age_s)
         if held is None or status.engine is None:
             return status
         return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
@@ -158,21 +167,25 @@ class Observer:
     async def _ask_source(self, view: LedgerView, read_ms: int) -> LinkStatus:
         """What both sides say together. Brokers of the source that hold the answer up are named by their ids."""
         judging = asyncio.create_task(asyncio.to_thread(self._judge, view, read_ms))
-        await asyncio.wait({judging}, timeout=_YOUNG_S)
+        await asyncio.wait({judging}, timeout=_SOURCE_LATE_S)
         # Asked while the answer is awaited: soon others lead what a dead broker led.
-        asking = None if judging.done() else asyncio.create_task(self._silent_at_source(view))
+        asking = asyncio.create_task(self._silent_at_source(view)) if not judging.done() else None
         try:
             status = await judging
-            if not status.source_partly:
+            if not status.source_partly and not status.source_unreachable:
                 return status
-            silent = await (asking or self._silent_at_source(view))
+            asking = asking or asyncio.create_task(self._silent_at_source(view))
+            await asyncio.wait({asking}, timeout=_SOURCE_LATE_S)
+            silent = asking.result() if asking.done() else None
         finally:
             if asking is not None:
                 asking.cancel()
         if silent is None or not silent.brokers:
             return status
+        # Others answered the same question: the source is not away, whatever the first one who was asked made of it.
         says = silent.says(f"{len(silent.led)} of {len(status.partitions)} partitions ({listed(silent.led)})")
-        return replace(status, source_trouble=f"{self.link.source}: {says}")
+        trouble = f"{self.link.source}: {says}"
+        return replace(status, source_trouble=trouble, source_partly=True, source_unreachable=False)
 
     async def _silent_at_source(self, view: LedgerView) -> SilentLeaders | None:
         source = Cluster(self.link.clients.source_consumer, f"twinlog|{self.link.name}|status")
