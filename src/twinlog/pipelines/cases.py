@@ -62,6 +62,9 @@ def differences(spark: Session, connector: Connector, worker: Worker, case: Case
         return [f"{len(case.wanted)} records were expected, {len(made)} came"]
     told = []
     for number, (want, got) in enumerate(zip(case.wanted, made, strict=True)):
+        if got.get("error") and not want.get("error"):
+            told.append(f"record {number + 1}: it is a bad record: {got['error']}")
+            continue
         for key, value in want.items():
             mine = bool(got.get(key)) if key in {"error", "left out"} and isinstance(value, bool) else got.get(key)
             if mine != value:

@@ -12,7 +12,7 @@ from twinlog.pipelines.connector import CommonSettings, Connector
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import find
 from twinlog.pipelines.run import ErrorSettings
-from twinlog.pipelines.settings import facts_of
+from twinlog.pipelines.settings import facts_of, keys_of
 from twinlog.pipelines.worker_settings import Worker
 
 _DELIVERY: Final = {
@@ -77,6 +77,12 @@ def _settings(kind: type, connector: Connector) -> list[dict[str, str]]:
     rows = []
     shown = masked(connector.config)
     for facts, its in facts_of(kind).values():
+        if facts.is_family:
+            keys = [key for key in connector.config if key.startswith(facts.key[:-1]) and key not in keys_of(kind)]
+            rows += [
+                {"key": key, "value": shown[key], "from": "configuration", "meaning": facts.doc} for key in sorted(keys)
+            ]
+            continue
         given = next((key for key in (facts.key, *facts.also) if key in connector.config), None)
         default = "" if its.default is dataclasses.MISSING else its.default
         secret = isinstance(default, Secret) or "Secret" in str(its.type)

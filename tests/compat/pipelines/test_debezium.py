@@ -44,8 +44,11 @@ def config(db: MariaDb, cluster: LocalCluster, tables: str, prefix: str) -> dict
     }  # fmt: skip
 
 
-def normal(record: Any) -> Any:
-    """A record without what must differ: times of reading, the program's version, marks of the first and last row."""
+def normal(record: Any, *, has_positions: bool) -> Any:
+    """A record without what must differ: times of reading, the program's version, marks of the first and last row.
+
+    MariaDB 11.4 leaves the position out of events with rows. Debezium then tells that of the transaction, we count.
+    """
     key, value = (None if one is None else json.loads(one) for one in (record.key(), record.value()))
     if value is not None:
         payload = value["payload"]
@@ -53,6 +56,8 @@ def normal(record: Any) -> Any:
             payload.pop(name)
         source = payload["source"]
         source.pop("version")
+        if not has_positions:
+            source.pop("pos")
         if source["snapshot"] != "false":
             source["snapshot"] = "true"
             for name in ("ts_ms", "ts_us", "ts_ns"):
@@ -107,12 +112,18 @@ def test_the_same_statements_give_the_same_records(db: MariaDb, source_cluster: 
             "INSERT INTO people (name) VALUES ('Dan')", "UPDATE people SET shoe = 41 WHERE name = 'Dan'",
             "DELETE FROM keyless",
         )  # fmt: skip
+        legacy = dict(db.rows("SHOW GLOBAL VARIABLES LIKE 'binlog_legacy_event_pos'"))
+        has_positions = legacy.get("binlog_legacy_event_pos", "ON") == "ON"
+        found: list[str] = []
         for table, numbers in counts.items():
             topics = [f"{prefix}.shop.{table}" for prefix in ("debezium", "twinlogx")]
-            theirs_, ours_ = ([normal(one) for one in until(source_cluster, name, sum(numbers))] for name in topics)
+            theirs_, ours_ = (
+                [normal(one, has_positions=has_positions) for one in until(source_cluster, name, sum(numbers))]
+                for name in topics
+            )
             renamed = json.loads(json.dumps(ours_).replace("twinlogx", "debezium"))
-            found = differences(json.loads(json.dumps(theirs_)), renamed, table)
-            assert found == [], "\n".join(found)
+            found += differences(json.loads(json.dumps(theirs_)), renamed, table)
+        assert found == [], "\n".join(found)
 
 
 def test_what_debezium_read_goes_on_here(db: MariaDb, source_cluster: LocalCluster, tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from tests.kit.lake import iceberg_config
 
 from twinlog.errors import ConnectorRefused
 from twinlog.pipelines.backfill import backfill_config
@@ -47,3 +49,13 @@ def test_a_backfill_reads_one_table_and_moves_no_position() -> None:
     assert (config["query.suffix"], config["run"], config["topic.prefix"]) == ("WHERE id < 5", "available", "p-")
     with pytest.raises(ConnectorRefused, match="no JDBC source"):
         backfill_config(read_connector("s", SINK, {}), "a", "id < 5")
+
+
+def test_keys_of_a_family_are_told_without_their_secrets(tmp_path: Path) -> None:
+    config = {**iceberg_config(tmp_path), "topics": "t", "iceberg.catalog.credential": "id:planted",
+              "iceberg.control.commit.interval-ms": "7"}  # fmt: skip
+    facts = explained(read_connector("lake", config, {}), WORKER)
+    told = [(one["key"], one["value"]) for one in facts["settings"] if one["from"] == "configuration"]
+    assert ("iceberg.catalog.type", "sql") in told
+    assert ("iceberg.catalog.credential", "***") in told
+    assert [value for key, value in told if key == "iceberg.control.commit.interval-ms"] == ["7"]

@@ -154,7 +154,8 @@ def preview(
 def test(
     file: File,
     cases: Annotated[Path, typer.Argument(help="YAML: records in, records out.")],
-    output: Form = Output.TABLE,  # noqa: PT028  a command, not a test
+    config: WorkerFile = None,  # noqa: PT028  a command, not a test
+    output: Form = Output.TABLE,  # noqa: PT028
 ) -> None:
     """Play records through a configuration and compare what comes out. Needs no cluster. Exit code 1: they differ."""
     import yaml
@@ -163,7 +164,7 @@ def test(
     from twinlog.pipelines.settings import SettingsRefused
     from twinlog.spark.session import stop_session
 
-    connector, worker = read_one(file, None)
+    connector, worker = read_one(file, config)
     try:
         wanted = read_cases(yaml.safe_load(cases.read_text()))
     except (OSError, yaml.YAMLError, SettingsRefused) as error:
