@@ -78,7 +78,8 @@ class Snapshot:
         if not keys:
             # Without a key there is no place to go on from: the table is read in one piece.
             return self._db.execute(sql.SQL("SELECT {} FROM {}").format(columns, table)).fetchall()
-        names = sql.SQL(", ").join(sql.Identifier(key.name) for key in keys)
+        # With the table's name: alone, ORDER BY would take the text of the same name that is selected.
+        names = sql.SQL(", ").join(sql.Identifier(stream.schema, stream.name, key.name) for key in keys)
         where: sql.Composable = sql.SQL("")
         if after:
             kinds = sql.SQL(", ").join(
