@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +32,7 @@ class PaperPlanner:
 def paper_engine(config: Mapping[str, str] = SINK, planner: Any = None, name: str = "orders", **counts: int) -> Engine:
     """A pipeline that counted so much in epochs that ended."""
     connector = read_connector(name, dict(config), {})
-    engine = Engine(connector, planner or PaperPlanner(), None, Path("/nowhere"))  # type: ignore[arg-type]
+    engine = Engine(connector, planner or PaperPlanner(), None)  # type: ignore[arg-type]
     engine.progress.counts.update(counts)
     return engine
 

@@ -50,7 +50,7 @@ def main(folder: str, group: str, servers: str, name: str) -> None:
         "value.converter": JSON, "value.converter.schemas.enable": "false",
     }  # fmt: skip
     session = start_pipeline_spark(Path(folder) / "spark", slots=3)
-    made = Pipelines(read_worker(worker), session, Path(folder), "test:8083")
+    made = Pipelines(read_worker(worker), session, "test:8083")
     made.prepare()
     made.start(name, config)
     threading.Event().wait()

@@ -40,7 +40,7 @@ def pipelines(spark: Session, cluster: LocalCluster, folder: Path, **worker: str
         "value.converter": JSON,
         "value.converter.schemas.enable": "false",
     }
-    made = Pipelines(read_worker(config | worker), spark, folder, "test:8083")
+    made = Pipelines(read_worker(config | worker), spark, "test:8083")
     made.prepare()
     try:
         yield made

@@ -15,10 +15,14 @@ _WITHIN_S: Final = 30.0
 
 
 def append_record(settings: ClientSettings, topic: str, key: bytes, value: bytes | None) -> int:
-    """The offset of the record. Raises ClusterError."""
+    """The offset of the record. Raises ClusterError.
+
+    After a lost answer it may lie there twice, and the later offset is told. An idempotent client would need half a
+    second for its producer id.
+    """
     answers: list[tuple[KafkaError | None, Message]] = []
     options: dict[str, Any] = {
-        **client_options(settings), "enable.idempotence": True, "partitioner": "murmur2_random", "linger.ms": 0,
+        **client_options(settings), "acks": "all", "partitioner": "murmur2_random", "linger.ms": 0,
     }  # fmt: skip
     producer = Producer(options)
     producer.produce(topic, value, key, on_delivery=lambda error, message: answers.append((error, message)))

@@ -35,21 +35,23 @@ def read_table(settings: ClientSettings, topic: str, partitions: int) -> dict[by
         while left:
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(settings.cluster, f"{topic} could not be read within {_WITHIN_S:.0f} s")
-            for message in client.consume(1000, 0.5):
-                error = message.error()
-                if error is not None:
-                    if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
-                        left.discard(message.partition() or 0)
-                    elif not error.retriable():
-                        raise translated(settings.cluster, error) from KafkaException(error)
-                    continue
-                key, value = message.key(), message.value()
-                if key is None:
-                    continue
-                if value is None:
-                    table.pop(key, None)
-                else:
-                    table[key] = value
+            message = client.poll(0.5)  # `consume` would wait for more records behind the last one
+            if message is None:
+                continue
+            error = message.error()
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    left.discard(message.partition() or 0)
+                elif not error.retriable():
+                    raise translated(settings.cluster, error) from KafkaException(error)
+                continue
+            key, value = message.key(), message.value()
+            if key is None:
+                continue
+            if value is None:
+                table.pop(key, None)
+            else:
+                table[key] = value
     finally:
         client.close()
     return table

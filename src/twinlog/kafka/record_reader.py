@@ -18,6 +18,15 @@ from twinlog.model.names import TopicPartition
 
 _PASSING: Final = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._PARTITION_EOF})  # noqa: SLF001
 _WITHIN_S: Final = 30.0
+# Parts of a record, for `map` over many of them.
+TOPIC: Final[Any] = Message.topic
+PARTITION: Final[Any] = Message.partition
+OFFSET: Final[Any] = Message.offset
+KEY: Final[Any] = Message.key
+VALUE: Final[Any] = Message.value
+HEADERS: Final[Any] = Message.headers
+TIMESTAMP: Final[Any] = Message.timestamp  # a pair: what it is, and the milliseconds
+_ERROR: Final[Any] = Message.error
 
 
 class RecordReader:
@@ -40,7 +49,8 @@ class RecordReader:
             "enable.partition.eof": False,
             # A position below the log's start is an error that the caller must see, not a silent jump.
             "auto.offset.reset": "error",
-            "fetch.wait.max.ms": 100,
+            # A fetch is answered when there is a record: only idle readers wait, and should not ask too often.
+            "fetch.wait.max.ms": 500,
             "fetch.queue.backoff.ms": 5,
             "queued.max.messages.kbytes": 16 * 1024,
             **(overrides or {}),
@@ -58,13 +68,13 @@ class RecordReader:
         else:
             first = self._client.poll(timeout_s)
             messages = [] if first is None else [first, *self._client.consume(most - 1, gather_s)]
-        records = [message for message in messages if message.error() is None]
-        if len(records) != len(messages):
-            for message in messages:
-                error = message.error()
-                if error is not None and error.code() not in _PASSING and not error.retriable():
-                    raise translated(self._cluster, error) from KafkaException(error)
-        return records
+        errors = list(map(_ERROR, messages))
+        if errors.count(None) == len(messages):
+            return messages
+        for error in errors:
+            if error is not None and error.code() not in _PASSING and not error.retriable():
+                raise translated(self._cluster, error) from KafkaException(error)
+        return [message for message, error in zip(messages, errors, strict=True) if error is None]
 
     def positions(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         """Behind the last record taken, or behind a marker that follows it. Partitions not read yet are left out."""

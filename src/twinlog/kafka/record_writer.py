@@ -5,6 +5,7 @@ Opening a transactional writer shuts every earlier writer of the same id out and
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -95,6 +96,23 @@ class RecordWriter:
                 return
             else:
                 return
+
+    def send_all(
+        self,
+        topic: str,
+        count: int,
+        keys: Sequence[bytes | None] | None,
+        values: Sequence[bytes | None] | None,
+        times_ms: Sequence[int | None] | None,
+    ) -> None:
+        """Hand so many records without headers over, in a transaction. None: all are absent."""
+        produce = self._produce
+        columns = (itertools.repeat(None, count) if some is None else some for some in (keys, values, times_ms))
+        for key, value, at in zip(*columns, strict=True):
+            try:
+                produce(topic, value, key, -1, None, None, at if at and at > 0 else 0)
+            except (BufferError, KafkaException):
+                self.send(topic, key, value, timestamp_ms=at or 0)
 
     def _heard(self, mark: Any, error: KafkaError | None, _: Message) -> None:
         if error is not None:

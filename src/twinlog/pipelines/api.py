@@ -206,6 +206,9 @@ class Converter(Protocol):
         """Which schema the bytes carry, and the rest of them. Raises ConversionFailed. Only if `carries_schemas`."""
         ...
 
+    # A converter may also have `tell_all(column) -> (schema, column) | None`, the same for a whole column of bytes
+    # without nulls. None: the records have several schemas, or one that was not met yet; then `tell` is asked.
+
     def shape(self, schema: Hashable) -> Shape:
         """What a column with that schema holds; asks a registry if it must. None: what bytes without a schema are."""
         ...

@@ -51,7 +51,8 @@ def steps_of(config: Mapping[str, str]) -> list[Step]:
         condition = None if chosen is None else predicates[chosen]
         negate = own.get("negate", "false").strip().lower() == "true"
         sides = tuple(getattr(made, "sides", SIDES))
-        steps.append(Step(name, java, sides, _applied(made, condition, negate)))
+        members = tuple(getattr(made, "members", ()))
+        steps.append(Step(name, java, sides, _applied(made, condition, negate), members))
     if findings:
         raise SettingsRefused(findings)
     return steps
@@ -95,4 +96,5 @@ def merged(before: RecordColumns, after: RecordColumns, chosen: Column) -> Recor
     problems = tuple(replace(problem, when=chosen & problem.when) for problem in after.problems)
     drop = None if after.drop is None else chosen & after.drop
     topics = tuple(dict.fromkeys((*before.topics, *after.topics)))
-    return replace(after, **changes, problems=problems, drop=drop, topics=topics)
+    objects = {side: told for side, told in before.objects.items() if side in after.objects}
+    return replace(after, **changes, problems=problems, drop=drop, topics=topics, objects=objects)

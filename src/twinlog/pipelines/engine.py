@@ -1,6 +1,6 @@
-"""One pipeline's life: plan an epoch, run it as a streaming query, look at how it ended. Runs in the service.
+"""One pipeline's life: plan an epoch, run it as a Spark job, look at how it ended. Runs in the service.
 
-    plan ──▶ query runs (minutes) ──▶ ended: by time, new schema, other gear ──▶ plan …
+    plan ──▶ job runs (minutes)   ──▶ ended: by time, new schema, other gear ──▶ plan …
                                   └─▶ broke ──▶ pause, longer each time ──▶ plan …
 
 A failure is a visible state with its cause. It never ends the engine.
@@ -9,28 +9,22 @@ A failure is a visible state with its cause. It never ends the engine.
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Protocol
-
-from pyspark.sql import DataFrame
 
 from twinlog.errors import TwinlogError
 from twinlog.model.backoff import Backoff
 from twinlog.pipelines.connector import Connector
+from twinlog.pipelines.job import Epoch, Job
 from twinlog.pipelines.progress import Progress
 from twinlog.pipelines.records import PlanRefused
-from twinlog.pipelines.run import SinkRun, SourceRun
 from twinlog.pipelines.session import own_session
 from twinlog.pipelines.settings import SettingsRefused
-from twinlog.pipelines.stream import pipeline_format
 from twinlog.pipelines.task_line import LineAddress, LineServer
-from twinlog.spark.session import Session, driver_address, make_active
+from twinlog.spark.session import Session, driver_address
 
 log = logging.getLogger("twinlog.pipelines")
 
@@ -41,16 +35,6 @@ _LOOK_S: Final = 1
 _GRACE_S: Final = 15.0
 _SOUND_S: Final = 5.0
 """A task that breaks does so at its start: after so long the epoch counts as running."""
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """A planned epoch: what tasks get, the reader's columns, and the plan between reader and writer."""
-
-    run: SinkRun | SourceRun
-    columns: str
-    plan: Any  # DataFrame -> DataFrame
-    batch_rows: int
 
 
 @dataclass(frozen=True)
@@ -84,15 +68,14 @@ class Planner(Protocol):
 class Engine:
     """Runs one pipeline in a thread of its own."""
 
-    def __init__(self, connector: Connector, planner: Planner, spark: Session, scratch: Path) -> None:
+    def __init__(self, connector: Connector, planner: Planner, spark: Session) -> None:
         self.connector = connector
         self.progress = Progress()
         self.planner = planner
         self._spark = spark
-        self._scratch = scratch
         self._stopping = threading.Event()
         self._line: LineServer | None = None
-        self._query: Any = None
+        self._job: Job | None = None
         self._broke = ""
         self._thread = threading.Thread(target=self._run, name=f"pipeline-{connector.name}", daemon=True)
 
@@ -106,9 +89,9 @@ class Engine:
         if self._line is not None:
             self._line.stop_tasks()
         self._thread.join(within_s)
-        query = self._query
-        if self._thread.is_alive() and query is not None:
-            query.stop()
+        job = self._job
+        if self._thread.is_alive() and job is not None:
+            job.stop()
             self._thread.join(within_s)
 
     @property
@@ -153,7 +136,6 @@ class Engine:
         self._broke = ""
         self._line = LineServer(self._heard, *driver_address(self._spark))
         session = own_session(self._spark)
-        folder = Path(tempfile.mkdtemp(prefix="pipeline-", dir=self._scratch))
         try:
             epoch = self.planner.plan(session, self._line.address)
             if isinstance(epoch, Nothing):
@@ -162,45 +144,29 @@ class Engine:
             self.progress.epochs += 1
             self.progress.restarts += int(self.progress.failures_in_a_row > 0)
             self.progress.tasks = len(epoch.run.tasks)
-            self._query = self._started(session, epoch, folder)
+            self._job = Job(session, epoch, self.connector.name)
             if self._stopping.is_set():
                 self._line.stop_tasks()
-            self._await(self._query)
+            self._await(self._job)
         except BaseException:
             self.planner.broke()
             raise
         else:
             return None
         finally:
-            self._query = None
+            self._job = None
             self._line.close()
             self.progress.end_epoch()
-            shutil.rmtree(folder, ignore_errors=True)
 
-    def _await(self, query: Any) -> None:
+    def _await(self, job: Job) -> None:
         """Wait for the end of the epoch. A task that broke ends it: Spark would run the task again without a pause."""
         began = time.monotonic()
-        while not query.awaitTermination(_LOOK_S):
+        while not job.ended(_LOOK_S):
             if self._broke:
-                query.stop()
+                job.stop()
                 raise EpochBroke(self._broke)
             if self.progress.state == "FAILED" and time.monotonic() - began > _SOUND_S:
                 self.progress.sound()
-
-    def _started(self, session: Session, epoch: Epoch, folder: Path) -> Any:
-        name = "twinlog_" + "".join(c if c.isalnum() else "_" for c in f"{self.connector.name}_{time.monotonic_ns()}")
-        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(epoch.batch_rows))
-        make_active(session)
-        session.sparkContext.setLocalProperty("spark.scheduler.pool", self.connector.name)
-        session.dataSource.register(pipeline_format(epoch.run, name, epoch.columns))
-        rows: DataFrame = epoch.plan(session.readStream.format(name).load())
-        return (
-            rows.writeStream.format(name)
-            .queryName(f"{self.connector.name} {time.monotonic_ns()}")
-            .option("checkpointLocation", str(folder))
-            .trigger(availableNow=True)
-            .start()
-        )
 
     def _heard(self, report: Mapping[str, Any]) -> None:
         """A task's report; comes in a thread of its connection."""

@@ -97,9 +97,9 @@ def _mask_steps(mask: FieldMask) -> list[Step]:
         def apply(record: RecordColumns) -> RecordColumns:
             concerned = _is_of(record, mask.topics)
             # What is no object cannot be masked: it is refused, never let through.
-            absent = F.isnull(record.value) | (is_object(record.value) & F.isnull(part(record.value, field)))
+            absent = F.isnull(record.value) | (is_object(record, "value") & F.isnull(part(record.value, field)))
             return merged(record, masking.apply(record), concerned & ~absent)
 
-        return Step(f"residency-{mask.rule}-{field}", _MASK, ("value",), apply)
+        return Step(f"residency-{mask.rule}-{field}", _MASK, ("value",), apply, masking.members)
 
     return [masking_step(field) for field in mask.fields]

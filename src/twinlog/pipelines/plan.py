@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from twinlog.pipelines.api import Converter, TopicConverter
+from twinlog.pipelines.expressions import path
 from twinlog.pipelines.records import (
     CONNECT_EXCEPTION,
     DATA_EXCEPTION,
@@ -35,6 +36,7 @@ from twinlog.pipelines.records import (
 SIDES: Final[tuple[Side, Side]] = ("key", "value")
 _STAGE: Final = {"key": "KEY_CONVERTER", "value": "VALUE_CONVERTER"}
 _SHARED: Final = ("topic", "timestamp", "headers")
+_KIND: Final = "kind_of_member_"
 
 
 class BranchKey(NamedTuple):
@@ -53,12 +55,16 @@ class Branch:
     topics: tuple[str, ...]
     key_shape: Shape
     value_shape: Shape
+    told: frozenset[Side] = frozenset()  # a column of this side says whether a document is an object
 
     def shape(self, side: Side) -> Shape:
         return self.key_shape if side == "key" else self.value_shape
 
     def column(self, side: Side) -> str:
         return f"{side}_{self.number}"
+
+    def is_object(self, side: Side) -> str:
+        return f"{side}_{self.number}_is_object"
 
     def with_shape(self, side: Side, shape: Shape) -> Branch:
         return replace(self, key_shape=shape) if side == "key" else replace(self, value_shape=shape)
@@ -72,6 +78,7 @@ class Step:
     java: str  # Connect's class, for the headers of dead letters
     sides: tuple[Side, ...]  # which documents it looks into
     apply: Callable[[RecordColumns], RecordColumns]
+    members: tuple[str, ...] = ()  # whose types it must know, of documents without a schema
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class Frame:
 
     rows: DataFrame
     branches: tuple[Branch, ...]
+    looks: frozenset[str] = frozenset()  # columns that the step in hand wants to know
 
     def record(self, branch: Branch) -> RecordColumns:
         return RecordColumns(
@@ -93,6 +101,7 @@ class Frame:
             F.col("headers"),
             branch.key_shape,
             branch.value_shape,
+            objects={side: F.col(branch.is_object(side)) for side in branch.told},
         )
 
     def only(self, branch: Branch, column: Column) -> Column:
@@ -104,6 +113,7 @@ class Frame:
         frame = self
         for side in step.sides:
             frame = frame.opened(side)
+        frame = frame.looked_into(step)
         changes: dict[str, Column] = {}
         shared: dict[str, list[tuple[Branch, Column]]] = {}
         problems: list[tuple[Branch, Problem]] = []
@@ -119,9 +129,9 @@ class Frame:
             problems += [(branch, problem) for problem in after.problems]
             if after.drop is not None:
                 drops.append(frame.only(branch, after.drop))
-            branches.append(
-                replace(branch, topics=after.topics, key_shape=after.key_shape, value_shape=after.value_shape)
-            )
+            told = frozenset(side for side in branch.told if side in after.objects)
+            kept = replace(branch, topics=after.topics, told=told)
+            branches.append(kept.with_shape("key", after.key_shape).with_shape("value", after.value_shape))
         for name, versions in shared.items():
             changes[name] = frame.chosen(versions, F.col(name))
         if drops:
@@ -137,7 +147,7 @@ class Frame:
         A step that fits records with a schema may not fit values without one (Sql). Then these are refused one by one,
         and a record without a value is taken for one of a branch that the step fits: there it is a null, too.
         """
-        records = {branch: self.record(branch) for branch in self.branches}
+        records = {branch: replace(self.record(branch), kinds=self.kinds(branch, step)) for branch in self.branches}
         made: dict[Branch, RecordColumns] = {}
         refused: dict[Branch, PlanRefused] = {}
         for branch, record in records.items():
@@ -154,6 +164,23 @@ class Frame:
             made[branch] = after.refused_when(F.isnotnull(own.value), str(reason))
         return [(branch, records[branch], made[branch]) for branch in self.branches]
 
+    def kinds(self, branch: Branch, step: Step) -> dict[str, Column]:
+        """The columns that `looked_into` made."""
+        numbered = {member: _kind(branch, number) for number, member in enumerate(step.members)}
+        return {member: F.col(name) for member, name in numbered.items() if name in self.looks}
+
+    def looked_into(self, step: Step) -> Frame:
+        """With the types of the members that a step must know, in columns: it names each of them several times."""
+        columns = {
+            _kind(branch, number): self.only(branch, kind_of_member(F.col(branch.column(side)), member))
+            for side in step.sides
+            for branch in self.branches
+            if branch.shape(side).schema is None
+            for number, member in enumerate(step.members)
+        }
+        rows = self.rows.withColumns(columns) if columns else self.rows
+        return replace(self, rows=rows, looks=frozenset(columns))
+
     def opened(self, side: Side) -> Frame:
         """Open JSON documents that a step looks into."""
         changes: dict[str, Column] = {}
@@ -163,7 +190,9 @@ class Frame:
             record = self.record(branch).read(side)
             if branch.shape(side).unread:
                 changes[branch.column(side)] = self.only(branch, record.part(side))
+                changes[branch.is_object(side)] = self.only(branch, record.objects[side])
                 problems += [(branch, problem) for problem in record.problems]
+                branch = replace(branch, told=branch.told | {side})  # noqa: PLW2901
             branches.append(branch.with_shape(side, record.shape(side)))
         if not changes:
             return self
@@ -234,6 +263,15 @@ class Frame:
             told = error(stage, java, problem.exception, problem.message)
             choice = F.when(mine, told) if choice is None else choice.when(mine, told)
         return None if choice is None else F.coalesce(F.col("error"), choice)
+
+
+def _kind(branch: Branch, number: int) -> str:
+    return f"{_KIND}{branch.number}_{number}"
+
+
+def kind_of_member(column: Column, name: str) -> Column:
+    """Spark's name for the type of a document's member; null where it is absent."""
+    return F.schema_of_variant(F.try_variant_get(column, path(name), "variant"))
 
 
 def error(stage: str, java: str, exception: str, message: Column) -> Column:

@@ -36,7 +36,7 @@ _OURS: Final[dict[Kind, tuple[str, ...]]] = {
         "twinlog.pipelines.sources.syslog:SyslogSource",
     ),
     "sink": (
-        "twinlog.pipelines.sinks.file_stream:FileStreamSink",
+        "twinlog.pipelines.sinks.file_stream.sink:FileStreamSink",
         "twinlog.pipelines.sinks.jdbc.sink:JdbcSink",
         "twinlog.pipelines.sinks.elasticsearch.sink:ElasticsearchSink",
         "twinlog.pipelines.sinks.http.sink:HttpSink",

@@ -11,13 +11,13 @@ An empty row has no topic. Its partition is 1 when everything that the broker ha
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from operator import methodcaller
+from collections.abc import Hashable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
 
-from twinlog.kafka.record_reader import RecordReader
+from twinlog.kafka.record_reader import HEADERS, KEY, OFFSET, PARTITION, TIMESTAMP, TOPIC, VALUE, RecordReader
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.plan import BranchKey
 from twinlog.pipelines.plugins import converter
@@ -45,9 +45,18 @@ ROWS_SQL: Final = (
     "headers array<struct<key: string, value: binary>>, branch int, fault string"
 )
 _WAIT_S: Final = 0.1
+_LONG_WAIT_S: Final = 0.5
+_QUIET: Final = 10
+"""After so many waits without a record they are longer, and the writer is woken up only once in so many."""
+_MISSES: Final = 3
+"""After so many waits without a record the backlog is read."""
+_FIRST_MISSES: Final = 30
+"""The first records need time: the client must find the brokers."""
 _GATHER_S: Final = 0.004
 """How long the live gear waits for more records behind the first: each fetch is filled up, which costs CPU."""
-_TOPIC, _PARTITION, _OFFSET = methodcaller("topic"), methodcaller("partition"), methodcaller("offset")
+_GATHER_PARCEL_S: Final = 0.001
+"""A parcel costs less."""
+_SECOND: Final = itemgetter(1)
 CHUNK_ROWS: Final = 5000
 """Records taken at once."""
 _BEHIND: Final = 4
@@ -97,6 +106,25 @@ class _Sorter:
             raise _Unknown
         return number, key, value
 
+    def sort_all(self, topics: Any, keys: Any, values: Any) -> tuple[int, Any, Any] | None:
+        """The branch of a whole column of records that are alike; None: look at each of them."""
+        names = topics.unique().to_pylist()
+        if len(names) != 1:
+            return None
+        schemas: list[Hashable] = []
+        made: list[Any] = []
+        for its, column in ((self._key, keys), (self._value, values)):
+            told: tuple[Hashable, Any] | None = (None, column)
+            if its.carries_schemas and column.null_count < len(column):
+                tell_all = getattr(its, "tell_all", None)
+                told = None if column.null_count or tell_all is None else tell_all(column)
+            if told is None:
+                return None
+            schemas.append(told[0])
+            made.append(told[1])
+        number = self._branches.get(BranchKey(names[0], schemas[0], schemas[1]))
+        return None if number is None else (number, made[0], made[1])
+
 
 def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordBatch]:
     """Rows until the epoch ends: by time, by the driver's word, by an unknown schema, or when all is read."""
@@ -107,13 +135,17 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
     deadline = time.monotonic() + run.longest_ms / 1000
     size = run.batch_rows
     place = _Place(positions)
-    sent = full = 0
+    topic = next(iter(positions)).topic if len({partition.topic for partition in positions}) == 1 else None
+    sent = full = quiet = 0
+    gather = None if run.gear != "live" else _GATHER_S if run.plain is None else _GATHER_PARCEL_S
     try:
         while True:
             ending = line.stopping or time.monotonic() > deadline or until == {}
-            records = [] if ending else reader.take(CHUNK_ROWS, _WAIT_S, _GATHER_S if run.gear == "live" else None)
+            wait = _WAIT_S if quiet < _QUIET or run.gear != "live" else _LONG_WAIT_S
+            records = [] if ending else reader.take(CHUNK_ROWS, wait, gather)
+            quiet = 0 if records else quiet + 1
             if records:
-                batch, whole = _batch(records, sorter)
+                batch, whole = _batch(records, sorter, topic)
                 sent += batch.num_rows
                 if batch.num_rows:
                     yield batch
@@ -124,19 +156,20 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
                 _strike_out(until, reader)
             caught_up = len(records) < CHUNK_ROWS
             if records:
-                place.took(records)
+                place.took(batch)
             else:
                 place.tell(reader, line)
-            if not ending and caught_up and run.gear == "catch-up" and run.until is None and not records:
+            patience = _MISSES if place.has_moved else _FIRST_MISSES
+            if not ending and quiet >= patience and run.gear == "catch-up" and run.until is None:
                 line.send(end="caught up")
                 ending = True
             full = 0 if caught_up else full + 1
-            if not ending and run.gear == "live" and full >= _BEHIND:
+            if not ending and run.gear == "live" and full >= _BEHIND and run.plain is None:
                 line.send(end="behind")
                 ending = True
             if ending:
                 return
-            if caught_up and (records or run.gear == "live"):
+            if caught_up and (records or (run.gear == "live" and (quiet < _QUIET or quiet % _QUIET == 0))):
                 fill = empty_rows(sent, size)
                 sent += fill
                 yield _empty(fill, caught_up=True)
@@ -153,11 +186,15 @@ class _Place:
     def __init__(self, starts: Mapping[TopicPartition, int]) -> None:
         self._last: dict[Any, int] = {place: start - 1 for place, start in starts.items()}
         self._told: dict[str, tuple[int, int]] = {}
+        self.has_moved = False
 
-    def took(self, records: list[Any]) -> None:
-        """These were read. Without a loop in Python: it is done for every record."""
-        places = zip(map(_TOPIC, records), map(_PARTITION, records), strict=True)
-        self._last.update(zip(places, map(_OFFSET, records), strict=True))
+    def took(self, batch: pa.RecordBatch) -> None:
+        """These were read."""
+        self.has_moved = True
+        table = pa.table({name: batch.column(name) for name in ("topic", "partition", "offset")})
+        ends: Any = table.group_by(["topic", "partition"]).aggregate([("offset", "max")])
+        for end in ends.to_pylist():
+            self._last[TopicPartition(end["topic"], end["partition"])] = end["offset_max"]
 
     def tell(self, reader: RecordReader, line: TaskLine) -> None:
         """Report it, if it is news."""
@@ -175,19 +212,24 @@ def _strike_out(until: dict[TopicPartition, int], reader: RecordReader) -> None:
             del until[partition]
 
 
-def _batch(records: list[Any], sorter: _Sorter) -> tuple[pa.RecordBatch, bool]:
+def _batch(records: list[Any], sorter: _Sorter, topic: str | None = None) -> tuple[pa.RecordBatch, bool]:
     """The records as one batch; false: the ones from an unknown schema on were left out."""
-    keys: list[bytes | None] = [record.key() for record in records]
-    values: list[bytes | None] = [record.value() for record in records]
-    topics = [record.topic() for record in records]
-    branches: list[int | None]
+    keys: Any = pa.array(map(KEY, records), pa.binary())
+    values: Any = pa.array(map(VALUE, records), pa.binary())
+    topics: Any = pa.array(map(TOPIC, records), pa.string()) if topic is None else _repeated(topic, len(records))
+    branches: Any = pa.repeat(pa.scalar(0, pa.int32()), len(records))
     faults: list[str | None] = []
     whole = True
-    if sorter.is_needed:
+    alike = sorter.sort_all(topics, keys, values) if sorter.is_needed else None
+    if alike is not None:
+        number, keys, values = alike
+        branches = pa.repeat(pa.scalar(number, pa.int32()), len(records))
+    elif sorter.is_needed:
+        topics, keys, values = topics.to_pylist(), keys.to_pylist(), values.to_pylist()
         branches, faults = [0] * len(records), [None] * len(records)
-        for row, (topic, key, value) in enumerate(zip(topics, keys, values, strict=True)):
+        for row, (its, key, value) in enumerate(zip(topics, keys, values, strict=True)):
             try:
-                branches[row], keys[row], values[row] = sorter.sort(topic, key, value)
+                branches[row], keys[row], values[row] = sorter.sort(its, key, value)
             except ConversionFailed as error:
                 faults[row], keys[row], values[row] = str(error), None, None
             except _Unknown:
@@ -195,20 +237,20 @@ def _batch(records: list[Any], sorter: _Sorter) -> tuple[pa.RecordBatch, bool]:
                 records, topics, keys, values = records[:row], topics[:row], keys[:row], values[:row]
                 branches, faults = branches[:row], faults[:row]
                 break
-    else:
-        branches = [0] * len(records)
+        topics, keys, values = pa.array(topics, pa.string()), pa.array(keys, pa.binary()), pa.array(values, pa.binary())
+        branches = pa.array(branches, pa.int32())
     count = len(records)
-    headers = [record.headers() for record in records]
+    headers = list(map(HEADERS, records))
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(topics, pa.string()),
-            pa.array([record.partition() for record in records], pa.int32()),
-            pa.array([record.offset() for record in records], pa.int64()),
-            pa.array([record.timestamp()[1] for record in records], pa.int64()),
-            pa.array(keys, pa.binary()),
-            pa.array(values, pa.binary()),
-            _headers(headers) if any(headers) else _none(count),
-            pa.array(branches, pa.int32()),
+            topics,
+            pa.array(map(PARTITION, records), pa.int32()),
+            pa.array(map(OFFSET, records), pa.int64()),
+            pa.array(map(_SECOND, map(TIMESTAMP, records)), pa.int64()),
+            keys,
+            values,
+            _headers(headers) if any(headers) else no_headers(count),
+            branches,
             pa.array(faults, pa.string()) if faults else pa.nulls(count, pa.string()),
         ],
         schema=ROWS,
@@ -227,10 +269,14 @@ def _headers(headers: list[Any]) -> Any:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pairs)
 
 
-def _none(count: int) -> Any:
+def _repeated(text: str, count: int) -> Any:
+    return pa.repeat(pa.scalar(text, pa.string()), count)
+
+
+def no_headers(count: int) -> Any:
     """Records without headers: empty lists, not nulls."""
-    pairs = pa.StructArray.from_arrays([pa.array([], pa.string()), pa.array([], pa.binary())], ["key", "value"])
-    return pa.ListArray.from_arrays(pa.array([0] * (count + 1), pa.int32()), pairs)
+    pairs = pa.array([], _HEADERS.value_type)
+    return pa.Array.from_buffers(_HEADERS, count, [None, pa.py_buffer(bytes(4 * (count + 1)))], children=[pairs])
 
 
 def _empty(count: int, *, caught_up: bool) -> pa.RecordBatch:

@@ -6,10 +6,11 @@ evaluates them on the executors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -18,6 +19,7 @@ from twinlog.pipelines.schemas import Schema
 Side: TypeAlias = Literal["key", "value"]
 HEADERS_TYPE: Final = "array<struct<key: string, value: binary>>"
 ERROR_TYPE: Final = "struct<stage: string, class: string, exception: string, message: string>"
+ERROR_ARROW: Final[Any] = pa.struct([(name, pa.string()) for name in ("stage", "class", "exception", "message")])
 DATA_EXCEPTION: Final = "org.apache.kafka.connect.errors.DataException"
 CONNECT_EXCEPTION: Final = "org.apache.kafka.connect.errors.ConnectException"
 
@@ -42,6 +44,7 @@ class Shape:
 
 
 SCHEMALESS: Final = Shape()
+_BLANKS: Final = " \t\r\n"
 
 
 class ConversionFailed(Exception):
@@ -97,6 +100,9 @@ class RecordColumns:
     value_shape: Shape
     drop: Column | None = None  # true: the record is left out
     problems: tuple[Problem, ...] = ()
+    # What was found out once, because asking a document costs more than changing it:
+    objects: Mapping[Side, Column] = field(default_factory=dict)  # whether a document is an object
+    kinds: Mapping[str, Column] = field(default_factory=dict)  # Spark's name for the type of a member
 
     def part(self, side: Side) -> Column:
         return self.key if side == "key" else self.value
@@ -117,10 +123,18 @@ class RecordColumns:
         opened = F.when(F.is_variant_null(parsed), F.lit(None)).otherwise(parsed)
         message = F.lit("Converting byte[] to Kafka Connect data failed due to serialization error: ")
         problem = Problem(broken, message, DATA_EXCEPTION)
-        return replace(self.with_part(side, opened, SCHEMALESS), problems=(*self.problems, problem))
+        made = self.with_part(side, opened, SCHEMALESS)
+        # The text tells it as well, and need not be walked through.
+        is_object = F.coalesce(F.ltrim(text, F.lit(_BLANKS)).startswith("{"), F.lit(False)) & F.isnotnull(parsed)
+        return replace(made, problems=(*self.problems, problem), objects={**made.objects, side: is_object})
 
-    def with_part(self, side: Side, column: Column, shape: Shape | None = None) -> RecordColumns:
-        """With another key or value."""
+    def with_part(
+        self, side: Side, column: Column, shape: Shape | None = None, *, keeps_object: bool = False
+    ) -> RecordColumns:
+        """With another key or value. `keeps_object`: what was an object is one, and nothing else is."""
+        if not keeps_object:
+            known = {other: told for other, told in self.objects.items() if other != side}
+            return replace(self, objects=known).with_part(side, column, shape, keeps_object=True)
         before = self.shape(side)
         shape = before if shape is None else replace(shape, absent=shape.absent or before.absent)
         if side == "key":

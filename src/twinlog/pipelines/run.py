@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from twinlog.config.settings import ClientSettings
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Owner, SourcePartition
+from twinlog.pipelines.parcels import Plain
 from twinlog.pipelines.plan import BranchKey
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.settings import Setting, setting
@@ -77,10 +78,11 @@ class SinkRun:
     consumer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
     flush_ms: int = FLUSH_MS
     flush_rows: int = FLUSH_ROWS
+    plain: tuple[Plain, Plain] | None = None  # records travel in parcels: what the bytes of keys and values are
 
     @property
     def batch_rows(self) -> int:
-        return batch_rows(self.gear)
+        return 1 if self.plain else batch_rows(self.gear)
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,11 @@ class SourceRun:
     producer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
     commit_ms: int = 200
     gear: Gear = "live"
+    in_parcels: bool = False
 
     @property
     def batch_rows(self) -> int:
-        return batch_rows(self.gear)
+        return 1 if self.in_parcels else batch_rows(self.gear)
 
     def transactional_id(self, task: int) -> str:
         """Connect's: a worker of the same group and this one can never both write."""

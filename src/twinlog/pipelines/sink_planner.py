@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any, Final, cast
 
 from pyspark.errors import PySparkException
@@ -18,11 +20,13 @@ from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.pipelines.api import Converter, LineSink, Owner, Sink
 from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.connector import Connector
-from twinlog.pipelines.engine import Epoch, Nothing
+from twinlog.pipelines.engine import Nothing
+from twinlog.pipelines.job import Epoch
+from twinlog.pipelines.parcels import PARCEL_SQL, Plain, plain, reach_sink
 from twinlog.pipelines.plan import Branch, BranchKey, Frame, Step, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
-from twinlog.pipelines.read_kafka import ROWS_SQL
+from twinlog.pipelines.read_kafka import ROWS, ROWS_SQL
 from twinlog.pipelines.records import ConversionFailed, PlanRefused, RecordColumns
 from twinlog.pipelines.run import CATCH_UP_ROWS, FLUSH_MS, FLUSH_ROWS, Gear, SinkRun
 from twinlog.pipelines.schemas import Schema
@@ -37,6 +41,7 @@ log = logging.getLogger("twinlog.pipelines.plan")
 
 _SAMPLES: Final = 200
 _SAMPLE_S: Final = 2.0
+_GATHER_S: Final = 0.2
 _MOST_BRANCHES: Final = 16
 Places = Mapping[TopicPartition, int]
 
@@ -78,9 +83,13 @@ class SinkPlanner:
         last, to = self.passed.get(partition, (stored + 1, stored))
         return max(stored, to) if stored >= last else stored
 
+    @cached_property
+    def _admin(self) -> ClusterAdmin:
+        return ClusterAdmin(self.worker.cluster)
+
     def topics(self) -> list[str]:
         """The topics that exist now."""
-        admin = ClusterAdmin(self.worker.cluster)
+        admin = self._admin
         common = self.connector.common
         if common.topics:
             described = admin.describe_topics(common.topics)
@@ -92,8 +101,7 @@ class SinkPlanner:
 
     def places(self) -> tuple[Places, Places, Places]:
         """Where to read on, where the logs begin, where they end."""
-        admin = ClusterAdmin(self.worker.cluster)
-        described = admin.describe_topics(self.topics())
+        described = self._admin.describe_topics(self.topics())
         partitions = [
             TopicPartition(name, number)
             for name, facts in described.items()
@@ -102,18 +110,12 @@ class SinkPlanner:
         ]
         if not partitions:
             return {}, {}, {}
-        stored = self.sink.positions(self.connector.name)
-        group = GroupOffsets(self.worker.cluster, self.connector.group)
-        try:
-            # A connector that comes from a Connect worker brings its positions in the group.
-            known = group.fetch(partitions) | dict(stored or {})
-        finally:
-            group.close()
-        reader = RecordReader(self.worker.cluster, {})
-        try:
-            ends = reader.ends(partitions)
-        finally:
-            reader.close()
+        with ThreadPoolExecutor(2, "places") as threads:
+            of_group, of_logs = threads.submit(self._of_group, partitions), threads.submit(self._ends, partitions)
+            stored = self.sink.positions(self.connector.name)
+        # A connector that comes from a Connect worker brings its positions in the group.
+        known = of_group.result() | dict(stored or {})
+        ends = of_logs.result()
         latest = self.connector.start == "latest"
         starts: dict[TopicPartition, int] = {}
         for partition in partitions:
@@ -124,6 +126,20 @@ class SinkPlanner:
                 start = low
             starts[partition] = start
         return starts, {p: ends[p][0] for p in partitions}, {p: ends[p][1] for p in partitions}
+
+    def _of_group(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        group = GroupOffsets(self.worker.cluster, self.connector.group)
+        try:
+            return group.fetch(partitions)
+        finally:
+            group.close()
+
+    def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
+        reader = RecordReader(self.worker.cluster, {})
+        try:
+            return reader.ends(partitions)
+        finally:
+            reader.close()
 
     def _note_loss(self, partition: TopicPartition, start: int, low: int) -> None:
         if partition not in self.lost:
@@ -150,9 +166,12 @@ class SinkPlanner:
         if not self._learn(session, starts, ends):
             return Nothing("no record has come yet, so no schema is known", idle=True)
         topics = sorted({start.topic for start in starts})
-        gear: Gear = "catch-up" if available or self.lag >= CATCH_UP_ROWS else "live"
         planned = self.planned(topics)
-        outputs = planned.outputs(session)
+        in_parcels = not self.steps and reach_sink(self.converters, self.sink)
+        # A parcel costs the same in both gears.
+        behind = self.lag >= CATCH_UP_ROWS and not in_parcels
+        gear: Gear = "catch-up" if available or behind else "live"
+        outputs = planned.schemas() if in_parcels else planned.outputs()
         run = SinkRun(
             owner=self.owner,
             plugin=self.connector.common.plugin,
@@ -170,16 +189,19 @@ class SinkPlanner:
             longest_ms=self.connector.common.epoch_ms,
             until=self._until,
             consumer_overrides=self.connector.overrides("consumer"),
+            plain=cast("tuple[Plain, Plain]", tuple(map(plain, self.converters))) if in_parcels else None,
             flush_ms=own if (own := self.connector.common.flush_ms) >= 0 else getattr(self.sink, "flush_ms", FLUSH_MS),
             flush_rows=getattr(self.sink, "flush_rows", FLUSH_ROWS),
         )
+        if in_parcels:
+            return Epoch(run, PARCEL_SQL, lambda rows: rows, run.batch_rows)
         return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
 
     def _no_topics(self) -> str:
         common = self.connector.common
         if common.topics_regex:
             return f"no topic has a name that topics.regex {common.topics_regex} matches"
-        described = ClusterAdmin(self.worker.cluster).describe_topics(common.topics)
+        described = self._admin.describe_topics(common.topics)
         return "; ".join(f"{name}: {facts}" for name, facts in described.items() if not isinstance(facts, TopicFacts))
 
     def _done(self, starts: Places) -> bool:
@@ -223,7 +245,7 @@ class SinkPlanner:
         key, value = self.converters
         reader = RecordReader(self.worker.cluster, {partition: at})
         try:
-            records = reader.take(_SAMPLES, _SAMPLE_S)
+            records = reader.take(_SAMPLES, _SAMPLE_S, _GATHER_S)
             if not records:
                 self.passed |= {place: (at, to) for place, to in reader.positions([partition]).items()}
         finally:
@@ -273,6 +295,16 @@ def deal(starts: Places, tasks: int) -> tuple[Places, ...]:
     return tuple(hands)
 
 
+class Sketch:
+    """Stands for the rows where only the shapes behind the steps are wanted: Spark would analyse each projection."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self.columns = list(columns)
+
+    def withColumns(self, columns: Mapping[str, Column]) -> Sketch:  # noqa: N802  Spark's name
+        return Sketch([*self.columns, *columns])
+
+
 class Planned:
     """The projections between reader and writer."""
 
@@ -298,10 +330,13 @@ class Planned:
     def frame(self, rows: DataFrame) -> Frame:
         return list(self.frames(rows))[-1][1]
 
-    def outputs(self, session: Session) -> tuple[tuple[Schema | None, Schema | None], ...]:
+    def outputs(self) -> tuple[tuple[Schema | None, Schema | None], ...]:
         """Key and value schema of each branch behind the transforms. Raises PlanRefused."""
-        frame = self.frame(session.createDataFrame([], ROWS_SQL))
-        return tuple((branch.key_shape.schema, branch.value_shape.schema) for branch in frame.branches)
+        return _schemas(self.frame(cast("DataFrame", Sketch(ROWS.names))).branches)
+
+    def schemas(self) -> tuple[tuple[Schema | None, Schema | None], ...]:
+        """Key and value schema of each branch as the converters tell it."""
+        return _schemas(self.branches)
 
     def rows(self, rows: DataFrame) -> DataFrame:
         return self.delivered(self.frame(rows))
@@ -323,6 +358,10 @@ class Planned:
             return {"key": key, "value": text_form(record.value, record.value_shape)}
 
         return frame.delivered(deliver, KEPT)
+
+
+def _schemas(branches: Sequence[Branch]) -> tuple[tuple[Schema | None, Schema | None], ...]:
+    return tuple((branch.key_shape.schema, branch.value_shape.schema) for branch in branches)
 
 
 def text_if_variant(frame: Frame, name: str) -> Column:

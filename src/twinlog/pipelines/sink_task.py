@@ -25,7 +25,10 @@ from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Retriable, Sink, SinkBatch
 from twinlog.pipelines.dead_letters import DeadLetters, Failure
+from twinlog.pipelines.parcels import Plain, opened, texts
 from twinlog.pipelines.plugins import connector
+from twinlog.pipelines.read_kafka import ROWS
+from twinlog.pipelines.records import ERROR_ARROW
 from twinlog.pipelines.run import SinkRun
 from twinlog.pipelines.task_line import TaskLine
 
@@ -328,5 +331,21 @@ def _by_branch(rows: pa.RecordBatch) -> Iterator[tuple[int, str, pa.RecordBatch]
         yield kind["branch"], kind["topic"], some
 
 
-def write_rows(run: SinkRun, task: int, line: TaskLine, batches: Iterable[pa.RecordBatch]) -> Mapping[str, int]:
-    return SinkTask(run, task, line).write(batches)
+def from_parcels(rows: Iterable[pa.RecordBatch], plain: tuple[Plain, Plain]) -> Iterator[pa.RecordBatch]:
+    """The batches of parcels, with the columns that a plan without transforms would give them."""
+    for batch in opened(rows, ROWS):
+        count = batch.num_rows
+        key, value = (
+            column if form == "bytes" else texts(column)
+            for column, form in zip((batch.column("key"), batch.column("value")), plain, strict=True)
+        )
+        own = {
+            "from_topic": batch.column("topic"), "error": pa.nulls(count, ERROR_ARROW), "key": key, "value": value,
+            "drop": pa.repeat(pa.scalar(value=False), count),
+        }  # fmt: skip
+        names = [*KEPT, "key", "value"]
+        yield pa.RecordBatch.from_arrays([own[name] if name in own else batch.column(name) for name in names], names)
+
+
+def write_rows(run: SinkRun, task: int, line: TaskLine, rows: Iterable[pa.RecordBatch]) -> Mapping[str, int]:
+    return SinkTask(run, task, line).write(rows if run.plain is None else from_parcels(rows, run.plain))

@@ -11,7 +11,9 @@ from pyspark.sql import functions as F
 from twinlog.pipelines.api import Owner, Source, SourcePartition
 from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.connector import Connector
-from twinlog.pipelines.engine import Epoch, Nothing
+from twinlog.pipelines.engine import Nothing
+from twinlog.pipelines.job import Epoch
+from twinlog.pipelines.parcels import PARCEL_SQL, reach_kafka
 from twinlog.pipelines.plan import Branch, Frame, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
@@ -87,7 +89,10 @@ class SourcePlanner:
             producer_overrides=self.connector.overrides("producer"),
             commit_ms=0 if boundary == "poll" else self.connector.common.boundary_ms,
             gear="catch-up" if available else "live",
+            in_parcels=not self.steps and reach_kafka(self.key, self.value, self.streams),
         )
+        if run.in_parcels:
+            return Epoch(run, PARCEL_SQL, lambda rows: rows, run.batch_rows)
         return Epoch(run, self.columns(), self.rows, run.batch_rows)
 
     def _ask_streams(self) -> None:

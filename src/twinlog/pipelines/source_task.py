@@ -21,9 +21,12 @@ from twinlog.pipelines.api import Chunk, Retriable, Source, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type, schema_of_arrow
 from twinlog.pipelines.offsets_topic import OffsetsTopic, StoredOffset, key_of, start_of
 from twinlog.pipelines.plugins import connector
+from twinlog.pipelines.read_kafka import no_headers
+from twinlog.pipelines.records import ERROR_ARROW
 from twinlog.pipelines.run import SourceRun
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.task_line import TaskLine
+from twinlog.pipelines.write_kafka import OUT_SCHEMA
 from twinlog.spark.groups import empty_rows
 
 _HEADERS: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -213,6 +216,8 @@ def _headers(chunk: Chunk, count: int) -> Any:
         return [{"key": key, "value": value} for key, value in headers.items()]
 
     if isinstance(chunk.headers, Mapping):
+        if not chunk.headers:
+            return no_headers(count)
         return pa.repeat(pa.scalar(listed(chunk.headers), _HEADERS), count)
     return pa.array([listed(header) for header in chunk.headers[:count]], _HEADERS)
 
@@ -255,10 +260,21 @@ def schemas_of(chunk: Chunk, rows: pa.RecordBatch) -> tuple[Schema, Schema | Non
     return value, key
 
 
+def as_written(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of one branch with the columns that a plan without transforms would give it."""
+    count, branch = batch.num_rows, batch.column("branch")[0].as_py()
+    own = {"error": pa.nulls(count, ERROR_ARROW), "drop": pa.repeat(pa.scalar(value=False), count)}
+    for side in ("key", "value"):
+        is_there = branch is not None and f"{side}_{branch}" in batch.schema.names
+        own[side] = batch.column(f"{side}_{branch}").cast(pa.binary()) if is_there else pa.nulls(count, pa.binary())
+    columns = [own[name] if name in own else batch.column(name) for name in OUT_SCHEMA.names]
+    return pa.RecordBatch.from_arrays(columns, schema=OUT_SCHEMA)
+
+
 def read_source(run: SourceRun, task: int, line: TaskLine) -> Iterator[pa.RecordBatch]:
     its = SourceTask(run, task, line)
     try:
-        yield from its.batches()
+        yield from map(as_written, its.batches()) if run.in_parcels else its.batches()
     finally:
         close = getattr(its.source, "close", None)
         if close is not None:

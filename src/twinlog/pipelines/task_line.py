@@ -128,6 +128,10 @@ class LineServer:
                     connection.sendall(b"stop\n")
 
     def close(self) -> None:
+        """End it. The loop that listens takes half a second to hear of it, which nobody waits for."""
         self.stop_tasks()
+        threading.Thread(target=self._end, name="task-line-end", daemon=True).start()
+
+    def _end(self) -> None:
         self._server.shutdown()
         self._server.server_close()

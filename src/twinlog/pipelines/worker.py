@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from twinlog.errors import TopicUnknown
@@ -29,11 +28,10 @@ _NEW_TOPIC_S = 30.0
 class Pipelines:
     """Running pipelines by name."""
 
-    def __init__(self, worker: Worker, spark: Session, scratch: Path, worker_id: str) -> None:
+    def __init__(self, worker: Worker, spark: Session, worker_id: str) -> None:
         self.worker = worker
         self.worker_id = worker_id
         self._spark = spark
-        self._scratch = scratch
         self._engines: dict[str, Engine] = {}
         self._lock = threading.Lock()
         self._offsets_partitions = 0
@@ -55,7 +53,7 @@ class Pipelines:
             planner = SinkPlanner(connector, self.worker, generation)
         else:
             planner = SourcePlanner(connector, self.worker, generation, self._offsets_of(connector))
-        engine = Engine(connector, planner, self._spark, self._scratch)
+        engine = Engine(connector, planner, self._spark)
         with self._lock:
             self._engines[name] = engine
         engine.start()

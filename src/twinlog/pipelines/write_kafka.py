@@ -23,6 +23,8 @@ from twinlog.kafka.record_writer import RecordWriter, WriterFenced
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.dead_letters import Failure, ensure_topic, headers_of
 from twinlog.pipelines.offsets_topic import OffsetsTopic, written
+from twinlog.pipelines.parcels import opened
+from twinlog.pipelines.records import ERROR_ARROW as ERROR
 from twinlog.pipelines.run import SourceRun
 from twinlog.pipelines.task_line import RunAgain, TaskLine
 from twinlog.pipelines.topic_creation import TopicCreation
@@ -31,7 +33,17 @@ log = logging.getLogger("twinlog.pipelines.source")
 pc: Any = pyarrow.compute
 
 OUT: Final = ("topic", "partition", "timestamp", "headers", "mark", "error", "drop", "key", "value")
-_MOST_ROWS: Final = 50_000
+_MOST_ROWS: Final = 500_000
+_PAUSES: Final = 4
+"""The pause between two commits, as a multiple of the time that a commit takes."""
+_HEADERS: Final[Any] = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+OUT_SCHEMA: Final[Any] = pa.schema(
+    [
+        ("topic", pa.string()), ("partition", pa.int32()), ("timestamp", pa.int64()), ("headers", _HEADERS),
+        ("mark", pa.string()), ("error", ERROR), ("drop", pa.bool_()), ("key", pa.binary()), ("value", pa.binary()),
+    ]
+)  # fmt: skip
+"""The columns OUT, for parcels."""
 
 
 class StaleStart(RunAgain):
@@ -51,6 +63,7 @@ class SourceWriter:
     line: TaskLine
     counts: Counter[str] = field(default_factory=Counter)
     _open_since: float | None = None
+    _commit_s: float = 0.0  # how long the last commit took
     _rows: int = 0
     _offsets: dict[bytes, dict[str, Any]] = field(default_factory=dict)
     _known_topics: set[str] = field(default_factory=set)
@@ -85,15 +98,31 @@ class SourceWriter:
         return {key.decode(): offset for key, offset in self._ends.items()}
 
     def _batch(self, batch: pa.RecordBatch) -> None:
-        columns = [batch.column(name) for name in ("topic", "key", "value", "timestamp", "mark")]
-        odd = _odd_rows(batch)
-        for row, (topic, key, value, at, mark) in enumerate(
-            zip(*(column.to_pylist() for column in columns), strict=True)
-        ):
-            if topic is None:
-                if mark is not None:
-                    self._mark(json.loads(mark))
-                continue
+        """Records, and the marks between them."""
+        marks: Any = batch.column("mark")
+        at = 0
+        for row in pc.indices_nonzero(pc.is_valid(marks)).to_pylist():
+            self._records(batch.slice(at, row - at))
+            self._mark(json.loads(marks[row].as_py()))
+            at = row + 1
+        self._records(batch.slice(at))
+        self._writer.serve()
+
+    def _records(self, rows: pa.RecordBatch) -> None:
+        if rows.column("topic").null_count:
+            rows = rows.filter(pc.is_valid(rows.column("topic")))
+        if not rows.num_rows:
+            return
+        topics: list[Any] = rows.column("topic").unique().to_pylist()
+        odd = _odd_rows(rows)
+        if len(topics) == 1 and not odd:
+            self._prepare(topics[0])
+            keys, values, times = (_values(rows.column(name)) for name in ("key", "value", "timestamp"))
+            self._writer.send_all(topics[0], rows.num_rows, keys, values, times)
+            self._rows += rows.num_rows
+            return
+        columns = [rows.column(name) for name in ("topic", "key", "value", "timestamp")]
+        for row, (topic, key, value, at) in enumerate(zip(*(column.to_pylist() for column in columns), strict=True)):
             error, is_dropped, headers = odd.get(row, _PLAIN)
             if error is not None:
                 self._failed(error, topic, key, value)
@@ -101,14 +130,15 @@ class SourceWriter:
             if is_dropped:
                 self._uncounted["dropped"] += 1
                 continue
-            if self._open_since is None:
-                self._begin()
-            if topic not in self._known_topics:
-                self._creation.ensure(self.run.cluster, topic)
-                self._known_topics.add(topic)
+            self._prepare(topic)
             self._writer.send(topic, key, value, timestamp_ms=at or 0, headers=headers)
             self._rows += 1
-        self._writer.serve()
+
+    def _prepare(self, topic: str) -> None:
+        self._begin()
+        if topic not in self._known_topics:
+            self._creation.ensure(self.run.cluster, topic)
+            self._known_topics.add(topic)
 
     def _begin(self) -> None:
         if self._open_since is None:
@@ -123,11 +153,14 @@ class SourceWriter:
             self._begin()
             self._offsets[key] = mark["next"]
             self._ends[key] = mark["next"]
-        due = self._open_since is not None and time.monotonic() - self._open_since >= self.run.commit_ms / 1000
+        # Often where that is cheap, and never for more than a fifth of the time.
+        pause = max(self.run.commit_ms / 1000, _PAUSES * self._commit_s)
+        due = self._open_since is not None and time.monotonic() - self._open_since >= pause
         if self._offsets and ("caught_up" in mark or due or self._rows >= _MOST_ROWS):
             self._commit()
 
     def _commit(self) -> None:
+        began = time.monotonic()
         for key, offset in self._offsets.items():
             self._writer.send(self.run.offsets_topic, key, written(offset), mark=self.run.offsets_topic)
         refused = self._writer.flush()
@@ -143,6 +176,7 @@ class SourceWriter:
         self._offsets.clear()
         self._open_since = None
         self._rows = 0
+        self._commit_s = time.monotonic() - began
 
     def _failed(self, error: dict[str, str], topic: str, key: bytes | None, value: bytes | None) -> None:
         """A record that a transform or the converter refused."""
@@ -168,6 +202,11 @@ class SourceWriter:
 _PLAIN: Final = (None, False, None)
 
 
+def _values(column: Any) -> list[Any] | None:
+    """None: all of them are null, as most keys and times are."""
+    return None if column.null_count == len(column) else column.to_pylist()
+
+
 def _odd_rows(batch: pa.RecordBatch) -> dict[int, tuple[Any, Any, list[tuple[str, bytes | None]] | None]]:
     """The rows that failed, are dropped or have headers: few, as a rule. By number: error, dropped, headers."""
     errors, drops, headers = (batch.column(name) for name in ("error", "drop", "headers"))
@@ -184,5 +223,5 @@ def _odd_rows(batch: pa.RecordBatch) -> dict[int, tuple[Any, Any, list[tuple[str
     }
 
 
-def write_source(run: SourceRun, task: int, line: TaskLine, batches: Iterable[pa.RecordBatch]) -> dict[str, Any]:
-    return SourceWriter(run, task, line).write(batches)
+def write_source(run: SourceRun, task: int, line: TaskLine, rows: Iterable[pa.RecordBatch]) -> dict[str, Any]:
+    return SourceWriter(run, task, line).write(opened(rows, OUT_SCHEMA) if run.in_parcels else rows)

@@ -82,7 +82,7 @@ class PipelineJob:
     async def run(self) -> None:
         """Until stopped. Raises ClusterError when its topics cannot be had, EngineDied when Spark is gone."""
         session = self._session()
-        pipelines = Pipelines(self._spec.worker, session, self._scratch, "twinlog")
+        pipelines = Pipelines(self._spec.worker, session, "twinlog")
         try:
             self._engine = await asyncio.to_thread(self._started, pipelines)
             while not self._asked.is_set():

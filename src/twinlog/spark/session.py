@@ -100,9 +100,9 @@ def active_session() -> Session:
 
 def driver_address(session: Session) -> tuple[str, str]:
     """The host by which executors find this process, and the address it must listen at for them."""
-    conf = session.sparkContext.getConf()
-    if (conf.get("spark.master") or "local").startswith("local"):
+    if str(session.sparkContext.master or "local").startswith("local"):
         return "127.0.0.1", ""
+    conf = session.sparkContext.getConf()
     host = conf.get("spark.driver.host") or socket.getfqdn()
     return host, conf.get("spark.driver.bindAddress") or host
 

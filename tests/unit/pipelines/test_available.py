@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from twinlog.pipelines.connector import read_connector
-from twinlog.pipelines.engine import Epoch, Nothing
+from twinlog.pipelines.engine import Nothing
+from twinlog.pipelines.job import Epoch
 from twinlog.pipelines.source_planner import SourcePlanner
 from twinlog.pipelines.task_line import LineAddress
 from twinlog.pipelines.worker_settings import read_worker

@@ -44,6 +44,11 @@ class PaperLog:
         assert self.open_one is not None
         self.open_one.append((topic, key, value))
 
+    def send_all(self, topic: str, count: int, keys: Any, values: Any, times_ms: Any) -> None:
+        del times_ms
+        for key, value in zip(keys or [None] * count, values or [None] * count, strict=True):
+            self.send(topic, key, value)
+
     def serve(self) -> None:
         pass
 

@@ -20,7 +20,7 @@ from twinlog.pipelines.converters.avro_schemas import avro_text, connect_schema
 from twinlog.pipelines.converters.avro_values import reader, writer
 from twinlog.pipelines.converters.registry_client import Registered, RegistryClient
 from twinlog.pipelines.converters.registry_settings import RegistrySettings, subject
-from twinlog.pipelines.converters.wire_format import head, split
+from twinlog.pipelines.converters.wire_format import head, split, split_all
 from twinlog.pipelines.records import Decoded, Encoded, PlanRefused, Shape, Side
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.settings import Setting, read_settings, setting
@@ -59,6 +59,9 @@ class AvroConverter:
 
     def tell(self, data: bytes) -> tuple[Hashable, bytes]:
         return split(data)
+
+    def tell_all(self, column: Any) -> tuple[Hashable, Any] | None:
+        return split_all(column)
 
     def shape(self, schema: Hashable) -> Shape:
         if schema is None:

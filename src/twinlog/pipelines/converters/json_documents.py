@@ -10,6 +10,7 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Final
 
+import pyarrow.compute
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -18,7 +19,9 @@ from twinlog.pipelines.records import DATA_EXCEPTION, ConversionFailed, Decoded,
 from twinlog.pipelines.schemas import Schema, quoted
 from twinlog.pipelines.settings import Setting, read_settings, setting
 
+pc: Any = pyarrow.compute
 _CORRUPT: Final = "_corrupt"
+_PAYLOAD: Final = b'{"payload":'
 _NO_ENVELOPE: Final = (
     'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain additional fields. '
     "If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
@@ -47,13 +50,21 @@ class JsonConverter:
     def __init__(self, config: Mapping[str, str]) -> None:
         self.s = read_settings(JsonSettings, config)
         self.carries_schemas = self.s.schemas
+        self.plain = None if self.s.schemas else "document"
         self._beginnings: dict[bytes, str] = {}
 
     def tell(self, data: bytes) -> tuple[Hashable, bytes]:
         for beginning, schema in self._beginnings.items():
             if data.startswith(beginning):
-                return schema, b"{" + data[len(beginning) :]
+                return schema, _PAYLOAD + data[len(beginning) :]
         return self._parsed(data)
+
+    def tell_all(self, column: Any) -> tuple[Hashable, Any] | None:
+        """The same for a column of records that all begin alike; None: they do not, or nobody has seen such a one."""
+        for beginning, schema in self._beginnings.items():
+            if pc.all(pc.starts_with(column, beginning)).as_py():
+                return schema, pc.binary_replace_slice(column, 0, len(beginning), _PAYLOAD)
+        return None
 
     def _parsed(self, data: bytes) -> tuple[Hashable, bytes]:
         try:
@@ -62,16 +73,16 @@ class JsonConverter:
         except ValueError as error:
             raise ConversionFailed(_BROKEN) from error
         if document is None:
-            return None, b'{"payload":null}'
+            return None, _PAYLOAD + b"null}"
         if not isinstance(document, dict) or document.keys() != {"schema", "payload"}:
             raise ConversionFailed(_NO_ENVELOPE)
         payload, start = _raw_payload(text)
         schema = None if document["schema"] is None else json.dumps(document["schema"], sort_keys=True)
-        if schema is not None and text[start - len('"payload":') : start] == '"payload":' and text[-1] == "}":
-            beginning = text[: start - len('"payload":')].encode()
-            if text[start:-1] == payload and len(self._beginnings) < self.s.cache:
-                self._beginnings[beginning] = schema
-        return schema, b'{"payload":' + payload.encode() + b"}"
+        # The payload comes last, so all that is in front of it is the schema, with or without blanks.
+        comes_last = text[-1] == "}" and text[start:-1].rstrip() == payload
+        if schema is not None and comes_last and len(self._beginnings) < self.s.cache:
+            self._beginnings[text[:start].encode()] = schema
+        return schema, _PAYLOAD + payload.encode() + b"}"
 
     def shape(self, schema: Hashable) -> Shape:
         if schema is None:

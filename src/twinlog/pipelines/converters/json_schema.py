@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from twinlog.pipelines.converters.json_documents import JsonConverter, json_text
 from twinlog.pipelines.converters.json_schema_types import connect_schema, json_schema
 from twinlog.pipelines.converters.registry_client import RegistryClient
 from twinlog.pipelines.converters.registry_settings import RegistrySettings, subject
-from twinlog.pipelines.converters.wire_format import head, split
+from twinlog.pipelines.converters.wire_format import head, split, split_all
 from twinlog.pipelines.records import Decoded, Encoded, PlanRefused, Shape, Side
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.settings import Setting, read_settings, setting
@@ -46,6 +46,9 @@ class JsonSchemaConverter:
 
     def tell(self, data: bytes) -> tuple[Hashable, bytes]:
         return split(data)
+
+    def tell_all(self, column: Any) -> tuple[Hashable, Any] | None:
+        return split_all(column)
 
     def shape(self, schema: Hashable) -> Shape:
         if schema is None:

@@ -34,6 +34,7 @@ class StringConverter(_Plain):
 
     also = ("org.apache.kafka.connect.storage.StringConverter", "StringConverter")
     schema = OPTIONAL_STRING
+    plain = "text"
 
     def decode(self, column: Column, shape: Shape) -> Decoded:  # noqa: ARG002
         return Decoded(column.cast("string"))
@@ -47,6 +48,7 @@ class ByteArrayConverter(_Plain):
 
     also = ("org.apache.kafka.connect.converters.ByteArrayConverter", "ByteArrayConverter")
     schema = OPTIONAL_BYTES
+    plain = "bytes"
 
     def decode(self, column: Column, shape: Shape) -> Decoded:  # noqa: ARG002
         return Decoded(column)

@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+import pyarrow.compute
 
 from twinlog.pipelines.records import ConversionFailed
 
+pc: Any = pyarrow.compute
 HEAD_BYTES: Final = 5
 _MAGIC: Final = b"\x00"
 _MOST_INDEXES: Final = 100
@@ -24,6 +27,14 @@ def split(data: bytes) -> tuple[int, bytes]:
     if data[:1] != _MAGIC:
         raise ConversionFailed("Unknown magic byte!", SERIALIZATION)
     return int.from_bytes(data[1:HEAD_BYTES], "big"), data[HEAD_BYTES:]
+
+
+def split_all(column: Any) -> tuple[int, Any] | None:
+    """Schema id and the rest of a column of records that have one id; None: they do not."""
+    first = column[0].as_py()[:HEAD_BYTES]
+    if len(first) != HEAD_BYTES or first[:1] != _MAGIC or not pc.all(pc.starts_with(column, first)).as_py():
+        return None
+    return split(first)[0], pc.binary_replace_slice(column, 0, HEAD_BYTES, b"")
 
 
 def head(schema_id: int) -> bytes:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Final
+from typing import Any, BinaryIO, ClassVar, Final
 
 import pyarrow as pa
+import pyarrow.compute
 
 from twinlog.pipelines.api import Chunk, Finding, Offset, Schema, Setting, SourcePartition, setting
+from twinlog.pipelines.parcels import texts
 from twinlog.pipelines.schemas import STRING
 
+pc: Any = pyarrow.compute
 _BLOCK: Final = 1 << 20
 
 
@@ -37,6 +40,9 @@ class FileStreamSource:
     def partitions(self) -> Sequence[SourcePartition]:
         return [SourcePartition({"filename": self.s.file})]
 
+    def streams(self) -> list[tuple[str, None, Schema]]:
+        return [(self.s.topic, None, _LINE)]
+
     def check(self) -> Iterable[Finding]:
         if not self.s.file:
             yield Finding("file", "standard input is not there in a service; name a file")
@@ -53,19 +59,15 @@ class FileStreamSource:
             while not stop():
                 file.seek(position)
                 block = _whole_lines(file.read(_BLOCK), file)
-                lines = block.splitlines(keepends=True)
-                if not lines:
+                if not block:
                     return
-                for at_line in range(0, len(lines), self.s.batch):
-                    some = lines[at_line : at_line + self.s.batch]
-                    position += sum(map(len, some))
-                    yield Chunk(
-                        self.s.topic,
-                        _rows(some),
-                        partition=at,
-                        next={"position": position},
-                        schema=_LINE,
-                    )
+                lines, ends = _split(block)
+                for first in range(0, len(lines), self.s.batch):
+                    some = lines[first : first + self.s.batch]
+                    behind = position + ends[first + len(some) - 1].as_py()
+                    rows = pa.RecordBatch.from_arrays([texts(some)], names=[""])
+                    yield Chunk(self.s.topic, rows, partition=at, next={"position": behind}, schema=_LINE)
+                position += len(block)
 
 
 _LINE: Final[Schema] = STRING
@@ -98,10 +100,11 @@ def _whole_lines(block: bytes, file: object) -> bytes:
         block += more
 
 
-def _rows(lines: list[bytes]) -> pa.RecordBatch:
-    texts = [line.rstrip(b"\r\n") for line in lines]
-    try:
-        column = pa.array(texts, pa.binary()).cast(pa.string())
-    except pa.ArrowInvalid:
-        column = pa.array([text.decode(errors="replace") for text in texts], pa.string())
-    return pa.RecordBatch.from_arrays([column], names=[""])
+def _split(block: bytes) -> tuple[Any, Any]:
+    """The lines without their ends, and where in the block each of them ends."""
+    if b"\r" in block:
+        whole = block.splitlines(keepends=True)
+        lines = pa.array([line.rstrip(b"\r\n") for line in whole], pa.binary())
+        return lines, pc.cumulative_sum(pa.array(map(len, whole), pa.int64()))
+    lines = pc.split_pattern(pa.array([block[:-1]], pa.binary()), b"\n").values
+    return lines, pc.cumulative_sum(pc.add(pc.binary_length(lines).cast(pa.int64()), 1))

@@ -51,6 +51,10 @@ class _Cast(Sided):
                 [Finding("spec", "a type for the whole value and types of fields exclude each other")]
             )
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(self.fields)
+
     def apply(self, record: RecordColumns) -> RecordColumns:
         column, schema = record.part(self.side), record.shape(self.side).schema
         if self.whole is not None:
@@ -81,12 +85,14 @@ class _Cast(Sided):
     def _documents(self, record: RecordColumns, column: Column) -> RecordColumns:
         made, failures = column, []
         for name, kind in self.fields.items():
-            value, failed = _document_cast(F.try_variant_get(column, path(name), "variant"), kind)
+            part = F.try_variant_get(column, path(name), "variant")
+            value, failed = _document_cast(part, kind, record.kinds.get(name))
             made = F.variant_set(made, path(name), F.coalesce(value.cast("variant"), variant_null()))
             failures.append(failed)
-        there = is_object(column)
+        there = is_object(record, self.side)
         made = F.when(there & ~any_of(failures), made).otherwise(column)
-        return record.with_part(self.side, made).refused_when(there & any_of(failures), _FAILED)
+        record = record.with_part(self.side, made, keeps_object=True)
+        return record.refused_when(there & any_of(failures), _FAILED)
 
 
 def cast_column(column: Column, schema: Schema, kind: str) -> tuple[Column, Column]:
@@ -124,9 +130,9 @@ def _of_text(column: Column, kind: str) -> tuple[Column, Column]:
     return made, there & F.isnull(made)
 
 
-def _document_cast(part: Column, kind: str) -> tuple[Column, Column]:
+def _document_cast(part: Column, kind: str, known: Column | None = None) -> tuple[Column, Column]:
     """A part of a document cast as Java does: whole numbers are longs, all others doubles."""
-    its = kind_of(part)
+    its = kind_of(part) if known is None else known
     text = F.try_variant_get(part, "$", "string")
     long = F.try_variant_get(part, "$", "bigint")
     double = F.try_variant_get(part, "$", "double")

@@ -91,7 +91,8 @@ class _Flatten(Sided):
         record = record.refused_when(
             F.coalesce(deep, F.lit(False)), f"objects nested more than {_DEEPEST} levels deep cannot be flattened"
         )
-        return record.with_part(self.side, F.when(is_object(column), made).otherwise(column))
+        made = F.when(is_object(record, self.side), made).otherwise(column)
+        return record.with_part(self.side, made, keeps_object=True)
 
     def _opened(self, entry: Column) -> Column:
         inner = F.transform(

@@ -74,7 +74,8 @@ class _InsertField(Sided):
             for insertion in new:
                 put = F.variant_set(made, path(insertion.name), insertion.column.cast("variant"))
                 made = F.when(F.isnotnull(insertion.column), put).otherwise(made) if insertion.only_if_there else put
-            return record.with_part(self.side, F.when(is_object(column), made).otherwise(column))
+            made = F.when(is_object(record, self.side), made).otherwise(column)
+            return record.with_part(self.side, made, keeps_object=True)
         if schema.type != "struct":
             return record
         old = [(field.name, column.getField(field.name)) for field in schema.fields]

@@ -32,7 +32,7 @@ class _MaskField(Sided):
 
     def __init__(self, config: Mapping[str, str]) -> None:
         s = read_settings(MaskFieldSettings, config)
-        self.fields = s.fields
+        self.fields = self.members = s.fields
         self.replacement = s.replacement if config.get("replacement") else None
 
     def apply(self, record: RecordColumns) -> RecordColumns:
@@ -83,16 +83,15 @@ class _MaskField(Sided):
         made, failures = column, []
         for name in self.fields:
             part = F.try_variant_get(column, path(name), "variant")
-            masked, failed = self._of_document(part)
+            masked, failed = self._of_document(record.kinds.get(name, kind_of(part)))
             failures.append(failed)
             made = F.variant_set(made, path(name), F.coalesce(masked, variant_null()))
-        there = is_object(column)
+        there = is_object(record, self.side)
         failed = there & any_of(failures)
         made = F.when(there & ~failed, made).otherwise(column)
-        return record.with_part(self.side, made).refused_when(failed, _UNABLE)
+        return record.with_part(self.side, made, keeps_object=True).refused_when(failed, _UNABLE)
 
-    def _of_document(self, part: Column) -> tuple[Column, Column]:
-        its = kind_of(part)
+    def _of_document(self, its: Column) -> tuple[Column, Column]:
         is_double = its.startswith("DECIMAL") | (its == "DOUBLE")
         whole, text = its == "BIGINT", its == "STRING"
 

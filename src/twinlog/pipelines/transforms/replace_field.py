@@ -42,7 +42,8 @@ class _ReplaceField(Sided):
         record = needs_object(record, self.side, "field replacement")
         column, schema = record.part(self.side), record.shape(self.side).schema
         if schema is None:
-            return record.with_part(self.side, self._document(column))
+            made = F.when(is_object(record, self.side), self._document(column)).otherwise(column)
+            return record.with_part(self.side, made, keeps_object=True)
         if schema.type != "struct":
             return record
 
@@ -63,7 +64,7 @@ class _ReplaceField(Sided):
             for name in sorted(self.include - self.exclude):
                 new = path(self.renames.get(name, name))
                 made = F.when(F.isnotnull(of(name)), F.variant_set(made, new, of(name))).otherwise(made)
-            return F.when(is_object(column), made).otherwise(column)
+            return made
         made = column
         if self.exclude:
             made = F.variant_delete(made, *[path(name) for name in sorted(self.exclude)])
@@ -72,7 +73,7 @@ class _ReplaceField(Sided):
             made = F.variant_delete(made, *[path(name) for name in moved])
             for old, new in moved.items():
                 made = F.when(F.isnotnull(of(old)), F.variant_set(made, path(new), of(old))).otherwise(made)
-        return F.when(is_object(column), made).otherwise(column)
+        return made
 
 
 class ReplaceFieldKey(_ReplaceField):

@@ -25,9 +25,11 @@ class Sided:
         return (self.side,)
 
 
-def is_object(column: Column) -> Column:
+def is_object(record: RecordColumns, side: Side) -> Column:
     """Whether a document is an object; false for null."""
-    return F.coalesce(F.schema_of_variant(column).startswith("OBJECT"), F.lit(False))
+    if side in record.objects:
+        return record.objects[side]
+    return F.coalesce(F.schema_of_variant(record.part(side)).startswith("OBJECT"), F.lit(False))
 
 
 def kind_of(column: Column) -> Column:
@@ -56,7 +58,7 @@ def needs_object(record: RecordColumns, side: Side, purpose: str, *, null_passes
             return record
         message = f"Only Struct objects supported for [{purpose}], found: {_java(schema)}"
         return record.refused_when(F.isnotnull(column) if null_passes else F.lit(True), message)
-    condition = F.isnotnull(column) & ~is_object(column)
+    condition = F.isnotnull(column) & ~is_object(record, side)
     if not null_passes:
         condition |= F.isnull(column)
     return record.refused_when(condition, f"Only Map objects supported in absence of schema for [{purpose}], found: ")

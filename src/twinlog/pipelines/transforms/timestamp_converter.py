@@ -44,6 +44,7 @@ class _TimestampConverter(Sided):
         self.s = read_settings(TimestampConverterSettings, config)
         if self.s.target == "string" and not self.s.format:
             raise SettingsRefused([Finding("format", "must be set when target.type is string")])
+        self.members = (self.s.field,) if self.s.field else ()
 
     def apply(self, record: RecordColumns) -> RecordColumns:
         if self.s.field:
@@ -116,7 +117,7 @@ class _TimestampConverter(Sided):
 
     def _documents(self, record: RecordColumns, column: Column) -> RecordColumns:
         part = F.try_variant_get(column, path(self.s.field), "variant") if self.s.field else column
-        its = kind_of(part)
+        its = record.kinds.get(self.s.field, kind_of(part))
         of_text = self._of_text(F.try_variant_get(part, "$", "string"))
         of_number = self._of_unix(F.try_variant_get(part, "$", "bigint"))
         millis = F.when(its == "STRING", of_text).when(its == "BIGINT", of_number)
@@ -124,9 +125,9 @@ class _TimestampConverter(Sided):
         made = self._made(millis).cast("variant")
         if not self.s.field:
             return record.with_part(self.side, made).refused_when(failed, _UNPARSED)
-        there = is_object(column)
+        there = is_object(record, self.side)
         put = F.variant_set(column, path(self.s.field), F.coalesce(made, variant_null()))
-        record = record.with_part(self.side, F.when(there, put).otherwise(column))
+        record = record.with_part(self.side, F.when(there, put).otherwise(column), keeps_object=True)
         return record.refused_when(there & F.coalesce(failed, F.lit(False)), _UNPARSED)
 
 

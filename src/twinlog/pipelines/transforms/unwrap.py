@@ -172,7 +172,7 @@ class ExtractNewRecordState:
     def _documents(self, record: RecordColumns) -> RecordColumns:
         """Events without a schema. Debezium hands them on as they are."""
         value = record.value
-        is_event = is_object(value) & F.isnotnull(part(value, "op")) & F.isnotnull(part(value, "source"))
+        is_event = is_object(record, "value") & F.isnotnull(part(value, "op")) & F.isnotnull(part(value, "source"))
         after, before = (
             F.when(~F.is_variant_null(part(value, side)), part(value, side)) for side in ("after", "before")
         )

@@ -55,7 +55,9 @@ def _timed(array: Any, column: ColumnPlan) -> Any:
 
 def last_per_key(table: pa.Table, keys: list[str]) -> pa.Table:
     """Only the last row of each key, in their order: a statement cannot touch a row twice."""
-    numbered = table.append_column(_ROW, pa.array(range(table.num_rows), pa.int64()))
+    numbered = table.append_column(
+        _ROW, pc.subtract(pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows)), 1)
+    )
     last = numbered.group_by(keys).aggregate([(_ROW, "max")]).column(f"{_ROW}_max")
     if len(last) == table.num_rows:
         return table

@@ -30,7 +30,6 @@ class PostgreSql:
         self._address = address
         self._positions = positions_table
         self._session = 0
-        self._staged: set[str] = set()
         try:
             self._db = psycopg.connect(
                 host=address.host,
@@ -171,11 +170,8 @@ class PostgreSql:
         """The rows in a temporary table of the same columns."""
         staging = self.words.identifier("twinlog_" + re.sub(r"\W", "_", table)[:40] + f"_{len(columns)}")
         names = ", ".join(self.words.identifier(column.name) for column in columns)
-        if staging in self._staged:
-            cursor.execute(f"TRUNCATE {staging}")
-        else:
-            cursor.execute(f"DROP TABLE IF EXISTS {staging}")
-            cursor.execute(f"CREATE TEMP TABLE {staging} AS SELECT {names} FROM {self.words.name(table)} WHERE false")
+        cursor.execute(f"DROP TABLE IF EXISTS {staging}")
+        cursor.execute(f"CREATE TEMP TABLE {staging} AS SELECT {names} FROM {self.words.name(table)} WHERE false")
         self._copy(cursor, staging, columns, rows)
         return staging
 

@@ -40,7 +40,7 @@ def backfill(
         return
     scratch = Path(tempfile.mkdtemp(prefix="twinlog-backfill-"))
     spark = start_pipeline_spark(scratch, 2)
-    pipelines = Pipelines(worker, spark, scratch, "backfill")
+    pipelines = Pipelines(worker, spark, "backfill")
     try:
         pipelines.prepare()
         done = run_backfill(pipelines, connector, table, where, within)

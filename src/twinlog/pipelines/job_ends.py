@@ -1,8 +1,4 @@
-"""The two ends of a pipeline's stream as Spark sees them: Python data sources. Reading and writing run on executors.
-
-A stream has one epoch and ends: the driver plans the next one with fresh positions. Nothing of value is in the Spark
-checkpoint.
-"""
+"""The two ends of a pipeline's job as Spark sees them: Python data sources. Reading and writing run on executors."""
 
 from __future__ import annotations
 
@@ -14,12 +10,13 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
-    DataSourceStreamArrowWriter,
-    DataSourceStreamReader,
+    DataSourceArrowWriter,
+    DataSourceReader,
     InputPartition,
     WriterCommitMessage,
 )
 
+from twinlog.pipelines.parcels import packed
 from twinlog.pipelines.run import SinkRun, SourceRun
 from twinlog.pipelines.task_line import RunAgain, TaskLine
 
@@ -43,20 +40,14 @@ def _line(run: SinkRun | SourceRun, task: int, end: str) -> TaskLine:
     return TaskLine(run.line, task=task, end_of=end)
 
 
-class EpochReader(DataSourceStreamReader):
-    """One epoch."""
+class EpochReader(DataSourceReader):
+    """Reads the records of an epoch."""
 
     def __init__(self, run: SinkRun | SourceRun) -> None:
         self.run = run
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return {"epoch": 0}
-
-    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802, ARG002
-        return {"epoch": 1}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return [] if start == end else [TaskNumber(n) for n in range(len(self.run.tasks))]
+    def partitions(self) -> Sequence[InputPartition]:
+        return [TaskNumber(n) for n in range(len(self.run.tasks))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """On an executor."""
@@ -67,11 +58,13 @@ class EpochReader(DataSourceStreamReader):
             if isinstance(self.run, SinkRun):
                 from twinlog.pipelines.read_kafka import read_batches  # noqa: PLC0415  sinks need not load sources
 
-                yield from read_batches(self.run, partition.task, line)
+                rows = read_batches(self.run, partition.task, line)
+                yield from map(packed, rows) if self.run.plain else rows
             else:
                 from twinlog.pipelines.source_task import read_source  # noqa: PLC0415
 
-                yield from read_source(self.run, partition.task, line)
+                rows = read_source(self.run, partition.task, line)
+                yield from map(packed, rows) if self.run.in_parcels else rows
         except RunAgain:
             raise
         except Exception as error:
@@ -81,7 +74,7 @@ class EpochReader(DataSourceStreamReader):
             line.close()
 
 
-class EpochWriter(DataSourceStreamArrowWriter):
+class EpochWriter(DataSourceArrowWriter):
     """Writes the rows of an epoch."""
 
     def __init__(self, run: SinkRun | SourceRun) -> None:
@@ -110,10 +103,10 @@ class EpochWriter(DataSourceStreamArrowWriter):
             line.close()
         return Done()
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Nothing: the tasks stored everything."""
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Nothing: the next epoch goes on behind what is stored."""
 
 
@@ -128,10 +121,10 @@ def pipeline_format(run: SinkRun | SourceRun, name: str, schema_sql: str) -> typ
         def schema(self) -> str:
             return schema_sql
 
-        def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802, ARG002
+        def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
             return EpochReader(run)
 
-        def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802, ARG002
+        def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
             return EpochWriter(run)
 
     return PipelineFormat

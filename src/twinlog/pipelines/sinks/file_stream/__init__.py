@@ -1,0 +1,1 @@
+"""FileStreamSink: one line per record, exactly once."""
