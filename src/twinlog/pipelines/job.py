@@ -1,7 +1,7 @@
 """One epoch as a Spark job. It begins and ends on the driver, in a thread of its own.
 
 A job, and not a streaming query: positions are in the target or in Kafka, so Spark need not keep any. A query would
-start a Python process of its own for each epoch (a second of CPU), and write a log of offsets.
+start a Python process of its own for each epoch, and write a log of offsets.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
     a      0          4711       line 1        ─▶     the bytes of the whole Arrow batch, as one row of one column
     a      0          4712       line 2
 
-A record as a row of its own costs 2 us on its way through the JVM, in small batches 4. In a parcel it costs a copy of
-its bytes. A pipeline may use them when the bytes of Kafka are what the connector takes: no transforms, and converters
+A row of its own costs a record more than all the rest of its way. In a parcel it costs a copy of its bytes. A pipeline may use them when the bytes of Kafka are what the connector takes: no transforms, and converters
 that leave the bytes as they are.
 """
 
