@@ -4,7 +4,8 @@
     a      0          4711       line 1        ─▶     the bytes of the whole Arrow batch, as one row of one column
     a      0          4712       line 2
 
-A row of its own costs a record more than all the rest of its way. In a parcel it costs a copy of its bytes. A pipeline may use them when the bytes of Kafka are what the connector takes: no transforms, and converters
+As a row of its own a record is read and written again by the JVM, column by column. In a parcel it costs a copy of its
+bytes. A pipeline may use them when the bytes of Kafka are what the connector takes: no transforms, and converters
 that leave the bytes as they are.
 """
 
