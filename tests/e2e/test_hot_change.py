@@ -51,7 +51,7 @@ def test_a_changed_file_reaches_the_links_that_it_concerns(make_ends: Callable[.
         good = tmp_path / "good.properties"
         good.write_text(valid, encoding="latin-1")
         engine.file.write_text(valid + "on.gap = maybe\n", encoding="latin-1")
-        await_event(engine, "rejected", None, "go on with the settings read before")
+        await_event(engine, "rejected", None, "continue with the settings read before")
         assert "on.gap: maybe is not valid" in engine.output
         wait_until(
             lambda: rejections(engine, first.link.name, good), bool, within_s=30, what="the wrong file in the status"

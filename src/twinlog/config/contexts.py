@@ -105,7 +105,7 @@ def load_contexts(path: Path) -> Contexts:
     except OSError as error:
         raise UsageError(f"{path}: the contexts cannot be read ({error.strerror})") from error
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{path}: it does not hold contexts; mend or delete the file") from error
+        raise UsageError(f"{path}: it does not hold contexts; fix or delete the file") from error
 
 
 def save_contexts(path: Path, contexts: Contexts) -> None:

@@ -66,7 +66,7 @@ def _note_idle(at: LinkLookup, entries: dict[str, Entry], *, tolerant: bool) -> 
             at.lookup.note("info", entry, f"no effect: {at.link} has no transforms, records are copied as bytes")
     if tolerant:
         sentence = (
-            "no effect: the link has no transforms. A partition that cannot be copied is faulted, the others go on. "
+            "no effect: the link has no transforms. A partition that cannot be copied is faulted, the others continue. "
             "For records that the source deleted too early see on.gap"
         )
         at.lookup.note("warning", at.entry(transform_keys.ERRORS_TOLERANCE), sentence)

@@ -144,7 +144,7 @@ def _sorted_out(
             taken[link] = f"connector {connector.name}"
             copying.append(connector)
         elif link in in_file:
-            troubles[connector.name] = f"{link} and all its chores are a matter of {taken[link]}"
+            troubles[connector.name] = f"{link} and all its sync jobs are a matter of {taken[link]}"
         elif (link, _sort(connector)) in chores:
             troubles[connector.name] = f"connector {chores[link, _sort(connector)].name} does this for {link} already"
         else:

@@ -101,7 +101,7 @@ class Drills:
                 writer = roster_writer(target, link.source, link.name)
                 await writer.write([Memo(chore=CHORE, name=LAST, body=memo_body(report))])
         except (TwinlogError, TimeoutError) as error:
-            self.say(f"{link.name}: the ledger was not told of this drill: {str(error) or 'no answer'}")
+            self.say(f"{link.name}: the ledger could not be written about this drill: {str(error) or 'no answer'}")
         finally:
             await target.close()
 

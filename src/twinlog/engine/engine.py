@@ -218,7 +218,7 @@ class LinkEngine:
     async def _stand_still(self, watch: SwitchWatch) -> None:
         """Until the switch lets the link copy again; meanwhile an old primary that comes back is shut."""
         self._state.enter("switched", watch.reason)
-        log.warning("%s: %s", self.link.name, watch.reason)
+        log.info("%s: %s", self.link.name, watch.reason)  # the state is what is shown
         while watch.holds and not self._state.stopping.is_set():
             self._tasks.see_that_all_live(self._following)
             if self.on_held is not None and watch.state is not None:

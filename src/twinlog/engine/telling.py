@@ -44,7 +44,7 @@ async def tell_why_it_waits(
                 async with asyncio.timeout(_TELL_SECONDS):
                     await writer.write([state.record("switched" if held() else "starting", state.generation)])
             except (TimeoutError, ClusterError) as error:
-                log.warning("%s: not told why it waits: %s", state.link.name, error)
+                log.warning("%s: could not report why it waits: %s", state.link.name, error)
         await asyncio.sleep(_TICK_S)
 
 
@@ -59,7 +59,7 @@ async def tell_failure(state: EngineState, target: Cluster, error: Exception) ->
             writer = roster_writer(target, state.link.source, state.link.name)
             await writer.write([state.record("starting", state.generation)])
     except (TimeoutError, ClusterError) as trouble:
-        log.warning("%s: the ledger was not told: %s", state.link.name, trouble)
+        log.warning("%s: the ledger could not be written: %s", state.link.name, trouble)
 
 
 async def beat_while_starting(state: EngineState, writer: LedgerWriter) -> None:

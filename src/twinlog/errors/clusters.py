@@ -259,7 +259,7 @@ class MirrorMakerRuns(ClusterError):
 
     code = "MIRRORMAKER_RUNS"
     says = "{cluster}: MirrorMaker 2 still runs: {problem}"
-    remedy = "Stop it; a killed one is forgotten within seconds. Twinlog waits and goes on by itself."
+    remedy = "Stop it; a killed one is forgotten within seconds. Twinlog waits and continues by itself."
     retriable = True
 
 

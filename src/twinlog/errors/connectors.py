@@ -122,7 +122,7 @@ class ChangesLost(TwinlogError):
 
     code = "CHANGES_LOST"
     says = "{database}: {problem}; changes behind {position} cannot be read any more"
-    remedy = "Reset its offsets (`twinlog pipeline offsets NAME --reset`): the connector then reads all rows anew."
+    remedy = "Reset its offsets (`twinlog pipeline offsets NAME --reset`): the connector then reads all rows again."
 
     database: str
     problem: str

@@ -29,7 +29,7 @@ class OffsetGap(PartitionFault):
 
     code = "OFFSET_GAP"
     says = "{topic}-{partition}: offsets {wanted}..{earliest} (end exclusive) were deleted before they were copied"
-    remedy = "Raise retention on the source; to record the loss and go on, set `on.gap = skip` on this link."
+    remedy = "Raise retention on the source; to record the loss and continue, set `on.gap = skip` on this link."
 
     wanted: int
     earliest: int
@@ -81,7 +81,9 @@ class CorruptBatch(PartitionFault):
 
     code = "CORRUPT_BATCH"
     says = "{topic}-{partition}: the batch at offset {offset} is corrupt: {problem}"
-    remedy = "Repair the source replica (another replica may be sound); the link goes on by itself when it reads well."
+    remedy = (
+        "Repair the source replica (another replica may be sound); the link continues by itself when it reads well."
+    )
 
     offset: int
     problem: str
@@ -105,7 +107,7 @@ class RecordTooLarge(PartitionFault):
 
     code = "RECORD_TOO_LARGE"
     says = "{topic}-{partition}: the record at source offset {offset} needs {size} bytes, the target takes {limit}"
-    remedy = "Raise `max.message.bytes` of the target topic above {size}; the link goes on by itself."
+    remedy = "Raise `max.message.bytes` of the target topic above {size}; the link continues by itself."
 
     offset: int
     size: int
@@ -188,7 +190,7 @@ class TargetKeepsNoTimes(PartitionFault):
 
     code = "TARGET_KEEPS_NO_TIMES"
     says = "{topic}-{partition}: the target topic has message.timestamp.type=LogAppendTime and would change every time"
-    remedy = "Set `message.timestamp.type=CreateTime` on the target topic; the link goes on by itself."
+    remedy = "Set `message.timestamp.type=CreateTime` on the target topic; the link continues by itself."
 
 
 @dataclass(eq=False)
@@ -240,7 +242,7 @@ class PartitionAccessDenied(PartitionFault):
 
     code = "PARTITION_ACCESS_DENIED"
     says = "{topic}-{partition}: {cluster} denies {operation}"
-    remedy = "Grant {operation} on the topic to Twinlog's principal; the link goes on by itself."
+    remedy = "Grant {operation} on the topic to Twinlog's principal; the link continues by itself."
 
     cluster: str
     operation: str
@@ -280,8 +282,8 @@ class TakeOverRefused(PartitionFault):
     code = "TAKE_OVER_REFUSED"
     says = "{topic}-{partition}: MirrorMaker 2 noted {last} as the last offset it copied, but {problem}"
     remedy = (
-        "Compare both topics with `twinlog import mm2`. Then set `mm2.takeover = trust` to go on behind {last} all the "
-        "same, or `off` to put a copy of everything behind what is there, or delete the target topic to begin anew."
+        "Compare both topics with `twinlog import mm2`. Then set `mm2.takeover = trust` to continue behind {last} "
+        "nevertheless, or `off` to put a copy of everything behind what is there, or delete the copy to restart it."
     )
 
     last: int

@@ -100,7 +100,7 @@ class EngineDied(TwinlogError):
 
     code = "ENGINE_DIED"
     says = "spark: its JVM is gone: {problem}"
-    remedy = "Twinlog starts it anew by itself; look for an out-of-memory kill if it happens again."
+    remedy = "Twinlog starts it again by itself; look for an out-of-memory kill if it happens again."
     retriable = True
 
     problem: str

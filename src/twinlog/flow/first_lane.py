@@ -128,7 +128,7 @@ class FirstLane:
                 await writer.write([memo])
             self._told = now
         except (TimeoutError, ClusterError) as trouble:
-            log.warning("%s: not told to other tasks: %s", self._name, str(trouble) or "no answer")
+            log.warning("%s: not reported to other tasks: %s", self._name, str(trouble) or "no answer")
 
     @property
     def _name(self) -> str:

@@ -74,7 +74,7 @@ class HindranceTeller:
                 await roster_writer(self._target, self.link.source, self.link.name).write([memo])
         except (TimeoutError, ClusterError) as trouble:
             self._told = ("not told",)  # to be taken back even so
-            log.warning("%s: %s; not told: %s", self.link.name, "; ".join(says), str(trouble) or "no answer")
+            log.warning("%s: %s; not reported: %s", self.link.name, "; ".join(says), str(trouble) or "no answer")
 
 
 def throttled(cluster: Cluster, now: float) -> list[str]:

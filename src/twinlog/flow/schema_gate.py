@@ -110,7 +110,7 @@ class SchemaGate:
         if self._behind is None or now - self._behind[0] < _LATE_S:
             return []
         topic, (since, end) = self.registry.topic, self._behind
-        state = "records go on without them" if self._overdue else "records wait for them"
+        state = "records continue without them" if self._overdue else "records wait for them"
         reached = f"{self._copied()} of {end}" if end >= 0 else "where it ends is not known"
         return [f"the schemas of {topic} are not copied ({reached}) for {now - since:.0f} s: {state}"]
 
@@ -132,7 +132,7 @@ class SchemaGate:
                 return
             if time.monotonic() >= limit:
                 self._overdue = True
-                log.error("%s: not copied up to %d in time: records go on", self.registry.topic, end)
+                log.error("%s: not copied up to %d in time: records continue", self.registry.topic, end)
                 return
             await asyncio.sleep(_AGAIN_S)
 

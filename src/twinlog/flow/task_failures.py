@@ -48,7 +48,7 @@ async def _tell(link: LinkSettings, memo: Memo) -> None:
         async with asyncio.timeout(_TELL_S):
             await roster_writer(target, link.source, link.name).write([memo])
     except (TimeoutError, ClusterError) as trouble:
-        log.warning("%s: task %s failed: %s; not told: %s", link.name, memo.name, memo.body["error"], trouble)
+        log.warning("%s: task %s failed: %s; not reported: %s", link.name, memo.name, memo.body["error"], trouble)
     finally:
         await target.close()
 

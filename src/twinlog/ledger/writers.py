@@ -37,7 +37,7 @@ async def note_writer(target: Cluster, note: WriterNote) -> None:
         async with asyncio.timeout(_PATIENCE_S):
             await writer.append([(note.key(), note.value())])
     except TimeoutError:
-        problem = f"{WRITERS_TOPIC} takes no records; if it was deleted, start Twinlog anew, which creates it"
+        problem = f"{WRITERS_TOPIC} takes no records; if it was deleted, restart Twinlog, which creates it"
         raise BrokerRefused(target.alias, problem) from None
 
 

@@ -31,7 +31,7 @@ class CommonSettings:
         choices=("continuous", "available"),
     )  # fmt: skip
     poll_ms: int = Setting("poll.interval.ms", "pause of a source that found nothing new", 1000, at_least=1)
-    epoch_ms: int = Setting("epoch.ms", "longest time until the work is planned anew", 600_000, at_least=1000)
+    epoch_ms: int = Setting("epoch.ms", "longest time until the work is planned again", 600_000, at_least=1000)
     boundary: str = Setting(
         "transaction.boundary",
         "when a transaction ends",

@@ -50,7 +50,7 @@ def _partition_faults(make: Callable[[], Source], place: SourcePartition) -> Ite
         if _rows(rest) != _rows(whole[number + 1 :]):
             yield f"{name}: read() from the position {start} does not give the rows behind it"
     if whole and len(list(make().read(place, None, lambda: True))) > 1:
-        yield f"{name}: read() goes on although stop() is true"
+        yield f"{name}: read() continues although stop() is true"
 
 
 def _chunk_faults(chunk: Chunk, name: str) -> Iterator[str]:

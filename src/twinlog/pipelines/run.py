@@ -34,7 +34,7 @@ def batch_rows(gear: Gear) -> int:
 class ErrorSettings:
     """Connect's keys for records that cannot be handled."""
 
-    tolerance: str = Setting("errors.tolerance", "stop the partition, or go on", "none", choices=("none", "all"))
+    tolerance: str = Setting("errors.tolerance", "stop the partition, or continue", "none", choices=("none", "all"))
     retry_timeout_ms: int = Setting("errors.retry.timeout", "how long one operation is retried; -1: without end", 0)
     retry_delay_max_ms: int = Setting("errors.retry.delay.max.ms", "longest pause between two tries", 60_000)
     log: bool = Setting("errors.log.enable", "write errors to the log", default=False)

@@ -150,7 +150,7 @@ async def abort(ctx: SwitchContext) -> Report:
         raise SwitchRefused(
             ctx.link.name,
             "the active side was changed already",
-            f"`twinlog switch resume {ctx.link.name}` goes on; then switch back.",
+            f"`twinlog switch resume {ctx.link.name}` continues; then switch back.",
         )
     if switch.is_done("wipe") or "wipe" in switch.steps:
         raise SwitchRefused(ctx.link.name, "topics were deleted already", "Only going on leads to two equal sides.")

@@ -169,7 +169,7 @@ async def _with_lag(ctx: SwitchContext, facts: Facts, view: LedgerView) -> Facts
         try:
             answers = await asyncio.to_thread(ctx.source.fetch_end_offsets, wanted, committed=committed)
         except ClusterError as trouble:
-            log.warning("%s: its ends are told by memory: %s", ctx.link.source, trouble)
+            log.warning("%s: its ends are the last known ones: %s", ctx.link.source, trouble)
         else:
             ends = {p: int(end) for p, end in answers.items() if not isinstance(end, ClusterError)}
             at_ms = now if len(ends) == len(wanted) else None

@@ -55,7 +55,7 @@ class Checkpoints:
         try:
             await self.log.read_each(take)
         except ClusterError as error:
-            return f"{self.log.topic}: what was told before is not known: {error}; a position may be told again"
+            return f"{self.log.topic}: what was reported before is not known: {error}; a position may be reported again"
         self.told = before | self.told
         self.loaded = True
         return f"{self.log.topic}: {unreadable} records are no checkpoints; they are ignored" if unreadable else None

@@ -127,7 +127,7 @@ class Heartbeats:
             if silent_ms > _SILENT_MS:
                 findings.append(
                     f"{self.canary.topic}: no heartbeat arrived for {silent_ms // 1000} s; "
-                    f"nobody emits them on {self.ends.link.source}, or the link does not carry them"
+                    f"no link emits them on {self.ends.link.source}, or the link does not carry them"
                 )
         return Outcome(counts, findings)
 

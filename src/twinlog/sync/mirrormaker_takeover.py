@@ -280,7 +280,7 @@ def _seen(record: LogRecord) -> Seen:
 
 def _decision(last: int, source_end: int, verdict: Verdict) -> Decision:
     if last >= source_end:
-        return Refused(last, f"the source ends at {source_end}: it was created anew, or lost records")
+        return Refused(last, f"the source ends at {source_end}: it was created again, or lost records")
     match verdict:
         case Continue(resume, remarks):
             return Inherited(last, resume, checked=True, remarks=remarks)
@@ -294,7 +294,7 @@ def _decision(last: int, source_end: int, verdict: Verdict) -> Decision:
 
 def _remark(partition: TopicPartition, remote: TopicPartition, end: int | ClusterError, last: int | None) -> str | None:
     if last is not None and end == 0:
-        return f"{partition}: MirrorMaker 2 noted {last}, but {remote} is empty: it begins anew"
+        return f"{partition}: MirrorMaker 2 noted {last}, but {remote} is empty: it starts again"
     if isinstance(end, int) and end > 0:
         return (
             f"{partition}: {remote} reaches to offset {end} already and nobody noted what was copied into it; "

@@ -75,7 +75,8 @@ class OffsetSyncs:
             for record in await self.log.read_all():
                 self._remember(record.key, record.value)
         except ClusterError as error:
-            problem = problem or f"{self.log.topic}: what was told before is not known: {error}; pairs are told again"
+            unknown = f"{self.log.topic}: what was reported before is not known: {error}; pairs are reported again"
+            problem = problem or unknown
         self._ready = problem is None
         return [problem] if problem else []
 

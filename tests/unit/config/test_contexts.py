@@ -79,7 +79,7 @@ def test_contexts_are_kept(tmp_path: Path):
     assert load_contexts(path) == contexts
     assert [one.name for one in path.parent.iterdir()] == ["contexts.json"]
     path.write_text('{"files": 3}')
-    with pytest.raises(UsageError, match="mend or delete"):
+    with pytest.raises(UsageError, match="fix or delete"):
         load_contexts(path)
 
 

@@ -101,13 +101,13 @@ def test_the_end_of_a_switch_is_posted_with_the_card_and_leaves_no_incident_open
     assert message is not None
     (pager,) = bodies("pagerduty", message, "k")
     assert pager["event_action"] == "trigger"
-    card = "**b is active: failover planned of a->b done**\n\n- Connect to: b:1\n"
+    card = "**b is active: planned failover of a->b done**\n\n- Connect to: b:1\n"
     group.add([Event(2, "a->b", "switch", "good", "a->b", "failover-planned done", ended=True, card=card)], 2)
     message = group.due(2)
     assert message is not None, "the end of a switch is what the incident channel waits for"
     assert message.title == "Twinlog: a->b: failover-planned done"
     (slack,) = bodies("slack", message, "")
-    assert "*b is active: failover planned of a->b done*\n" in slack["text"]
+    assert "*b is active: planned failover of a->b done*\n" in slack["text"]
     assert "- Connect to: b:1" in slack["text"]
     (web,) = bodies("webhook", message, "")
     assert web["card"] == card

@@ -166,7 +166,7 @@ def test_records_go_on_after_the_limit_and_it_is_said(monkeypatch: pytest.Monkey
         assert sent.records == [1]
         (said,) = gate.says(1e12)
         assert "3 of 5" in said
-        assert "go on without them" in said
+        assert "continue without them" in said
         gate.put(data(2))
         await settle()
         assert sent.records == [1, 2]

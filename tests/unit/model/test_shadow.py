@@ -156,6 +156,6 @@ def test_a_map_that_lies_is_found(script: list[str]) -> None:
 
 def test_the_sentence_names_what_would_happen() -> None:
     past = history(["copied"] * 5)
-    assert past.judge(2, 2).says() == "g: orders-0: goes on at orders-0@2; 3 records compared"
+    assert past.judge(2, 2).says() == "g: orders-0: continues at orders-0@2; 3 records compared"
     assert "would skip 1 (first at source offset 2)" in past.judge(2, 3).says()
     assert "would read again 1 (first at source offset 1)" in past.judge(2, 1).says()

@@ -47,7 +47,7 @@ def card(switch: Switch) -> Card:
 def test_a_failover_tells_application_teams_where_to_go() -> None:
     shown = card(ended(pending=True))
     facts = dict(shown.facts)
-    assert shown.title == "west is active: failover unplanned of east->west done"
+    assert shown.title == "west is active: unplanned failover of east->west done"
     assert facts["Connect to"] == "w1:9092,w2:9092"
     assert facts["Read from"] == "east.orders, east.payments"
     assert facts["Write to"] == "orders, payments"

@@ -126,8 +126,8 @@ def test_what_an_unplanned_failover_may_lose_is_told_and_unknown_is_not_zero() -
 def test_the_plan_says_why_a_side_is_not_shut_by_acl() -> None:
     plan = plan_of(facts("failback-delta", fence_why="it has no authorizer", target_fence="acl"))
     changes = {step.id: step.changes for step in plan.steps}
-    assert changes["fence-source"] == "max.message.bytes of 1 topics on A (no ACL: it has no authorizer)"
-    assert changes["fence-target"] == "an ACL that denies Write on 1 topics on B"
+    assert changes["fence-source"] == "max.message.bytes of 1 topic on A (no ACL: it has no authorizer)"
+    assert changes["fence-target"] == "an ACL that denies Write on 1 topic on B"
     assert "stray" in next(step.risk for step in plan.steps if step.id == "admit")
 
 

@@ -24,7 +24,7 @@ def test_a_service_that_stands_by_runs_nothing_and_takes_over(topic: PaperTopic)
         await_links(first, "A->B", "F->G")
         with asked(second, active=False) as other:
             assert second.runner.links == {}
-            assert other.get("/health").json()["message"] == "This service stands by for http://one:8083"
+            assert other.get("/health").json()["message"] == "This service is the standby of http://one:8083"
             refused = other.put("/connectors/c/pause")
             assert refused.status_code == 409, "nobody answers at http://one:8083"
             assert "Ask it directly" in refused.json()["message"], "nobody signed that it leads"

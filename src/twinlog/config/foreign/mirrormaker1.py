@@ -84,7 +84,7 @@ def import_mirrormaker1(
         )
     if flags.message_handler:
         imported.note("--message.handler", "Java code is not run; use a transform of the link or a pipeline")
-    imported.note("partitions", "each record keeps its partition; MirrorMaker 1 chose it anew by key")
+    imported.note("partitions", "each record keeps its partition; MirrorMaker 1 chose it again by key")
     imported.links[f"{SOURCE}->{TARGET}"] = {"enabled": "true", **link}
     return imported
 

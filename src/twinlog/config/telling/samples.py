@@ -38,7 +38,7 @@ TOPOLOGIES: Final[Mapping[str, Topology]] = {
         "one active cluster, one that stands by",
         (
             "Applications work on {0}; {1} holds a copy of everything under the same names, with the positions of the",
-            "consumer groups. After `twinlog failover '{0}->{1}'` they go on there without a changed topic name.",
+            "consumer groups. After `twinlog failover '{0}->{1}'` they continue there without a changed topic name.",
         ),
         ("east", "west"),
         (("east", "west"),),
@@ -159,13 +159,13 @@ def _lines(name: str, topology: Topology, places: Mapping[str, str], links: list
     if topology.more:
         yield from topology.more
         yield ""
-    yield "# Write the positions of consumer groups on the targets as well, so that they can go on there."
+    yield "# Write the positions of consumer groups on the targets as well, so that they can continue there."
     yield "sync.group.offsets.enabled = true"
     yield ""
     yield "# Topics that are made on a target have this many replicas; -1 is the target's own default."
     yield "replication.factor = -1"
     yield ""
-    yield "# `skip` records a loss and goes on when a source deleted records before they were copied; the default stops"
+    yield "# `skip` records a loss and continues if a source deleted records before they were copied; the default stops"
     yield "# that partition and says so."
     yield "#on.gap = skip"
 

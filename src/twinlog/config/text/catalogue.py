@@ -182,7 +182,7 @@ OFFSET_LAG_MAX = _link(
 ADMIN_TIMEOUT_MS = _link("admin.timeout.ms", Whole(1000), "60000", "Longest wait for an administrative request.")
 
 START_FROM = _own("start.from", Start(), None, "Where a new partition begins. Absent: auto.offset.reset.")
-ON_GAP = _own("on.gap", OneOf(("fault", "skip")), "fault", "The source deleted what was not copied: stop, or go on.")
+ON_GAP = _own("on.gap", OneOf(("fault", "skip")), "fault", "The source deleted what was not copied: stop, or continue.")
 MERGE_TARGET_BYTES = _own("merge.target.bytes", Whole(0, 2**27), "262144", "Small batches are merged up to this size.")
 MERGE_LINGER_MS = _own("merge.linger.ms", Whole(0, 10_000), "3", "How long a trickle gathers before the next fetch.")
 EPOCH_SECONDS = _own("epoch.seconds", Whole(1, 86_400), "600", "Length of a Spark epoch while the plan is unchanged.")
@@ -267,7 +267,7 @@ GROUP_REWINDS = _own(
 )  # fmt: skip
 MM2_TAKEOVER = _own(
     "mm2.takeover", OneOf(("check", "trust", "off")), "check",
-    "Topics that MirrorMaker 2 filled: go on where the data says it stopped, where it noted, or by start.from.",
+    "Topics that MirrorMaker 2 filled: continue where the data says it stopped, where it noted, or by start.from.",
 )  # fmt: skip
 MM2_OFFSETS_TOPIC = _own(
     "mm2.takeover.offsets.topic", Text(), None,

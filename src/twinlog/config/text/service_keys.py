@@ -105,10 +105,10 @@ HTTP_HOSTS = _file(
 )
 OTEL_ENDPOINT = _file(
     "otel.endpoint", Url(), None,
-    "Where metrics and the steps of switches are told to over OTLP/HTTP, e.g. http://collector:4318, while the service "
+    "Where metrics and steps of switches are reported to over OTLP/HTTP, e.g. http://collector:4318, while the service "
     "listens. Needs the extra `otel`; logins and certificates are OpenTelemetry's own OTEL_EXPORTER_OTLP_* variables.",
 )  # fmt: skip
-OTEL_INTERVAL = _file("otel.interval.seconds", Whole(1, 3600), "15", "How often they are told.")
+OTEL_INTERVAL = _file("otel.interval.seconds", Whole(1, 3600), "15", "How often they are reported.")
 
 HTTP_GROUP_SECRET = Key(
     "http.group.secret", (Scope.FILE,), Text(), None,

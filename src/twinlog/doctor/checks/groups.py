@@ -23,7 +23,7 @@ def _enabled(facts: Facts) -> Answer:
 
 def _fresh(facts: Facts) -> Answer:
     if not (facts.link.group_offsets.enabled or facts.link.checkpoints.enabled):
-        return fail("nobody translates positions", f"{facts.link.name}.sync.group.offsets.enabled = true")
+        return fail("no link translates positions", f"{facts.link.name}.sync.group.offsets.enabled = true")
     note = facts.notes.get("groups")
     if note is None:
         return fail("positions were never translated", "twinlog run -c FILE   # the engine of the link does it")
@@ -97,7 +97,7 @@ CHECKS: Final = (
     Check("group-sync-fresh", _THEME, "Old positions are read again from there on.", _fresh),
     Check("group-positions", _THEME, "A group without a position starts by its auto.offset.reset.", _untranslated),
     Check("target-groups-idle", _THEME, "Positions cannot be written to a group that has members.", _active),
-    Check("share-groups", _THEME, "Share groups start anew on the other side.", _share),
+    Check("share-groups", _THEME, "Share groups start again on the other side.", _share),
     Check("checkpoints", _THEME, "Java clients translate by them (RemoteClusterUtils).", _checkpoints),
     Check("heartbeats", _THEME, "Clients find the topology by them, and the latency is measured by them.", _heartbeats),
 )

@@ -113,7 +113,7 @@ CHECKS: Final = (
     Check("names-fit", _THEME, "A copy whose name is too long cannot be created.", _lengths),
     Check("partitions", _THEME, "Keys find their partition by the number of them.", _partitions),
     Check("all-mirrored", _THEME, "What is not mirrored is lost with the source.", _coverage),
-    Check("selection", _THEME, "What nobody selected is lost with the source.", _selection),
+    Check("selection", _THEME, "What no link selected is lost with the source.", _selection),
     Check("writers-topics", _THEME, "After a failover producers write to the names that they know.", _writers_topics),
     Check("way-back", _THEME, "A failback must be possible before the failover is needed.", _way_back),
 )

@@ -83,9 +83,9 @@ def _version(end: EndFacts) -> Answer:
     if speaks[FIND_COORDINATOR] < 4:
         return fail(f"Kafka {release}: records are copied, positions of groups cannot be asked", upgrade)
     if speaks[FETCH] < 13:
-        return warn(f"Kafka {release}: a topic created anew is noticed by the next look at topics only", upgrade)
+        return warn(f"Kafka {release}: a topic created again is noticed by the next look at topics only", upgrade)
     if speaks[PRODUCE] < 13:
-        return ok(f"Kafka {release}; records are written by topic name: a copy created anew is noticed by its offsets")
+        return ok(f"Kafka {release}; records are written by topic name: a copy created again is noticed by its offsets")
     return ok(f"Kafka {release}")
 
 
@@ -136,8 +136,8 @@ CHECKS: Final = (
     Check(
         "target-bootstrap", _THEME, "With that one broker away nobody finds the others.", lambda f: _bootstrap(f.target)
     ),
-    Check("source-names", _THEME, "Clients go on asking the old address after the switch.", lambda f: _names(f.source)),
-    Check("target-names", _THEME, "Clients go on asking the old address after a move.", lambda f: _names(f.target)),
+    Check("source-names", _THEME, "Clients keep asking the old address after the switch.", lambda f: _names(f.source)),
+    Check("target-names", _THEME, "Clients keep asking the old address after a move.", lambda f: _names(f.target)),
     Check("source-version", _THEME, "Old brokers cannot tell topics apart by id.", lambda f: _version(f.source)),
     Check("target-version", _THEME, "Old brokers cannot tell topics apart by id.", lambda f: _version(f.target)),
     Check(

@@ -168,7 +168,7 @@ CHECKS: Final = (
     Check(
         "ledger-rights",
         _THEME,
-        "The ledger is the truth about the link: without it nothing goes on.",
+        "The ledger is the truth about the link: without it nothing continues.",
         lambda f: _topics(f.target, (f.ledger,), ("DESCRIBE", "READ", "WRITE")),
     ),
 )

@@ -30,7 +30,7 @@ def _mirrored(facts: Facts) -> Answer:
     remote = facts.remote(topic)
     if remote != topic:
         return warn(
-            f"{topic} becomes {remote}: a registry on the target must be told so",
+            f"{topic} becomes {remote}: a registry on the target must be configured so",
             f"{facts.link.name}.registry.mirror = on   # or kafkastore.topic={remote} in the target's registry",
         )
     problem = facts.roster[topic].problem if topic in facts.roster else None

@@ -75,7 +75,7 @@ class ShadowVerdict:
         """One sentence."""
         place = f"{self.group}: {self.source}"
         if self.passed:
-            return f"{place}: goes on at {self.target}@{self.started}; {self.compared:,} records compared"
+            return f"{place}: continues at {self.target}@{self.started}; {self.compared:,} records compared"
         problems = (
             ("would skip", self.skipped),
             ("would read again", self.read_twice),

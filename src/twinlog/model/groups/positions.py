@@ -191,7 +191,9 @@ class _Place(NamedTuple):
         position = self._within(wanted)
         if position > wanted:
             remark = Remark.MOVED_UP
-            why = f"the target deleted offsets {wanted}..{position - 1}; its group goes on at the earliest, {position}"
+            why = (
+                f"the target deleted offsets {wanted}..{position - 1}; its group continues at the earliest, {position}"
+            )
         held = rewinds == "hold" and self._went_back()
         if held:
             remark, why = Remark.HELD, f"the group went back to {self.committed.offset}; `group.rewinds = hold`"

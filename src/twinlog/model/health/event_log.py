@@ -77,7 +77,7 @@ def interrupted(past: Iterable[Event], at_ms: int) -> list[Event]:
 def way_out_of(operation: str) -> str:
     """What to do about an operation that was interrupted."""
     if operation in {"switch", "resume", "abort"}:
-        return "`twinlog switch status` tells how far it came; `twinlog switch resume` goes on from there."
+        return "`twinlog switch status` tells how far it came; `twinlog switch resume` continues from there."
     return "Begin it again."
 
 

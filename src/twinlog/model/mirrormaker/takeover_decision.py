@@ -58,8 +58,8 @@ def takeover_note(decisions: Mapping[TopicPartition, Decision], now_ms: int) -> 
                 findings += [remark] if remark else []
                 counts["begun"] += 1
             case Inherited(_, resume, checked, remarks):
-                findings += [f"{partition}: goes on at {resume}: {remark}" for remark in remarks]
-                findings += [] if checked else [f"{partition}: goes on at {resume}, not compared with the data"]
+                findings += [f"{partition}: continues at {resume}: {remark}" for remark in remarks]
+                findings += [] if checked else [f"{partition}: continues at {resume}, not compared with the data"]
                 counts["continued"] += 1
             case Refused(_, problem):
                 findings.append(f"{partition}: {problem}")

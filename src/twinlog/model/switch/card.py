@@ -16,7 +16,7 @@ from twinlog.model.health.loss_range import LossRange, count
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
 from twinlog.model.switch.facts import Loss
-from twinlog.model.switch.log import Switch
+from twinlog.model.switch.log import Switch, switch_name
 from twinlog.model.switch.plan import Facts
 
 _NAMED: Final = 20
@@ -82,7 +82,7 @@ def card_of(switch: Switch) -> Card | None:
     link = LinkName.parse(switch.claim.link)
     active = switch.state.active if switch.state else link.source
     old = link.source if active == link.target else link.target
-    title = f"{active} is active: {switch.claim.command.replace('-', ' ')} of {link} {switch.end.outcome}"
+    title = f"{active} is active: {switch_name(switch.claim.command)} of {link} {switch.end.outcome}"
     if switch.end.outcome != "done":
         return Card(title, (("Active side", active),), (f"`twinlog switch status '{link}'`",))
     return Card(title, tuple(_facts(switch, known, link, active, old)), tuple(_next(switch, known, link, active, old)))

@@ -44,6 +44,12 @@ Command: TypeAlias = Literal["failover-planned", "failover-unplanned", "failback
 StepEvent: TypeAlias = Literal["begun", "note", "done", "failed"]
 
 
+def switch_name(command: str) -> str:
+    """Say which switch it is: `planned failover`, `full failback`."""
+    kind, _, way = command.partition("-")
+    return f"{way} {kind}" if way else kind
+
+
 def pair_of(link: LinkName) -> str:
     """The two clusters of a link, whichever way it leads."""
     return "<->".join(sorted(link))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
+from twinlog.model.counted import counted
 from twinlog.model.health.loss_range import LossRange
 from twinlog.model.names import LinkName
 from twinlog.model.switch.facts import Means
@@ -132,7 +133,7 @@ class Refusal:
 
 
 _NAMED: Final = 10
-_RESUME: Final = "`twinlog switch status {link}` shows it; `twinlog switch resume {link}` goes on with it."
+_RESUME: Final = "`twinlog switch status {link}` shows it; `twinlog switch resume {link}` continues with it."
 
 
 def refusal_of(facts: Facts) -> Refusal | None:
@@ -225,11 +226,11 @@ def at_risk_of(facts: Facts) -> AtRisk:
     if not unplanned:
         return AtRisk(0, 0, 0.0, facts.groups, sentences=("Nothing is lost: every record is copied first.",))
     if facts.lag_records is None:
-        told = "How much was not copied is not known: the source was never heard of."
+        told = "How much was not copied is not known: the source never answered."
     elif facts.loss is not None:
         told = f"lost: {facts.loss.says(facts.link.source)}; what is written to {facts.link.source} since is not known"
     else:
-        told = f"{facts.lag_records:,} records were not copied when the source was last heard of"
+        told = f"{facts.lag_records:,} records were not copied when the source last answered"
     return AtRisk(
         facts.lag_records,
         facts.lag_bytes,
@@ -333,7 +334,7 @@ def _full(facts: Facts) -> Iterator[PlannedStep]:
     yield _fence_source(facts)
     yield PlannedStep(
         "wipe",
-        f"Delete {len(facts.wiped)} topics on {source}",
+        f"Delete {counted(len(facts.wiped), 'topic')} on {source}",
         f"every mirrored topic of {source} and the ledgers about them",
         risk=f"what only {source} has is gone for good",
         reversible=False,
@@ -377,11 +378,11 @@ def _fence_source(facts: Facts) -> PlannedStep:
 def _fence_words(facts: Facts, fence: Fence) -> str:
     match fence:
         case "auto":
-            return f"an ACL or max.message.bytes of {len(facts.topics)} topics, by what it allows,"
+            return f"an ACL or max.message.bytes of {counted(len(facts.topics), 'topic')}, by what it allows,"
         case "acl":
-            return f"an ACL that denies Write on {len(facts.topics)} topics"
+            return f"an ACL that denies Write on {counted(len(facts.topics), 'topic')}"
         case "topic-config":
-            return f"max.message.bytes of {len(facts.topics)} topics"
+            return f"max.message.bytes of {counted(len(facts.topics), 'topic')}"
         case "none":
             return "nothing (switch.fence = none: somebody else stops the producers)"
 

@@ -115,9 +115,9 @@ def _losses(seen: Stretched) -> Iterator[Judged]:
             )
         elif stopped:
             told = f"without {rack} nothing is lost, but {_count(stopped)} take no writes: {_list(map(str, stopped))}"
-            yield Judged(name, "warn", told, "three racks with three replicas and min.insync.replicas=2 go on")
+            yield Judged(name, "warn", told, "three racks with three replicas and min.insync.replicas=2 continue")
         elif seen.partitions:
-            yield Judged(name, "ok", f"without {rack} every partition goes on")
+            yield Judged(name, "ok", f"without {rack} every partition continues")
 
 
 def _quorum(seen: Stretched) -> Iterator[Judged]:

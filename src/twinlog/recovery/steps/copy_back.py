@@ -171,7 +171,7 @@ async def stop_back(ctx: SwitchContext) -> StepResult:
         for partition, stray in copies.items()
     ] + [
         f"{partition}: others wrote {counted(stray.records, 'record')} to {ctx.link.source}, from offset {stray.first} "
-        f"on, while the failback copied; {ctx.link.name} carries them when it goes on"
+        f"on, while the failback copied; {ctx.link.name} carries them when it continues"
         for partition, stray in here.items()
     ]
     strays = {partition: stray.first for partition, stray in here.items()}

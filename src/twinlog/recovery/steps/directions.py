@@ -21,7 +21,7 @@ async def reverse(ctx: SwitchContext) -> StepResult:
     seeded, findings = await seed_back(ctx)
     admitted = await admit_back(ctx)
     await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
-    who = "its engine goes on" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
+    who = "its engine continues" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
     return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", Reversed(findings=tuple(findings)))
 
 
@@ -55,7 +55,7 @@ async def resume(ctx: SwitchContext) -> StepResult:
     elif ctx.link.naming.keeps_names:
         # What the way back wrote came from the target; retention of the source must not make a gap of it.
         upto = {TopicPartition(topic, n): at for topic, offsets in origins.items() for n, at in enumerate(offsets)}
-        why = f"deleted by retention of {ctx.link.source} before {ctx.link.name} went on"
+        why = f"deleted by retention of {ctx.link.source} before {ctx.link.name} continued"
         findings = await pass_over_own(ctx, ctx.link, ctx.back, upto, why)
     await _let_clients_move(ctx)
     admitted = await open_target_for_link(ctx)

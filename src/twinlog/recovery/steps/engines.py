@@ -20,7 +20,7 @@ from twinlog.model.switch.facts import (
     StepFacts,
     findings_of,
 )
-from twinlog.model.switch.log import Copying
+from twinlog.model.switch.log import Copying, switch_name
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
 from twinlog.recovery.standstill import await_heeded, gone, stop_and_prove
@@ -110,7 +110,7 @@ async def promote(ctx: SwitchContext) -> StepResult:
     active = ctx.link.target if command.startswith("failover") else ctx.link.source
     state = ctx.journal.state
     if state is None or state.active != active:
-        await ctx.journal.decide(command.replace("-", " "), active=active)
+        await ctx.journal.decide(switch_name(command), active=active)
     told = await ctx.journal.copy_state()
     other = "on both clusters" if told else f"on {ctx.link.target}; {ctx.link.source} hears of it when it answers"
     return StepResult(f"{active} is the active side, {other}", Promoted(active=active))

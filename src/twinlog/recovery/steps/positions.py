@@ -47,7 +47,7 @@ async def positions(ctx: SwitchContext) -> StepResult:
         await sync.close()
     counts = outcome.counts
     moved = f"{counted(counts['groups'], 'group')}, {counted(counts['positions'], 'position')}"
-    says = f"{moved}, {counts['written']} of them written now"
+    says = f"{moved}: {counts['written']:,} set now, the others were in sync already"
     still = [
         f"{group}: it still reads on {ctx.link.source} and may read {counted(n, 'record')} again"
         for group, n in left.items()

@@ -12,7 +12,7 @@ PREPARED: Final = (
 EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "init": (
         ("be asked for clusters and topics", "twinlog init links.properties"),
-        ("one cluster that stands by for another", "twinlog init links.properties --template active-passive"),
+        ("one cluster as the standby of another", "twinlog init links.properties --template active-passive"),
     ),
     "validate": (
         ("what each link resolves to, and from which line", "twinlog validate -c links.properties"),
@@ -44,7 +44,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ),
     "top": (("all links, live; Ctrl-C ends it", "twinlog top --every 1"),),
     "groups": (
-        ("where every group would go on", "twinlog groups 'east->west'"),
+        ("where every group would continue", "twinlog groups 'east->west'"),
         ("only some", "twinlog groups 'east->west' --group 'billing-.*' -o wide"),
     ),
     "rpo": (("what would be lost if the source vanished now", "twinlog rpo 'east->west'"),),
@@ -69,7 +69,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ),
     "drill": (
         ("the plan of a switch, nothing is touched", "twinlog drill 'east->west' --paper"),
-        ("would groups go on where they stopped", "twinlog drill 'east->west' --shadow"),
+        ("would groups continue where they stopped", "twinlog drill 'east->west' --shadow"),
         ("are the reports as they were written", "twinlog drill --check"),
     ),
     "failover": (
@@ -82,12 +82,12 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("it came back empty", "twinlog failback 'east->west' --full"),
     ),
     "switch status": (("which side is active", "twinlog switch status 'east->west'"),),
-    "switch resume": (("go on where it stopped", "twinlog switch resume 'east->west'"),),
+    "switch resume": (("continue where it stopped", "twinlog switch resume 'east->west'"),),
     "switch abort": (("let the source write again", "twinlog switch abort 'east->west' --dry-run"),),
     "switch sign": (("show the decision that would be signed", "twinlog switch sign 'east->west' --dry-run"),),
     "translate": (
         (
-            "where a reader of the copy goes on",
+            "where a reader of the copy continues",
             "twinlog translate 'east->west' --topic orders --partition 0 --offset 4711",
         ),
         (
@@ -119,9 +119,9 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("make it, and start it later", "twinlog link create -f orders.json --state paused"),
     ),
     "link pause": (("copy nothing for a while", "twinlog link pause 'east->west'"),),
-    "link resume": (("go on", "twinlog link resume 'east->west'"),),
+    "link resume": (("continue", "twinlog link resume 'east->west'"),),
     "link stop": (("as pause, for changing positions", "twinlog link stop 'east->west'"),),
-    "link restart": (("begin its engine anew", "twinlog link restart 'east->west'"),),
+    "link restart": (("restart its engine", "twinlog link restart 'east->west'"),),
     "link delete": (("how it stands, before it ends", "twinlog link delete 'east->west' --dry-run"),),
     "link reset": (("copy one topic again from its first record", "twinlog link reset 'east->west' orders"),),
     "link limit": (

@@ -23,7 +23,7 @@ def headline(exposure: LinkExposure) -> Text:
         return Text(f"{exposure.link}: nothing would be lost now: everything on the source is copied.", "green")
     line = Text(f"{exposure.link}: if the source vanished now, ", "bold")
     if total.records is None:
-        return line.append("nobody knows what would be lost: its ends were never seen.", "red")
+        return line.append("what would be lost is unknown: its ends were never seen.", "red")
     if not exposure.live:
         # It has vanished, or is cut off: a range, and times that do not move any more.
         line = Text(f"{exposure.link}: ", "bold").append(f"lost with {_source(exposure)}: ", "bold")

@@ -96,7 +96,7 @@ class Supervisor:
     def _tell(self, text: str) -> None:
         where = "\0" + self.address[1:] if self.address.startswith("@") else self.address
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
-            # A full or vanished socket is the supervisor's trouble; records go on.
+            # A full or vanished socket is the supervisor's trouble; records continue.
             try:
                 sock.sendto(text.encode(), socket.MSG_DONTWAIT, where)
             except OSError:

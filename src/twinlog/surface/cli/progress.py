@@ -1,4 +1,4 @@
-"""How long actions show that they go on: bars at a terminal, and nothing of them anywhere else."""
+"""How long actions show that they continue: bars at a terminal, and nothing of them anywhere else."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def run_service(
             runner.get_loop().set_default_executor(_Questions())
             runner.run(_serve(service, watch, output, http, beside))
     except EngineDied as error:
-        Console(stderr=True).print(f"[yellow]{error}[/] Starting anew.")
+        Console(stderr=True).print(f"[yellow]{error}[/] Starting again.")
         shutil.rmtree(scratch, ignore_errors=True)
         time.sleep(1)
         os.execv(sys.executable, [sys.executable, "-m", "twinlog", *sys.argv[1:]])  # noqa: S606  ourselves again
@@ -164,7 +164,7 @@ async def _follow_file(
                 "settings",
                 None,
                 "rejected",
-                f"{watch.path} is wrong; all links go on with the settings read before",
+                f"{watch.path} is wrong; all links continue with the settings read before",
             )
             service.reject([str(finding) for finding in findings if finding.level == "error"] or [str(error)])
         else:

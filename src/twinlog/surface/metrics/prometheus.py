@@ -93,7 +93,7 @@ def families(app_state: AppState, wish: MetricsWish) -> Iterator[Metric]:
     if app_state.notifier is not None:
         yield from _notification_families(app_state.notifier)
     if app_state.otel_failures is not None:
-        failures = GaugeMetricFamily("twinlog_otel_failures", "Failures to tell a collector, in a row.")
+        failures = GaugeMetricFamily("twinlog_otel_failures", "Failures to report to a collector, in a row.")
         failures.add_metric([], app_state.otel_failures)
         yield failures
     if app_state.audit is not None:
@@ -239,7 +239,7 @@ def epoch_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
 
 def partition_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Partitions: how many are in which state, faults by code, and what all of them copied."""
-    count = GaugeMetricFamily("twinlog_partitions", "Partitions by how they get on.", labels=["link", "state"])
+    count = GaugeMetricFamily("twinlog_partitions", "Partitions by state.", labels=["link", "state"])
     faults = GaugeMetricFamily("twinlog_faults", "What cannot be copied, by code.", labels=["link", "code"])
     totals = {
         name: CounterMetricFamily(f"twinlog_{metric}", text, labels=["link"])
@@ -275,7 +275,7 @@ def partition_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
 def chore_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """SyncJobs: age, trouble, findings; and what the audit found."""
     labels = ["link", "chore"]
-    age = GaugeMetricFamily("twinlog_chore_age_seconds", "Since it last told of itself.", labels=labels)
+    age = GaugeMetricFamily("twinlog_chore_age_seconds", "Since its last sign of life.", labels=labels)
     trouble = GaugeMetricFamily("twinlog_chore_trouble", "1 while it cannot be done.", labels=labels)
     findings = GaugeMetricFamily("twinlog_chore_findings", "What it could not keep in sync.", labels=labels)
     mismatches = GaugeMetricFamily(
@@ -297,7 +297,7 @@ def chore_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
 
 def group_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     """Groups: how they get on, how they are translated, what a switch would make them read again."""
-    count = GaugeMetricFamily("twinlog_groups", "Groups by how they get on at the source.", labels=["link", "state"])
+    count = GaugeMetricFamily("twinlog_groups", "Groups by state at the source.", labels=["link", "state"])
     positions = GaugeMetricFamily(
         "twinlog_group_positions", "Positions by how they translate.", labels=["link", "translation"]
     )

@@ -131,7 +131,7 @@ def _down(snapshot: LinkSnapshot, status: LinkStatus, since_ms: int) -> Need:
 def _away(snapshot: LinkSnapshot, trouble: str) -> Need:
     """The source does not answer: whoever is woken by it wants to know whether to switch."""
     source, target = snapshot.link.source, snapshot.link.target
-    way = f'Copying goes on by itself when it answers. If {source} is lost: Switch, then "Move to {target} now".'
+    way = f'Copying continues by itself when it answers. If {source} is lost: Switch, then "Move to {target} now".'
     return Need(snapshot.link.name, trouble, way, "/switch")
 
 
@@ -153,5 +153,5 @@ def _one_copy(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]
         return
     says = f"{target} is active and nothing copies it: new data on {target} has no copy anywhere"
     yield Need(
-        snapshot.link.name, says, f'When {source} is well again: Switch, then "Back to {source}".', "/switch", "warn"
+        snapshot.link.name, says, f'When {source} is healthy again: Switch, then "Back to {source}".', "/switch", "warn"
     )

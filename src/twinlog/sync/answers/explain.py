@@ -139,7 +139,7 @@ async def explain_group(ends: LinkEnds, group: str) -> GroupExplanation:
     else:
         facts.append(f"not active on {link.target}")
     if not link.group_offsets.enabled:
-        facts.append("positions are told in checkpoints only: sync.group.offsets.enabled = false")
+        facts.append("positions are reported in checkpoints only: sync.group.offsets.enabled = false")
     if here is None or not isinstance(why, Included):
         return GroupExplanation(link.name, group, here is not None, False, str(why), tuple(facts))
     if here.kind == SHARE:

@@ -44,7 +44,7 @@ class ElasticsearchSettings:
     type: str = Setting("type.name", "of no meaning since Elasticsearch 7", "_doc")
     in_flight: int = Setting("max.in.flight.requests", "of no meaning here: each task has one request", 5)
     buffered: int = Setting("max.buffered.records", "of no meaning here", 20000)
-    linger_ms: int = Setting("linger.ms", "of no meaning here: records go on when they are there", 1)
+    linger_ms: int = Setting("linger.ms", "of no meaning here: records continue when they are there", 1)
     flush_timeout_ms: int = Setting("flush.timeout.ms", "of no meaning here", 180000)
     drop_invalid: bool = Setting("drop.invalid.message", "of no meaning here: see errors.tolerance", default=False)
     compact_maps: bool = Setting("compact.map.entries", "of no meaning here: maps are objects", default=True)

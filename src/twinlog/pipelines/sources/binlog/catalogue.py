@@ -182,6 +182,6 @@ def _changed_meanwhile(full: str, now: int, then: int) -> str:
     columns = f"it has {now} columns now, {then} then" if now != then else "its columns have other types now"
     return (
         f"{full} was altered since the change was logged ({columns}), and the log does not name columns. "
-        "SET GLOBAL binlog_row_metadata=FULL makes later changes readable; to go on behind the lost ones, "
+        "SET GLOBAL binlog_row_metadata=FULL makes later changes readable; to continue behind the lost ones, "
         "reset the connector's offsets"
     )

@@ -79,7 +79,7 @@ class BinlogSettings:
                                     "__debezium-heartbeat")  # fmt: skip
     heartbeat_query: str = Setting("heartbeat.action.query", "statement that is run at each heartbeat", "")
     ignore_gtids: bool = Setting(
-        "gtid.ignore.on.recovery", "go on by file and position, although the server has GTIDs", default=False
+        "gtid.ignore.on.recovery", "continue by file and position, although the server has GTIDs", default=False
     )
     history_topic: str = Setting("schema.history.internal.kafka.topic", _HISTORY, "")
     history_servers: str = Setting("schema.history.internal.kafka.bootstrap.servers", _HISTORY, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -48,7 +49,7 @@ def failover(
     """Make the target of a link the active side.
 
     Each step is written to a journal on the target (topic __twinlog-switch) and to a file. After a crash the
-    same command, or `twinlog switch resume`, goes on where it stopped.
+    same command, or `twinlog switch resume`, continues where it stopped.
     """
     if planned == unplanned:
         raise UsageError("failover: say either --planned (the source lives) or --unplanned (it is lost)")
@@ -100,7 +101,7 @@ def resume(
 ) -> None:
     """Go on with an interrupted switch, at the step where it stopped."""
     if dry_run:
-        _preview(link, config, folder, output, "would go on")
+        _preview(link, config, folder, output, "would continue")
         return
     report = _within(link, config, folder, lambda switch: switch.resume(), Course("resume", output), master=master)
     print_report(report, output, str(folder))
@@ -115,7 +116,7 @@ def abort(
     folder: Folder = FOLDER,
     output: Form = Output.TABLE,
 ) -> None:
-    """Give an open switch up: producers are let in again and the link goes on. Not once a side was made active."""
+    """Give an open switch up: producers are let in again and the link continues. Not once a side was made active."""
     if dry_run:
         _preview(link, config, folder, output, "would be given up")
         return
@@ -174,7 +175,9 @@ def _switch(
         if dry_run:
             return None
         if not yes:
-            _confirm(link, command.replace("-", " "))
+            from twinlog.model.switch.log import switch_name
+
+            _confirm(link, switch_name(command))
         return await switching.execute(plan)
 
     report = _within(link, config, folder, work, Course(command, output), master=master)
@@ -198,6 +201,8 @@ def _preview(link: str, config: Path, folder: Path, output: Output, what: str) -
 def _confirm(link: str, action: str) -> None:
     """Typed, not clicked: the name of the link is what makes a hand stop."""
     said = typer.prompt(f"Type {link} to begin the {action}", default="", show_default=False, err=True)
+    if not sys.stdin.isatty():
+        typer.echo(err=True)  # nobody pressed Enter, so the line has not ended
     if said.strip() != link:
         raise UsageError(f"{link}: not confirmed, nothing was changed; type the name, or give --yes")
 

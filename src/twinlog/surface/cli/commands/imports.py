@@ -1,4 +1,4 @@
-"""`twinlog import`: what other mirrors left, and where Twinlog would go on. Needs no engine and changes nothing."""
+"""`twinlog import`: what other mirrors left, and where Twinlog would continue. Needs no engine and changes nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def mm2(
     connector: Annotated[str | None, typer.Option(help="The name of the source connector there.")] = None,
     output: Form = Output.TABLE,
 ) -> None:
-    """Show where Twinlog goes on behind MirrorMaker 2, partition by partition.
+    """Show where Twinlog continues behind MirrorMaker 2, partition by partition.
 
     compared: the end of the target's log was found in the source, so nothing is lost or copied twice. not compared:
     there was nothing left to compare, MirrorMaker 2's note is taken. begins: by

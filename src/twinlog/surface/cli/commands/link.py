@@ -89,7 +89,7 @@ def reset(
     if not yes and not typer.confirm(f"{link}: forget everything about {topic} and mirror it again from the start?"):
         raise UsageError(f"{link}: not confirmed, nothing was changed; say yes, or give --yes")
     asyncio.run(forget_topic(settings, topic))
-    typer.echo(f"{link}: {topic} begins anew; a running engine picks it up within its refresh interval.")
+    typer.echo(f"{link}: {topic} starts again; a running engine picks it up within its refresh interval.")
 
 
 @app.command()

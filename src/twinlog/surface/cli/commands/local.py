@@ -1,4 +1,4 @@
-"""`twinlog local`: real Kafka clusters on this machine, to try things on. They go on until `twinlog local down`."""
+"""`twinlog local`: real Kafka clusters on this machine, to try things on. They continue until `twinlog local down`."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def backfill(
     within: Annotated[float, typer.Option("--within", help="Longest time in seconds.", min=1)] = 3600.0,
     dry_run: DryRun = False,
 ) -> None:
-    """Write rows of a table to its topic again. The stream goes on meanwhile; its positions stay as they are."""
+    """Write rows of a table to its topic again. The stream continues meanwhile; its positions stay as they are."""
     from twinlog.pipelines.backfill import backfill_config, check_selection, run_backfill
     from twinlog.pipelines.session import start_pipeline_spark
     from twinlog.pipelines.worker import Pipelines

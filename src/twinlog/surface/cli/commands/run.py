@@ -89,7 +89,7 @@ def run(
         would(*_plan(resolved, master, listen or ()))
         return
     if not listen and resolved.service.otel is not None:
-        unheard = "nothing is told to it without --listen"
+        unheard = "nothing is reported to it without --listen"
         print_findings([Finding("warning", str(config), None, "otel.endpoint", unheard)], output)
     group = resolved.service.group_id if listen else ""
     take_over = take_over or _asked_to_take(resolved.links, group, listening=bool(listen))

@@ -162,13 +162,17 @@ def _print_stages(console: Console, status_: LinkStatus) -> None:
     """How long records took lately, in one line."""
     stages = figures(status_.stages)
     told = [f"{stage} {number(times.p50_ms)} / {number(times.p99_ms)}" for stage, times in stages.items()]
-    says = f"{', '.join(told)} ms (p50 / p99)" if told else "nothing was copied lately"
+    says = f"{', '.join(told)} ms (p50 / p99)" if told else "nothing was copied in the last minutes"
     console.print(Text(f"{'latency':14}", "bold").append(says, "dim"))
 
 
 def _print_chores(console: Console, status_: LinkStatus) -> None:
-    """One line per sync job, with what it could not do below it."""
+    """One line per sync job that did something, with what it could not do below it; the others in one line."""
+    busy = {job.chore for job in status_.chores if job.trouble or job.findings or any(job.counts.values())}
+    idle = [job.chore for job in status_.chores if job.chore not in busy]
     for chore in status_.chores:
+        if chore.chore in idle:
+            continue
         did = job_line(chore.chore, chore.counts)
         ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
         line = Text(f"{chore.chore:14}", "bold").append(f"{did}, {ago:.0f} s ago", "dim")
@@ -179,6 +183,8 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
             console.print(Text(f"  {finding}", "yellow"), soft_wrap=True)
         if chore.found > len(chore.findings):
             console.print(Text(f"  and {chore.found - len(chore.findings):,} more", "yellow"))
+    if idle:
+        console.print(Text(f"{'nothing to do':14}", "bold").append(", ".join(idle), "dim"), soft_wrap=True)
 
 
 def _seen_now(link: LinkSettings, status_: LinkStatus) -> Iterator[str]:

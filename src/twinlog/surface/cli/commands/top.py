@@ -148,8 +148,8 @@ def _chart(name: str, values: Sequence[float], width: int) -> Text:
 
 def _furthest(behind: list[tuple[LinkStatus, PartitionStatus]], moves: Moves) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    left = {"furthest behind", "link", "gets on"}
-    for title in ("furthest behind", "link", "gets on", "lag", "source next", "source end"):
+    left = {"furthest behind", "link", "state"}
+    for title in ("furthest behind", "link", "state", "lag", "source next", "source end"):
         table.add_column(title, justify="left" if title in left else "right", no_wrap=True)
     for status, part in behind:
         state = part.fault.code if part.fault else moves.get(status.link, {}).get(part.partition, "OK")

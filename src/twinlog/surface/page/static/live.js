@@ -97,7 +97,7 @@ export class Live {
 
   tell() {
     const since = this.heard ? ` What you see is from ${clock(this.heard)}, ${ago(this.heard)}: it may be wrong by now.` : "";
-    write(this.banner, `The service does not answer.${since} Copying may still go on: \`twinlog status\` asks the clusters themselves.`.replaceAll("`", ""));
+    write(this.banner, `The service does not answer.${since} Copying may still continue: \`twinlog status\` asks the clusters themselves.`.replaceAll("`", ""));
     this.banner.hidden = false;
   }
 

@@ -61,11 +61,12 @@ async def health(request: Request) -> Response:
     if missing := leadership.unserved:
         named = _named(who, dict.fromkeys(missing, ""))
         leader = f"{leadership.leader_url} leads the group {leadership.group}"
-        told = f"{leader} and its file has no {named}: nobody copies them"
+        told = f"{leader} and its file has no {named}: no engine copies them"
         return JSONResponse({"status": "unhealthy", "message": told}, 500)
     if lost := service.superseded:
         return JSONResponse({"status": "unhealthy", "message": _named(who, lost)}, 500)
-    where = "runs the links" if leadership.active else f"stands by for {leadership.leader_url or 'the active service'}"
+    leader = leadership.leader_url or "the active service"
+    where = "runs the links" if leadership.active else f"is the standby of {leader}"
     return JSONResponse({"status": "healthy", "message": f"This service {where}"})
 
 
