@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from twinlog.errors import BrokerRefused, ClusterError, TopicExists
+from twinlog.errors import AccessDenied, BrokerRefused, ClusterError, TopicExists
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.logs.configs import ensure_broker_time
 from twinlog.logs.topic import BROKER_TIME, LogTopic
@@ -44,4 +44,6 @@ def create_log(admin: ClusterAdmin, replication_factor: int, topic: LogTopic) ->
     """Create one topic; None when it is there now. Does not wait until the cluster knows it."""
     order = TopicOrder(topic.name, topic.partitions, replication_factor, topic.configs)
     refusal = admin.create_topics([order])[topic.name]
+    if isinstance(refusal, AccessDenied):
+        return AccessDenied(admin.cluster, f"Create and Describe on {topic.name} are needed")
     return None if isinstance(refusal, TopicExists) else refusal
