@@ -243,7 +243,7 @@ class LinkEngine:
                 done = await work()
             except (ClusterError, TimeoutError) as error:
                 self._state.enter("waiting", f"{what}: {error}")
-                log.warning("%s: waiting: %s: %s", self.link.name, what, error)
+                log.info("%s: waiting: %s: %s", self.link.name, what, error)  # the state is what is shown, once
                 await self._state.pause(backoff.next_s())
             else:
                 self._state.say(None)

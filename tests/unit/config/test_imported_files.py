@@ -165,3 +165,16 @@ def test_the_command_prints_a_file_that_validates(tmp_path: Path) -> None:
     wrong = CliRunner().invoke(app, ["import", "strimzi", str(file)])
     assert isinstance(wrong.exception, UsageError)
     assert "neither YAML nor JSON" in str(wrong.exception)
+
+
+def test_ureplicator_takes_the_files_of_its_worker_and_the_topics_of_its_controller(tmp_path: Path) -> None:
+    consumer, producer = tmp_path / "consumer.properties", tmp_path / "producer.properties"
+    consumer.write_text("bootstrap.servers=a:9092\ngroup.id=ureplicator\n")
+    producer.write_text("bootstrap.servers=b:9092\n")
+    files = ["--consumer.config", str(consumer), "--producer.config", str(producer)]
+    done = CliRunner().invoke(app, ["import", "ureplicator", *files, "--topics", "orders,orders.eu"])
+    assert done.exit_code == 0, done.output
+    (link,) = resolve(done.stdout.encode(), "links.properties", (), {}).links
+    assert link.copies.start_from == AtGroup("ureplicator")
+    assert link.topics.matches("orders.eu")
+    assert not link.topics.matches("logs")
