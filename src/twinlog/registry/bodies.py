@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from twinlog.registry.content import Content, metadata_json, rule_set_json
+from twinlog.registry.content import Content, metadata_json
 from twinlog.registry.records import reference_json
+from twinlog.registry.rule_sets import rule_set_json
 from twinlog.registry.schemas.schema import Reference
 from twinlog.registry.state import Entry
 from twinlog.registry.subject_names import DEFAULT, beside, context_of

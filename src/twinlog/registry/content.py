@@ -61,7 +61,7 @@ def digest_of(guid: str) -> bytes | None:
         return None
 
 
-# --- metadata and rules as JSON ------------------------------------------------------------------------------------
+# --- metadata as JSON ------------------------------------------------------------------------------------------------
 
 
 def metadata_of(document: Mapping[str, Any] | None) -> Metadata | None:
@@ -126,45 +126,3 @@ def without_version(metadata: Metadata | None) -> Metadata | None:
         return metadata
     properties = {key: value for key, value in metadata.properties.items() if key != VERSION_PROPERTY}
     return Metadata(metadata.tags, properties, metadata.sensitive)
-
-
-_RULES: Final = (
-    ("migrationRules", "migration_rules"),
-    ("domainRules", "domain_rules"),
-    ("encodingRules", "encoding_rules"),
-)
-
-
-def rule_set_of(document: Mapping[str, Any] | None) -> RuleSet | None:
-    """Rules as a request or record has them."""
-    if document is None:
-        return None
-    migration, domain, encoding = (None if document.get(name) is None else tuple(document[name]) for name, _ in _RULES)
-    return RuleSet(migration, domain, encoding, document.get("enableAt"))
-
-
-def rule_set_json(rule_set: RuleSet) -> dict[str, Any]:
-    """As Confluent writes them: lists that are absent or empty are left out."""
-    document: dict[str, Any] = {}
-    for name, attribute in _RULES:
-        if getattr(rule_set, attribute):
-            document[name] = list(getattr(rule_set, attribute))
-    if rule_set.enable_at is not None:
-        document["enableAt"] = rule_set.enable_at
-    return document
-
-
-def merged_rules(old: RuleSet | None, new: RuleSet | None) -> RuleSet | None:
-    """Rules of both by name; where both have a name, the new one counts and stands last."""
-    if old is None or new is None:
-        return new if old is None else old
-    parts = []
-    for _, attribute in _RULES:
-        before, after = getattr(old, attribute), getattr(new, attribute)
-        if before is None or after is None:
-            parts.append(after if before is None else before)
-            continue
-        names = {rule.get("name") for rule in after}
-        parts.append((*(rule for rule in before if rule.get("name") not in names), *after))
-    migration, domain, encoding = parts
-    return RuleSet(migration, domain, encoding, new.enable_at or old.enable_at)

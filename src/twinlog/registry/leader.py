@@ -23,7 +23,7 @@ from twinlog.registry.checking import checked
 from twinlog.registry.records import Record
 from twinlog.registry.refusals import Refusal, store_failed, timed_out
 from twinlog.registry.store import PARTITION, TopicReader
-from twinlog.registry.writes.round import CheckAgain, NextRound, Order, Plan, Round
+from twinlog.registry.writes.round import CheckAgain, NextRound, Order, Plan, Round, Written
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence, Producer
 
@@ -42,7 +42,7 @@ class LeadershipLost(Exception):
 @dataclass
 class _Waiting:
     order: Order
-    answer: asyncio.Future[tuple[Plan, int]]
+    answer: asyncio.Future[Written]
 
 
 @dataclass
@@ -89,8 +89,8 @@ class Leader:
         self.ready = False
         self._came.set()
 
-    async def submit(self, order: Order) -> tuple[Plan, int]:
-        """Carry an order out; returns the plan and the offset behind it. Raises Refusal or LeadershipLost."""
+    async def submit(self, order: Order) -> Written:
+        """Carry an order out. Raises Refusal or LeadershipLost."""
         await checked(self.reader.state, order)
         while True:
             if not self.ready:
@@ -146,9 +146,11 @@ class Leader:
         one_batch = sum(len(record.key) + len(record.value or b"") for record in records) <= BATCH_BYTES
         if base < 0 or not one_batch:  # where it begins, or what lies between its parts, is not known
             await self.reader.caught_up(_SETTLE_S)
-        elif not self.reader.applied(base, records, ts):
+            self._answer(planned, self.reader.position)
+            return
+        if not self.reader.applied(base, records, ts):
             await self.reader.reached(base + len(records), _SETTLE_S)
-        self._answer(planned, self.reader.position)
+        self._answer_each(planned, base, ts)
 
     def _plan(self) -> tuple[list[tuple[_Waiting, Plan]], list[Record]]:
         """Orders of one round, and all their records."""
@@ -207,4 +209,14 @@ class Leader:
     def _answer(planned: list[tuple[_Waiting, Plan]], end: int) -> None:
         for waiting, plan in planned:
             if not waiting.answer.done():
-                waiting.answer.set_result((plan, end))
+                waiting.answer.set_result(Written(plan, end))
+
+    @staticmethod
+    def _answer_each(planned: list[tuple[_Waiting, Plan]], base: int, ts: int) -> None:
+        """The same where every order's own offsets are known: no order of a round depends on another one of it."""
+        first = base
+        for waiting, plan in planned:
+            end = first + len(plan.records)
+            if not waiting.answer.done():
+                waiting.answer.set_result(Written(plan, end, first if plan.records else None, ts))
+            first = end

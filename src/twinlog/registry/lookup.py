@@ -8,15 +8,14 @@ from twinlog.registry.content import (
     VERSION_PROPERTY,
     Content,
     merged_metadata,
-    merged_rules,
     metadata_of,
-    rule_set_of,
     with_version,
     without_version,
 )
 from twinlog.registry.parsing import Canonical, How, Parser, how_to_read
 from twinlog.registry.refusals import Refusal
 from twinlog.registry.requests import SchemaRequest
+from twinlog.registry.rule_sets import merged_rules, rule_set_of
 from twinlog.registry.rules import Rules
 from twinlog.registry.schemas.schema import Metadata
 from twinlog.registry.scopes import config_in_scope

@@ -8,7 +8,7 @@ from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.registry.checking import checked
 from twinlog.registry.records import NOOP_RECORD, Record
 from twinlog.registry.state import State
-from twinlog.registry.writes.round import CheckAgain, Order, Plan, Round
+from twinlog.registry.writes.round import CheckAgain, Order, Round, Written
 
 
 @dataclass
@@ -27,8 +27,8 @@ class MemoryStore:
         self.log.append(record)
         self.state.apply(record.key, record.value, len(self.log) - 1, self.now_ms())
 
-    async def submit(self, order: Order) -> tuple[Plan, int]:
-        """Plan and write; returns the offset behind what was written."""
+    async def submit(self, order: Order) -> Written:
+        """Plan and write."""
         for _ in itertools.count():
             await checked(self.state, order)
             try:
@@ -37,7 +37,7 @@ class MemoryStore:
                 continue
             for record in plan.records:
                 self.append(record)
-            return plan, len(self.log)
+            return Written(plan, len(self.log))
         raise AssertionError
 
     async def caught_up(self) -> bool:

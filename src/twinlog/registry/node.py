@@ -22,7 +22,7 @@ from twinlog.registry.snapshot import Snapshot
 from twinlog.registry.state import State
 from twinlog.registry.store import TopicReader
 from twinlog.registry.topic import TopicWish, count_brokers, ensure_topic
-from twinlog.registry.writes.round import Order, Plan
+from twinlog.registry.writes.round import Order, Written
 from twinlog.wire.broken import why
 from twinlog.wire.connection import Cluster
 
@@ -110,7 +110,7 @@ class RegistryNode:
         if (home := self.copy_of) is not None:
             raise is_a_copy(home)
 
-    async def submit(self, order: Order) -> tuple[Plan, int]:
+    async def submit(self, order: Order) -> Written:
         """Carry out an order. Raises Refusal, and LeadershipLost when another instance leads."""
         self.refuse_on_copy()
         term = self._term

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from twinlog.registry.content import Content, metadata_json, metadata_of, rule_set_json, rule_set_of
+from twinlog.registry.content import Content, metadata_json, metadata_of
 from twinlog.registry.json_out import encode
+from twinlog.registry.rule_sets import rule_set_json, rule_set_of
 from twinlog.registry.schemas.schema import Reference
 
 SCHEMA: Final = "SCHEMA"

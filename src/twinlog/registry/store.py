@@ -31,6 +31,7 @@ _MOST_FAULTS: Final = 100
 _PAUSE_S: Final = 0.1
 _END: Final = -1
 _LANE: Final = "registry-read"
+_MOST_TOLD: Final = 4096
 PARTITION: Final = 0
 
 
@@ -67,6 +68,7 @@ class TopicReader:
     _fresh: State | None = None  # read from the topic while a snapshot is served
     _waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+    _told: dict[int, tuple[Record, int]] = field(default_factory=dict)  # by offset: the leader said it, not read yet
     _barrier: asyncio.Task[bool] | None = None
     _next_barrier: asyncio.Task[bool] | None = None
 
@@ -124,6 +126,9 @@ class TopicReader:
                     last = header.base_sequence + header.record_count - 1
                     self.sequences[header.producer_id, header.producer_epoch] = last
             self.position = max(self.position, header.next_offset)
+        if self._told:
+            self._told = {offset: told for offset, told in self._told.items() if offset >= self.position}
+            self._apply_told()
         self.status.last_read_at = SYSTEM_CLOCK.now_s()
         self._look_whether_loaded()
         if self.snapshot is not None and self.status.loaded:
@@ -135,13 +140,33 @@ class TopicReader:
         """Take what this instance wrote at once; False when something else lies before it and must be read first."""
         if base_offset != self.position:
             return False
-        for delta, record in enumerate(records):
-            self._note(self.state.apply(record.key, record.value, base_offset + delta, ts))
-            if self.snapshot is not None:
-                self.snapshot.add(Kept(base_offset + delta, ts, record.key, record.value))
-        self.position = base_offset + len(records)
+        for record in records:
+            self._apply_next(record, ts)
         self._tell()
         return True
+
+    def told(self, first: int, records: list[Record], ts: int) -> None:
+        """Take what the leader says that it wrote there, as soon as everything before it is here.
+
+        The topic brings the same a round trip later. What lies between, others have written: it is waited for.
+        """
+        if not self.status.loaded or self.status.snapshot_of is not None:
+            return
+        for offset, record in enumerate(records, first):
+            if offset >= self.position and len(self._told) < _MOST_TOLD:
+                self._told[offset] = (record, ts)
+        self._apply_told()
+        self._tell()
+
+    def _apply_told(self) -> None:
+        while (found := self._told.pop(self.position, None)) is not None:
+            self._apply_next(*found)
+
+    def _apply_next(self, record: Record, ts: int) -> None:
+        self._note(self.state.apply(record.key, record.value, self.position, ts))
+        if self.snapshot is not None:
+            self.snapshot.add(Kept(self.position, ts, record.key, record.value))
+        self.position += 1
 
     async def reached(self, offset: int, timeout_s: float) -> bool:
         """Wait until everything before `offset` was read; False when that took too long."""

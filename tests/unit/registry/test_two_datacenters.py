@@ -46,7 +46,7 @@ class Datacenter:
 
     def carry_out(self, order: Order) -> object:
         try:
-            plan, _ = asyncio.run(self.store.submit(order))
+            plan = asyncio.run(self.store.submit(order)).plan
         except Refusal:
             return None
         if isinstance(order, Register):

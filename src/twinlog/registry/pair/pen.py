@@ -48,7 +48,7 @@ class Pen:
             running = asyncio.create_task(term.run())
             try:
                 await self._ready(term, running)
-                plan, _ = await term.submit(order)
+                plan = (await term.submit(order)).plan
             except (LeadershipLost, Refusal) as again:
                 trouble = again
                 log.warning("%s: an instance of the registry led meanwhile (%s); again", self.reader.topic, again)

@@ -5,7 +5,7 @@ are new are noted with the id that they got, and an order that concerns more tha
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from twinlog.registry import refusals
 from twinlog.registry.records import Record
@@ -27,6 +27,16 @@ class Plan:
     records: list[Record]
     answer: Any
     status: int = 200
+
+
+class Written(NamedTuple):
+    """An order that was carried out. Who has read everything before `end` has read what its answer says."""
+
+    plan: Plan
+    end: int
+    first: int | None = None
+    """The offset of its first record; None where it is not known, or where nothing was written."""
+    ts: int = 0
 
 
 @dataclass

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from twinlog.registry import refusals
-from twinlog.registry.content import metadata_of, rule_set_of
+from twinlog.registry.content import metadata_json, metadata_of
 from twinlog.registry.records import CONFIG_FIELDS
 from twinlog.registry.refusals import Refusal
 from twinlog.registry.requests import SchemaRequest
+from twinlog.registry.rule_sets import check_rules, rule_set_json, rule_set_of
 from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
 from twinlog.registry.scopes import LEVELS, MODES
 
 _WHERE: Final = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {}, column: {}]"
-_RULE_NAME: Final = re.compile(r"[^\W\d][\w-]*\Z")
 _TRUTHS: Final = ("normalize", "validateFields", "validateNames", "validateNewSchemas", "validateRules")
 _POLICIES: Final = frozenset({"STRICT", "LENIENT"})
 _TOKENS: Final[dict[type, tuple[str, str]]] = {dict: ("Object", "START_OBJECT"), list: ("Array", "START_ARRAY")}
@@ -77,11 +77,9 @@ def _setting(name: str, value: Any) -> Any:
     if name in _TRUTHS:
         return value if isinstance(value, bool) else str(value).lower() == "true"
     if name.endswith("Metadata"):
-        read_metadata(value)
-        return value
+        return None if (metadata := read_metadata(value)) is None else metadata_json(metadata)
     if name.endswith("RuleSet"):
-        read_rules(value)
-        return value
+        return None if (rules := read_rules(value)) is None else rule_set_json(rules)
     text = _text(value) or ""
     if name == "compatibilityLevel":
         if text.upper() not in LEVELS:
@@ -124,30 +122,11 @@ def read_rules(document: Any) -> RuleSet | None:
         return None
     try:
         rules = rule_set_of(document)
-        for part in (rules.migration_rules, rules.domain_rules, rules.encoding_rules) if rules else ():
-            for rule in part or ():
-                _check_rule(rule)
     except (AttributeError, TypeError):
         raise Refusal(400, "Cannot deserialize value of type `RuleSet`: lists of rules are expected") from None
+    if rules is not None:
+        check_rules(rules)
     return rules
-
-
-def _check_rule(rule: Mapping[str, Any]) -> None:
-    name = rule.get("name")
-    if name is None:
-        raise refusals.invalid_rules("Missing rule name")
-    if not name:
-        raise refusals.invalid_rules("Empty rule name")
-    if len(name) > 64:
-        raise refusals.invalid_rules("Rule name too long")
-    if not _RULE_NAME.match(name):
-        first = "initial character" if not (name[0].isalpha() or name[0] == "_") else "character"
-        raise refusals.invalid_rules(f"Illegal {first} in rule name: {name}")
-    if rule.get("type") is None:
-        raise refusals.invalid_rules("Missing rule type")
-    for when in ("onSuccess", "onFailure"):
-        if rule.get("mode") not in {None, "WRITEREAD", "UPDOWN"} and "," in (rule.get(when) or ""):
-            raise refusals.invalid_rules("Multiple actions only valid with WRITEREAD and UPDOWN")
 
 
 def _references(documents: Any) -> tuple[Reference, ...]:

@@ -8,10 +8,10 @@ from twinlog.registry.parsing import Parser, how_to_read
 from twinlog.registry.refusals import too_large
 from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.rules import Rules
-from twinlog.registry.state import Entry, State
-from twinlog.registry.writes.round import Order, Plan
+from twinlog.registry.state import State
+from twinlog.registry.writes.round import Order, Written
+from twinlog.surface.registry.known_answers import KnownAnswers
 
-_LONGEST_KEPT: Final = 65_536
 _LARGE: Final = 65_536
 _LARGEST: Final = 2
 """Times the size of a record: no canonical text is so much shorter than what was sent."""
@@ -23,46 +23,13 @@ class Store(Protocol):
     @property
     def state(self) -> State: ...
 
-    async def submit(self, order: Order) -> tuple[Plan, int]:
-        """Write; returns the plan that was carried out and the offset behind it. Raises Refusal."""
+    async def submit(self, order: Order) -> Written:
+        """Carry an order out. Raises Refusal."""
         ...
 
     async def caught_up(self) -> bool:
         """Read what the topic holds now; False when that could not be done in time."""
         ...
-
-
-@dataclass
-class KnownAnswers:
-    """Answers to producers that register what is known, by the bytes they send: they all do, at every start.
-
-    An answer holds while its version lives and no settings change; both are looked at each time.
-    """
-
-    most: int = 10_000
-    _answers: dict[tuple[str, bytes], tuple[Entry, int, bytes]] = field(default_factory=dict)
-
-    def find(self, state: State, subject: str, body: bytes) -> bytes | None:
-        """The answer of before, if it still holds."""
-        known = self._answers.get((subject, body))
-        if known is None:
-            return None
-        entry, settings, answer = known
-        if (
-            entry.deleted
-            or settings != state.settings_revision
-            or state.entry(entry.subject, entry.version) is not entry
-        ):
-            del self._answers[subject, body]
-            return None
-        return answer
-
-    def keep(self, state: State, subject: str, body: bytes, entry: Entry, answer: bytes) -> None:
-        """Keep an answer that is a version as it is."""
-        if len(self._answers) >= self.most:
-            self._answers.clear()
-        if len(body) <= _LONGEST_KEPT:
-            self._answers[subject, body] = (entry, state.settings_revision, answer)
 
 
 @dataclass

@@ -17,6 +17,7 @@ from twinlog.registry.node import RegistryNode
 from twinlog.registry.refusals import NoLeader, forwarding_failed
 from twinlog.surface.registry.exchange import Answer, Request
 from twinlog.surface.registry.peers import PeerAnswer, PeerAway, Peers
+from twinlog.surface.registry.told_records import RECORDS, WANTED, unpacked
 from twinlog.surface.registry.writing import OFFSET
 
 FORWARDED: Final = b"x-forward"
@@ -71,7 +72,10 @@ class Forwarding:
     async def _pass_on(self, leader: Identity, request: Request, target: bytes, until: float) -> Answer | None:
         """None when the leader did not answer and another one may."""
         kept = _PASSED_ON | self.more_headers
-        headers = [(name, value) for name, value in request.headers.items() if name in kept] + [(FORWARDED, b"true")]
+        headers = [(name, value) for name, value in request.headers.items() if name in kept] + [
+            (FORWARDED, b"true"),
+            WANTED,
+        ]
         asking = asyncio.create_task(self.peers.ask(leader.url, request.method, target, headers, request.body))
         try:
             answer = await self._answer_or_change(asking, leader)
@@ -104,10 +108,16 @@ class Forwarding:
 
     async def _read_back(self, answer: PeerAnswer) -> Answer:
         """Read what the leader wrote before its answer is given: the client's next question may come here."""
-        offset = answer.header(OFFSET)
+        offset, body = answer.header(OFFSET), answer.body
+        if (told := answer.header(RECORDS)) is not None:
+            try:
+                body, records = unpacked(told, body)
+            except ValueError as broken:
+                raise forwarding_failed(f"The answer of the leader cannot be read: {broken}") from None
+            self.node.reader.told(records.first, records.records, records.ts)
         if offset is not None and offset.isdigit():
             await self.node.reader.reached(int(offset), _READ_BACK_S)
         elif answer.status < 300:
             await self.node.caught_up()
         headers = [(name, value) for name, value in answer.headers if name in _BACK]
-        return Answer(answer.status, answer.body, answer.header(b"content-type") is not None, headers=headers)
+        return Answer(answer.status, body, answer.header(b"content-type") is not None, headers=headers)

@@ -44,8 +44,6 @@ def with_aliases(
 
     With `prefixes`, the subject of a mirrored topic (`A.orders-value`) is another name of its original's.
     """
-    if not prefixes and not any("alias" in config for config in state.configs.values()):
-        return segments
     path = list(segments)
     for at, part in enumerate(segments[:-1]):
         if part == "subjects":

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httptools
 
-_MOST_IDLE: Final = 64
+_MOST_IDLE: Final = 256
 _READ_BYTES: Final = 65_536
 
 

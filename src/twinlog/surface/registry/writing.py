@@ -8,21 +8,32 @@ from twinlog.registry.state import MARKS_SUBJECT
 from twinlog.registry.subject_names import is_default_scope, is_valid, normalized, split
 from twinlog.registry.writes.delete import DeleteContext, DeleteSubject, DeleteVersion
 from twinlog.registry.writes.register import Register, known
-from twinlog.registry.writes.round import Order
+from twinlog.registry.writes.round import Order, Written
 from twinlog.registry.writes.settings import DeleteConfig, DeleteMode, PutConfig, PutMode
 from twinlog.surface.registry.bodies import read_config, read_mode, read_schema
 from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Answer, Request, json_answer
 from twinlog.surface.registry.reading import scope_of, wanted_version, wants_normal
+from twinlog.surface.registry.told_records import RECORDS, WANTED, packed
 
 OFFSET = b"x-registry-offset"
 """Tells a follower up to where it must have read before it passes the answer on."""
 
 
-async def _write(desk: Desk, order: Order) -> Answer:
-    plan, offset = await desk.store.submit(order)
+async def _write(desk: Desk, request: Request, order: Order) -> Answer:
+    written = await desk.store.submit(order)
+    plan = written.plan
     body = b"" if plan.status == 204 else encode(plan.answer)
-    return Answer(plan.status, body, headers=[(OFFSET, str(offset).encode())])
+    return _with_offset(Answer(plan.status, body), written, request)
+
+
+def _with_offset(answer: Answer, written: Written, request: Request) -> Answer:
+    """The answer, with what a follower needs that passed the request on."""
+    answer.headers.append((OFFSET, str(written.end).encode()))
+    if request.headers.get(WANTED[0]) == WANTED[1] and answer.status != 204 and (told := packed(written)) is not None:
+        answer.headers.append((RECORDS, told[0]))
+        answer.body += told[1]
+    return answer
 
 
 async def register(desk: Desk, request: Request) -> Answer:
@@ -43,7 +54,8 @@ async def register(desk: Desk, request: Request) -> Answer:
             desk.known.keep(desk.state, given, request.body, entry, answer.body)
         return answer
     order = Register(wanted, normal, desk.parser, desk.rules)
-    plan, offset = await desk.store.submit(order)
+    written = await desk.store.submit(order)
+    plan = written.plan
     answer = json_answer(_formatted(desk, request, wanted.subject, plan.answer))
     made = desk.state.entry(wanted.subject, plan.answer["version"])
     plain = not request.query and wanted.version == 0 and wanted.id < 0
@@ -54,8 +66,7 @@ async def register(desk: Desk, request: Request) -> Answer:
         and (made.content.metadata, made.content.rule_set) == (wanted.metadata, wanted.rule_set)
     ):
         desk.known.keep(desk.state, given, request.body, made, answer.body)
-    answer.headers.append((OFFSET, str(offset).encode()))
-    return answer
+    return _with_offset(answer, written, request)
 
 
 def _formatted(desk: Desk, request: Request, subject: str, answer: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +81,7 @@ def _formatted(desk: Desk, request: Request, subject: str, answer: dict[str, Any
 
 async def delete_subject(desk: Desk, request: Request) -> Answer:
     """`DELETE /subjects/{subject}`."""
-    return await _write(desk, DeleteSubject(normalized(request.segments[1]), request.flag("permanent")))
+    return await _write(desk, request, DeleteSubject(normalized(request.segments[1]), request.flag("permanent")))
 
 
 async def delete_version(desk: Desk, request: Request) -> Answer:
@@ -78,7 +89,7 @@ async def delete_version(desk: Desk, request: Request) -> Answer:
     asked = request.segments[3]
     number = wanted_version(asked)
     order = DeleteVersion(normalized(request.segments[1]), number, request.flag("permanent"), asked)
-    return await _write(desk, order)
+    return await _write(desk, request, order)
 
 
 async def put_config(desk: Desk, request: Request) -> Answer:
@@ -86,12 +97,12 @@ async def put_config(desk: Desk, request: Request) -> Answer:
     named = len(request.segments) > 1
     changes = read_config(request.body, "updateSubjectLevelConfig.arg2" if named else "updateTopLevelConfig.arg1")
     _check_scope(request)
-    return await _write(desk, PutConfig(scope_of(request), changes))
+    return await _write(desk, request, PutConfig(scope_of(request), changes))
 
 
 async def delete_config(desk: Desk, request: Request) -> Answer:
     """`DELETE /config` and `/config/{subject}`."""
-    return await _write(desk, DeleteConfig(scope_of(request), desk.rules))
+    return await _write(desk, request, DeleteConfig(scope_of(request), desk.rules))
 
 
 async def put_mode(desk: Desk, request: Request) -> Answer:
@@ -103,20 +114,18 @@ async def put_mode(desk: Desk, request: Request) -> Answer:
     if mode == "FORWARD" and (scope is None or split(scope) != (".__GLOBAL", "")):
         raise refusals.invalid_mode("Forward mode only supported on global level")
     order = PutMode(scope, mode, request.flag("force"), desk.rules)
-    _, offset = await desk.store.submit(order)
-    answer = json_answer({"mode": sent} if present else {})
-    answer.headers.append((OFFSET, str(offset).encode()))
-    return answer
+    written = await desk.store.submit(order)
+    return _with_offset(json_answer({"mode": sent} if present else {}), written, request)
 
 
 async def delete_mode(desk: Desk, request: Request) -> Answer:
     """`DELETE /mode` and `/mode/{subject}`."""
-    return await _write(desk, DeleteMode(scope_of(request), request.flag("recursive"), desk.rules))
+    return await _write(desk, request, DeleteMode(scope_of(request), request.flag("recursive"), desk.rules))
 
 
 async def delete_context(desk: Desk, request: Request) -> Answer:
     """`DELETE /contexts/{context}`."""
-    return await _write(desk, DeleteContext(normalized(request.segments[1])))
+    return await _write(desk, request, DeleteContext(normalized(request.segments[1])))
 
 
 def _check_scope(request: Request) -> None:
