@@ -35,7 +35,8 @@ class _Incoming:
     def __init__(self) -> None:
         self.headers: list[tuple[bytes, bytes]] = []
         self.parts: list[bytes] = []
-        self.complete = False
+        self.complete = self.keep = False
+        self.parser: Any = httptools.HttpResponseParser(self)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value))
@@ -45,6 +46,7 @@ class _Incoming:
 
     def on_message_complete(self) -> None:
         self.complete = True
+        self.keep = bool(self.parser.should_keep_alive())  # a moment later the parser has forgotten the headers
 
 
 @dataclass
@@ -82,8 +84,11 @@ class Peers:
 
     async def _connection(self, url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         idle = self._idle.get(url)
-        if idle:
-            return idle.pop()
+        while idle:
+            known = idle.pop()
+            if not known[0].at_eof():
+                return known
+            known[1].close()
         parts = urlsplit(url)
         tls = (self.tls or ssl.create_default_context()) if parts.scheme == "https" else None
         async with asyncio.timeout(self.connect_timeout_s):
@@ -95,17 +100,16 @@ class Peers:
     ) -> tuple[PeerAnswer, bool]:
         reader, writer = connection
         incoming = _Incoming()
-        parser: Any = httptools.HttpResponseParser(incoming)
         try:
             writer.write(request)
             await writer.drain()
             while not incoming.complete and not (head and incoming.headers):
-                parser.feed_data(await _some(reader))
+                incoming.parser.feed_data(await _some(reader))
         except BaseException:
             writer.close()
             raise
-        answer = PeerAnswer(parser.get_status_code(), incoming.headers, b"".join(incoming.parts))
-        return answer, bool(parser.should_keep_alive())
+        answer = PeerAnswer(incoming.parser.get_status_code(), incoming.headers, b"".join(incoming.parts))
+        return answer, incoming.keep
 
     def close(self) -> None:
         """Close what is open."""
