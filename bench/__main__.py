@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -23,7 +22,7 @@ import bench.transforms.run
 import bench.translation.run
 import bench.verify.run
 import bench.wan.run
-from bench.machine import machine_facts, warn_of_other_load
+from bench.machine import BUSY, busy_cores, machine_facts, warn_of_other_load
 from bench.options import Options
 from bench.report import append, listed
 
@@ -69,10 +68,11 @@ def main() -> int:
     rounds = chosen.rounds or (1 if chosen.quick else 3)
     options = Options(chosen.quick, rounds, frozenset(chosen.set), frozenset(chosen.peer))
     for question in chosen.questions or [name for name in QUESTIONS if name not in ASKED_BY_NAME]:
-        load_before = os.getloadavg()[0]
-        facts = machine_facts() | {"rounds": str(rounds)}
+        busy = busy_cores()
+        before = f"{busy:.2f} cores (above {BUSY} something else was running)"
+        facts = machine_facts() | {"busy before": before, "rounds": str(rounds)}
         body = QUESTIONS[question](options)
-        page = append(question, options.quick, f"{warn_of_other_load(load_before)}{listed(facts)}\n\n{body}")
+        page = append(question, options.quick, f"{warn_of_other_load(busy)}{listed(facts)}\n\n{body}")
         print(f"\n{body}\n\nwritten to {page}")
     return 0
 

@@ -13,7 +13,8 @@ from twinlog.local.jars import KAFKA_VERSION
 from twinlog.machine.java import find_java
 
 BUSY = 0.5
-"""Load of one minute, before a run, above which the machine does other work."""
+"""Cores that are at work right before a run, above which the machine does other work."""
+_LOOK_S = 3.0
 _PACKAGES = ("twinlog", "pyspark", "aiokafka", "pyarrow", "google-crc32c", "confluent-kafka")
 
 
@@ -27,13 +28,17 @@ def machine_facts() -> dict[str, str]:
         "clusters": f"two of one broker each, Kafka {KAFKA_VERSION}, 1 GB heap, on the same machine as the mirror",
         "mirror beside": f"MirrorMaker 2 {KAFKA_VERSION}",
         "versions": versions,
-        "load before": f"{os.getloadavg()[0]:.2f} (average of one minute; above {BUSY} something else was running)",
     }
 
 
-def warn_of_other_load(load_before: float) -> str:
+def busy_cores() -> float:
+    """How many cores work right now. An average of the last minute would also count what has ended."""
+    return psutil.cpu_percent(_LOOK_S) / 100 * (os.cpu_count() or 1)
+
+
+def warn_of_other_load(busy: float) -> str:
     """A sentence for the page when the machine did other work; empty when it did not."""
-    if load_before <= BUSY:
+    if busy <= BUSY:
         return ""
     return "**Other work ran on this machine while this was measured. Nobody should quote these figures.**\n\n"
 
