@@ -6,9 +6,9 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.kit.drills import drill
 from tests.kit.ends import Ends
 from tests.kit.switches import commit_at, produce
 from tests.kit.threads import engine_running
@@ -26,15 +26,6 @@ QUICK = {
     "refresh_groups_interval_seconds": "1",
     "rto_seconds": "100",
 }
-
-
-def drill(ends: Ends, folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
-    file, reports = ends.write_file(folder), folder / "drills.jsonl"
-    answer = CliRunner().invoke(
-        app, ["drill", ends.link.name, "-c", str(file), "--report", str(reports), "-o", "json", *arguments]
-    )
-    assert answer.stdout.startswith("{"), answer.output
-    return answer.exit_code, json.loads(answer.stdout)
 
 
 @pytest.mark.proves("R5")

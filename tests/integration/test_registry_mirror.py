@@ -21,6 +21,7 @@ from tests.kit.waiting import wait_until
 
 from twinlog.flow.delivery import Delivery
 from twinlog.local.cluster import LocalCluster
+from twinlog.sync import registry_copy
 
 MakeEnds = Callable[..., Ends]
 
@@ -78,6 +79,37 @@ def test_schemas_arrive_whatever_the_filters_say_and_the_copy_is_read_only(
             within_s=20,
             what="a new schema",
         )
+
+
+@pytest.mark.proves("R25", "R27")
+def test_a_schema_that_is_registered_on_the_target_while_the_link_begins_keeps_its_id(
+    make_ends: MakeEnds, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = ends_with(make_ends, site)
+    home = site.registry(ends.source_cluster).await_ready()
+    away = site.registry(ends.target_cluster).await_ready()
+    home.register("s", avro("Here", "a"))
+    acknowledged: list[int] = []
+
+    def look_then_write(*given: Any, is_ours: bool) -> str | None:
+        problem = rule(*given, is_ours=is_ours)
+        if problem is None and not acknowledged:  # nothing was in the way: at this moment a producer comes
+            acknowledged.append(away.register("late", avro("Late", "a")).body["id"])
+        return problem
+
+    rule = registry_copy.why_not
+    monkeypatch.setattr(registry_copy, "why_not", look_then_write)
+    with engine_running(ends.link, tmp_path):
+        problem = wait_until(
+            lambda: [found for found in ends.status().problems if found.code == "REGISTRY_NOT_MIRRORED"],
+            bool,
+            within_s=60,
+            what="the problem is listed",
+        )[0]
+    assert acknowledged == [1]
+    assert "late version 1" in problem.says
+    assert away.ask("GET", "/schemas/ids/1/schema").body["name"] == "Late"
+    assert away.ask("GET", "/subjects").body == ["late"]
 
 
 @pytest.mark.proves("R24")

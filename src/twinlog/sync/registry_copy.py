@@ -2,22 +2,31 @@
 
 A target may have a registry of its own, or its copy was promoted and has new schemas. Copying on would overwrite them,
 so the topic is left alone and listed with its problem until the schemas were brought together.
+
+Before the first schema is copied the link claims the topic: it fences whoever leads the target's registry, looks once
+more, and writes whose schemas will be there. So no id is given on both sides.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import PartitionFault, RegistryNotMirrored
+from twinlog.errors import AccessDenied, PartitionFault, RegistryNotMirrored
 from twinlog.model.ledger.records import RosterTopic
 from twinlog.model.topics.target_topics import Roster
 from twinlog.registry.pair.divergence import divergences
+from twinlog.registry.pair.home import Home
 from twinlog.registry.pair.index import TopicIndex
+from twinlog.registry.pair.orders import Claim
+from twinlog.registry.pair.pen import opened
 from twinlog.registry.pair.reading import IndexReader
 from twinlog.wire.connection import Cluster
+
+log = logging.getLogger("twinlog.registry")
 
 
 @dataclass
@@ -50,10 +59,31 @@ class RegistryCopy:
         try:
             copy = await self._readers[1].refresh()
             home = await self._readers[0].refresh()
+            if home is None or copy is None:
+                return None
+            problem = why_not(link, home, copy, is_ours=is_ours)
+            if problem is None and not is_ours and copy.home is None:
+                problem = await self._claim(home, source.cluster_id or "")
+            return problem
         finally:
             await source.close()
             await target.close()
-        return None if home is None or copy is None else why_not(link, home, copy, is_ours=is_ours)
+
+    async def _claim(self, home: TopicIndex, source_id: str) -> str | None:
+        """Name the home in the copy before anything is copied; returns why that must not be."""
+        registry, link = self.link.registry, self.link
+        order = Claim(home, home.home or Home(source_id, 0, registry.id_gap))
+        writing = Cluster(link.clients.target_producer, f"twinlog|{link.name}|registry")
+        try:
+            async with opened(writing, registry.topic, registry.transactional_id) as pen:
+                foreign = (await pen.write(order)).answer
+        except AccessDenied as denied:
+            way = f"a registry of {link.target} may register schemas until the first ones are copied"
+            log.warning("%s: %s; %s", registry.topic, denied, way)
+            return None
+        finally:
+            await writing.close()
+        return None if foreign is None else f"{link.target} has schemas of its own: {foreign}"
 
 
 def why_not(link: LinkSettings, home: TopicIndex, copy: TopicIndex, *, is_ours: bool) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from twinlog.registry import records as rec
+from twinlog.registry.content import Content
 from twinlog.registry.pair.home import HOME_SUBJECT, Home, home_of, later
 from twinlog.registry.records import BadRecord, LogicalKey
 from twinlog.registry.state import MARK, MARKS_SUBJECT
@@ -38,6 +39,13 @@ class Held(NamedTuple):
     id: int
     digest: bytes
     offset: int
+
+
+def fingerprint(content: Content) -> bytes:
+    """What two topics compare of a schema."""
+    references = [(reference.name, reference.subject, reference.version) for reference in content.references]
+    said = json.dumps([content.kind, content.text, references], ensure_ascii=True)
+    return hashlib.md5(said.encode(), usedforsecurity=False).digest()
 
 
 @dataclass
@@ -80,9 +88,7 @@ class TopicIndex:
 
     def _put(self, place: Place, schema: rec.SchemaValue, offset: int) -> None:
         number, context, content = schema.id, context_of(place.subject), schema.content
-        references = [(reference.name, reference.subject, reference.version) for reference in content.references]
-        said = json.dumps([content.kind, content.text, references], ensure_ascii=True)
-        digest = hashlib.md5(said.encode(), usedforsecurity=False).digest()
+        digest = fingerprint(content)
         self.places[place] = Held(number, digest, offset)
         self._ids.setdefault(SchemaId(context, number), {})[place] = digest
         self._note_highest(context, number)

@@ -4,9 +4,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from twinlog.registry.pair.home import Home, later, promoted
+from twinlog.registry.pair.index import Place, TopicIndex, fingerprint
 from twinlog.registry.pair.merge import Cut, merge
 from twinlog.registry.state import State
 from twinlog.registry.writes.round import Plan, Round
+
+
+@dataclass
+class Claim:
+    """Say whose schemas a copy will hold, before the first one is copied: from then on nobody registers there.
+
+    The answer is None, or why the copy must not begin: the topic has a schema that the home does not have.
+    """
+
+    home: TopicIndex
+    says: Home
+    alone: bool = True
+
+    def plan(self, state: State, _current: Round) -> Plan:
+        """Nothing is written where a home is named already."""
+        for subject, versions in state.subjects.items():
+            for version, entry in versions.items():
+                held = self.home.places.get(Place(subject, version))
+                if held is None or (held.id, held.digest) != (entry.id, fingerprint(entry.content)):
+                    return Plan([], f"{subject} version {version} (id {entry.id}) was registered there")
+        return Plan([] if state.home is not None else [self.says.record()], None)
 
 
 @dataclass
