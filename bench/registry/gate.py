@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.census import end_offsets
 from bench.clusters import Pair, two_clusters
 from bench.copying import CopyRun, copy_once
 from bench.datasets import SETS, DataSet
@@ -59,6 +60,7 @@ def answer(options: Options, _folder: Path) -> tuple[list[Goal], str]:
             for link in LINKS[:: 1 if turn % 2 else -1]:
                 _registered(pair)
                 waits[link.name].append(measure_once(link, Errand(pair, next(_numbers), "paced", 6), RATE, times))
+                _require_schemas(pair)
                 _clear(pair)
         copies = _copies(pair, data, rounds)
     return [], f"{_waiting(waits)}\n\n{_copying(copies, data)}"
@@ -72,6 +74,7 @@ def _copies(pair: Pair, data: DataSet, rounds: int) -> dict[str, list[CopyRun]]:
         for link in LINKS[:: 1 if turn % 2 else -1]:
             errand = Errand(pair, next(_numbers), data.name, data.partitions)
             runs[link.name].append(copy_once(link, errand, data, idle_s=0.0))
+            _require_schemas(pair)
             pair.target.clear()
     return runs
 
@@ -86,6 +89,13 @@ def _registered(pair: Pair) -> None:
         producer.produce(TOPIC, record.value, record.key)
     if producer.flush(30):
         raise RuntimeError(f"{TOPIC}: the schemas were not accepted")
+
+
+def _require_schemas(pair: Pair) -> None:
+    """A link that did not mirror the schemas had nothing to wait for: its figures would say nothing."""
+    ends = end_offsets(pair.target, TOPIC, 1)
+    if ends is None or ends[0] < SCHEMAS:
+        raise RuntimeError(f"{TOPIC} was not mirrored: {ends}")
 
 
 def _clear(pair: Pair) -> None:

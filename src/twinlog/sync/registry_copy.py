@@ -61,7 +61,7 @@ class RegistryCopy:
             home = await self._readers[0].refresh()
             if home is None or copy is None:
                 return None
-            problem = why_not(link, home, copy, is_ours=is_ours)
+            problem = why_not(link, home, copy, source.cluster_id or "", is_ours=is_ours)
             if problem is None and not is_ours and copy.home is None:
                 problem = await self._claim(home, source.cluster_id or "")
             return problem
@@ -86,10 +86,11 @@ class RegistryCopy:
         return None if foreign is None else f"{link.target} has schemas of its own: {foreign}"
 
 
-def why_not(link: LinkSettings, home: TopicIndex, copy: TopicIndex, *, is_ours: bool) -> str | None:
+def why_not(link: LinkSettings, home: TopicIndex, copy: TopicIndex, source_id: str, *, is_ours: bool) -> str | None:
     """Why schemas of the source must not be copied; None when they may. `is_ours`: this link wrote the copy."""
     term = -1 if home.home is None else home.home.term
-    if copy.home is not None and copy.home.term > term:
+    claimed = copy.home is not None and (copy.home.cluster, copy.home.term) == (source_id, 0)
+    if copy.home is not None and copy.home.term > term and not claimed:
         return f"{link.target} was promoted (term {copy.home.term}) and may have schemas that {link.source} lacks"
     if is_ours:
         return None
