@@ -178,3 +178,6 @@ def test_ureplicator_takes_the_files_of_its_worker_and_the_topics_of_its_control
     assert link.copies.start_from == AtGroup("ureplicator")
     assert link.topics.matches("orders.eu")
     assert not link.topics.matches("logs")
+    consumer.write_bytes(b"\x7fELF\x02\x01")
+    wrong = CliRunner().invoke(app, ["import", "ureplicator", *files, "--topics", "orders"])
+    assert "this is a program" in str(wrong.exception)

@@ -127,8 +127,12 @@ def _document(file: Path) -> Any:
 def properties_of(file: Path) -> dict[str, str]:
     """Read a properties file or the JSON of a connector. Raises UsageError."""
     from twinlog.config.foreign.replicator import parse_settings
+    from twinlog.config.text.file_kind import foreign_kind
 
-    entries, findings = parse_settings(_bytes(file), str(file))
+    data = _bytes(file)
+    if (foreign := foreign_kind(data, str(file))) is not None:
+        raise UsageError(f"{file}: {foreign}")
+    entries, findings = parse_settings(data, str(file))
     for finding in findings:
         if finding.level == "error":
             raise UsageError(str(finding))
