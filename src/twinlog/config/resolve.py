@@ -27,12 +27,13 @@ from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.config.telling.review import review
 from twinlog.config.text import catalogue as keys
 from twinlog.config.text.file_kind import foreign_kind
-from twinlog.config.text.lookup import LinkLookup, Lookup, Origin, masked_findings
+from twinlog.config.text.lookup import LinkLookup, Lookup, Origin
 from twinlog.config.text.precedence import (
     TARGET_ADMIN,
     TARGET_PRODUCER,
 )
 from twinlog.config.text.properties import Entry
+from twinlog.config.text.provided import Provided
 from twinlog.config.text.providers import References, expand, references_of_file
 from twinlog.errors import Finding, SettingsInvalid
 from twinlog.model.names import LinkName
@@ -63,7 +64,7 @@ class Draft(NamedTuple):
     connector: Translated | None
     findings: tuple[Finding, ...]
     # What config providers filled in; no finding shows it (R12).
-    provided: frozenset[str]
+    provided: Provided
 
 
 class Examined(NamedTuple):
@@ -174,9 +175,8 @@ def _examined(
     if connector is not None:
         complaints = connector.retold(complaints)
         connector.origins(lookup.origins)
-    everything = sorted(
-        masked_findings([*drafted.findings, *complaints], drafted.provided), key=lambda finding: finding.line or 0
-    )
+    told = drafted.provided.findings([*drafted.findings, *complaints])
+    everything = sorted(told, key=lambda finding: finding.line or 0)
     return Examined(drafted, lookup, links, heartbeats, tuple(everything), service)
 
 

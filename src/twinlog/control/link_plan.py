@@ -72,10 +72,11 @@ def _transform_findings(examined: Examined) -> Iterator[Finding]:
         if link.transforms:
             from twinlog.pipelines.link_rules import link_findings  # noqa: PLC0415  it loads Spark's library
 
-            file = examined.lookup.file
-            yield from (
-                Finding("error", file, None, finding.key, finding.message) for finding in link_findings(link.transforms)
-            )
+            said = [
+                Finding("error", examined.lookup.file, None, finding.key, finding.message)
+                for finding in link_findings(link.transforms)
+            ]
+            yield from examined.draft.provided.findings(said)
 
 
 def connectors_of(file: Resolved) -> list[Connector]:

@@ -163,12 +163,17 @@ class Orders:
         """
         kind = _allowed_kind(who, connector)
         await asyncio.to_thread(check_alone, connector, self.planning.grounds)
-        before = self.planning.plan.troubles
         plan = await self.planning.plan_with(self.leadership.group_state, connector)
         # A sync job may come before its link; everything else that is wrong now stays wrong.
         if connector.name in plan.troubles and not kind.may_come_first:
             raise ConnectorRefused(connector.name, invalid([plan.troubles[connector.name]]))
-        worse = {name: why for name, why in plan.troubles.items() if name != connector.name and name not in before}
+        worse = {name: why for name, why in plan.troubles.items() if name != connector.name}
+        if worse.keys() - self.planning.plan.troubles.keys():
+            # Not by this order, perhaps: a file that another one refers to may have changed since the plan in force.
+            known = await self.planning.troubles_without(self.leadership.group_state, connector)
+            worse = {name: why for name, why in worse.items() if name not in known}
+        else:
+            worse = {}
         if worse:
             raise ConnectorRefused(connector.name, invalid([f"{name}: {why}" for name, why in worse.items()]))
         spec = plan.specs.get(kind.job(connector))

@@ -6,14 +6,17 @@ connector ─▶ references filled in ─▶ checked ─▶ PipelineSpec ─▶ 
 from __future__ import annotations
 
 import asyncio
+import logging
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from twinlog.config.resolve import Resolved
 from twinlog.config.security.connector_rules import broken_rules
-from twinlog.config.text.providers import expand
+from twinlog.config.text.provided import Provided
+from twinlog.config.text.providers import NAMES, expand, refers
 from twinlog.control.grounds import Grounds, entries_of
 from twinlog.control.kind import (
     ConnectorType,
@@ -35,6 +38,8 @@ from twinlog.pipelines.spec import PipelineSpec
 if TYPE_CHECKING:
     from twinlog.pipelines.plugins import Plugin
     from twinlog.pipelines.stored_offsets import StoredOffsets
+
+log = logging.getLogger("twinlog.connectors")
 
 _NO_WORKER = "this service has no cluster for pipelines"
 
@@ -75,16 +80,16 @@ class PipelineKind:
 
     def check(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
         """Keys, classes and transforms; no system is asked."""
-        return read(connector, grounds)[1]
+        return read(connector, grounds).findings
 
     def try_out(self, connector: Connector, grounds: Grounds) -> tuple[Finding, ...]:
         """What the system itself says."""
         from twinlog.pipelines.validate import checked  # noqa: PLC0415  loads pyspark: a second
 
-        config, findings = read(connector, grounds)
+        config, provided, findings = read(connector, grounds)
         if not grounds.looks_inside or any(finding.level == "error" for finding in findings):
             return ()
-        return tuple(_finding(connector, remark) for remark in checked(config))
+        return tuple(provided.findings(_finding(connector, remark) for remark in checked(config)))
 
     def status(self, subject: Subject) -> ConnectorStatus:
         """The state of its job; a partition that stands still fails its tasks, not the connector."""
@@ -168,30 +173,47 @@ class PipelineFamily:
         specs: dict[str, PipelineSpec] = {}
         troubles: dict[str, str] = {}
         for connector in stored:
-            config, findings = read(connector, grounds)
+            config, provided, findings = read(connector, grounds)
             errors = [str(finding) for finding in findings if finding.level == "error"]
             if grounds.worker is None:
                 errors.append(_NO_WORKER)
             if errors or grounds.worker is None:
                 troubles[connector.name] = "; ".join(errors)
                 continue
-            spec = PipelineSpec(f"pipeline {connector.name}", connector.name, config, grounds.worker)
+            spec = PipelineSpec(f"pipeline {connector.name}", connector.name, config, grounds.worker, provided)
             specs[spec.name] = spec
         started = {f"pipeline {connector.name}" for connector in stored if connector.state == STARTED}
         return Part(tuple(spec for name, spec in specs.items() if name in started), specs, troubles)
 
 
-def read(connector: Connector, grounds: Grounds) -> tuple[Mapping[str, str], tuple[Finding, ...]]:
-    """A connector's config with its references filled in, and every remark about it. Blocking: it may read files."""
-    from twinlog.pipelines.validate import findings_of  # noqa: PLC0415  loads pyspark: a second
+class Reading(NamedTuple):
+    """A connector's config with its references filled in, what of it is never shown, and every remark about it."""
+
+    config: Mapping[str, str]
+    provided: Provided
+    findings: tuple[Finding, ...]
+
+
+def read(connector: Connector, grounds: Grounds) -> Reading:
+    """Read a connector: the only way to do so, for no remark leaves it unmasked (R12). Blocking: it may read files."""
+    from twinlog.pipelines.validate import findings_of, leads_of_config  # noqa: PLC0415  loads pyspark: a second
 
     where = f"connector {connector.name}"
     expanded = expand(entries_of(connector.config), where, grounds.references())
-    findings = [*expanded.findings, *broken_rules(expanded.entries, where, grounds.rules)]
+    leads = leads_of_config(connector.config)
+    findings = [*expanded.findings, *broken_rules(expanded.entries, where, grounds.rules, leads)]
     config = {key: entry.value for key, entry in expanded.entries.items()}
     defaults = {} if grounds.worker is None else grounds.worker.config
-    remarks = findings_of(connector.name, config, defaults)
-    return config, (*findings, *(_finding(connector, remark) for remark in remarks))
+    try:
+        findings += [_finding(connector, remark) for remark in findings_of(connector.name, config, defaults)]
+    except Exception:  # noqa: BLE001  whoever wrote this record must not stop the connectors of all others (R8)
+        log.error("%s cannot be read: %s", where, expanded.provided.masked(traceback.format_exc()))  # noqa: TRY400  masked
+        findings.append(Finding("error", where, None, None, "it cannot be read; the log of the service says why"))
+    if not grounds.looks_inside:
+        # Nobody looked where these lead, so whether they are right is not known.
+        unseen = {key for key, value in connector.config.items() if refers(value) and key not in NAMES}
+        findings = [finding for finding in findings if finding.key not in unseen]
+    return Reading(config, expanded.provided, tuple(expanded.provided.findings(findings)))
 
 
 def _finding(connector: Connector, remark: Remark) -> Finding:

@@ -57,6 +57,11 @@ class Planning:
         others = [other for other in self.seal.opened(group_state) if other.connector.name != connector.name]
         return await self._made(self._inputs(group_state, [*others, Opened(connector, None)]))
 
+    async def troubles_without(self, group_state: GroupState, connector: Connector) -> frozenset[str]:
+        """The connectors that cannot run now, whatever becomes of this one: files that they name may have changed."""
+        plan = await self._planned(self._inputs(group_state, self.seal.opened(group_state)))
+        return frozenset(plan.troubles) - {connector.name}
+
     async def take_order(self, group_state: GroupState, checked: Plan | None = None) -> None:
         """Plan what an order left in the topic, unless `checked` is that plan. It is used once by `refresh`."""
         inputs = self._inputs(group_state, self.seal.opened(group_state))
@@ -94,13 +99,18 @@ class Planning:
         )
 
     async def _made(self, inputs: _Inputs) -> Plan:
+        plan = await self._planned(inputs)
+        self._ordered = inputs, plan
+        return plan
+
+    async def _planned(self, inputs: _Inputs) -> Plan:
         file, stored, states = inputs
         self.made += 1
         trusted = [opened.connector for opened in stored if opened.trouble is None]
         parts = await asyncio.to_thread(plan_all, file, trusted, lambda name: states.get(name, "STARTED"), self.grounds)
         jobs = [spec for part in parts for spec in part.jobs]
         refused = {spec.name: why for spec in jobs if (why := await self.refusal(spec)) is not None}
-        plan = Plan(
+        return Plan(
             jobs=tuple(spec for spec in jobs if spec.name not in refused),
             specs={name: spec for part in parts for name, spec in part.specs.items()},
             troubles={
@@ -110,8 +120,6 @@ class Planning:
             heartbeats=tuple(pair for part in parts for pair in part.heartbeats),
             refused=refused,
         )
-        self._ordered = inputs, plan
-        return plan
 
 
 def _same(first: _Inputs, other: _Inputs) -> bool:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 
 from twinlog.config.security.secrets import Secret
+from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.records import ConversionFailed, Decoded, Encoded, PlanRefused, RecordColumns, Shape, Side
 from twinlog.pipelines.schemas import Field, Schema
@@ -144,6 +145,7 @@ class Owner:
     connector: str
     generation: int
     task: int = 0
+    provided: Provided = NOTHING_PROVIDED  # what of the connector's config is never shown
 
 
 @runtime_checkable

@@ -66,8 +66,8 @@ def check_selection(connector: Connector, table: str, where: str) -> None:
 def run_backfill(pipelines: Pipelines, connector: Connector, table: str, where: str, within_s: float) -> Backfilled:
     """Read the rows and write them to the table's topic. Raises ConnectorRefused, ClusterError."""
     config = backfill_config(connector, table, where)
-    own = read_connector(config["name"], config, pipelines.worker.config)
-    engine = pipelines.start(own.name, config)
+    own = read_connector(config["name"], config, pipelines.worker.config, connector.provided)
+    engine = pipelines.start(own.name, config, own.provided)
     try:
         done = engine.wait(within_s)
         progress = engine.progress

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
 from twinlog.pipelines.chain import listed, under
 from twinlog.pipelines.plugins import find
 from twinlog.pipelines.run import Converters, ErrorSettings
@@ -55,6 +56,7 @@ class Connector:
     common: CommonSettings
     errors: ErrorSettings
     converters: Converters
+    provided: Provided = NOTHING_PROVIDED  # what of the config is never shown
 
     @property
     def group(self) -> str:
@@ -70,7 +72,9 @@ class Connector:
         return self.config.get("consumer.override.auto.offset.reset", "earliest")
 
 
-def read_connector(name: str, config: Mapping[str, str], worker: Mapping[str, str]) -> Connector:
+def read_connector(
+    name: str, config: Mapping[str, str], worker: Mapping[str, str], provided: Provided = NOTHING_PROVIDED
+) -> Connector:
     """A connector of its configuration and the worker's defaults. Raises SettingsRefused with every error."""
     findings: list[Finding] = []
     try:
@@ -94,7 +98,7 @@ def read_connector(name: str, config: Mapping[str, str], worker: Mapping[str, st
         raise SettingsRefused(findings)
     kind: Literal["source", "sink"] = "sink" if plugin.kind == "sink" else "source"
     converters = Converters(key, key_config, value, value_config)
-    return Connector(name, kind, dict(config), common, errors, converters)
+    return Connector(name, kind, dict(config), common, errors, converters, provided)
 
 
 def _converter(key: str, config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, dict[str, str]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -70,7 +71,7 @@ class Engine:
 
     def __init__(self, connector: Connector, planner: Planner, spark: Session) -> None:
         self.connector = connector
-        self.progress = Progress()
+        self.progress = Progress(provided=connector.provided)
         self.planner = planner
         self._spark = spark
         self._stopping = threading.Event()
@@ -110,14 +111,14 @@ class Engine:
                 nothing = self._epoch()
             except (TwinlogError, PlanRefused, SettingsRefused, EpochBroke) as error:
                 self._failed(f"{error}")
-            except Exception as error:  # one pipeline's failure must not end the service
-                log.debug("%s", self.connector.name, exc_info=True)
+            except Exception as error:  # noqa: BLE001  one pipeline's failure must not end the service
+                log.debug("%s: %s", self.connector.name, self._masked(traceback.format_exc()))
                 self._failed(self._broke or f"{type(error).__name__}: {error}")
             else:
                 self.progress.sound(moved=True)
                 backoff.reset()
                 if nothing is not None:
-                    self.progress.waiting = "" if nothing.idle else nothing.waiting
+                    self.progress.waiting = "" if nothing.idle else self._masked(nothing.waiting)
                     if self.connector.common.run == "available" and not nothing.waiting:
                         self.progress.caught_up = not self.progress.faults
                         return
@@ -125,11 +126,14 @@ class Engine:
                 continue
             self._stopping.wait(backoff.next_s())
 
+    def _masked(self, text: str) -> str:
+        return self.connector.provided.masked(text)
+
     def _failed(self, reason: str) -> None:
         if self._stopping.is_set():
             return
         self.progress.fail(reason)
-        log.warning("%s: %s; trying again", self.connector.name, reason)
+        log.warning("%s: %s; trying again", self.connector.name, self.progress.trace)
 
     def _epoch(self) -> Nothing | None:
         """Plan and run one epoch, or tell why there is none."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
 from twinlog.model.clock import SYSTEM_CLOCK
 
 State: TypeAlias = Literal["UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING"]
@@ -39,6 +40,7 @@ class Progress:
     newest_ms: int = 0  # the time of the newest record that a sink stored
     moved_at: float = 0.0
     caught_up: bool = False
+    provided: Provided = NOTHING_PROVIDED  # masked in everything that is told here
 
     def totals(self) -> Counter[str]:
         """Counts since the start."""
@@ -78,13 +80,13 @@ class Progress:
             self.sound(moved=True)
         if "waiting" in report:
             if report["waiting"]:
-                self.task_waiting[task, end] = str(report["waiting"])
+                self.task_waiting[task, end] = self.provided.masked(str(report["waiting"]))
             else:
                 self.task_waiting.pop((task, end), None)
         if "fault" in report:
-            self._add_fault({"task": task, **report["fault"]})
+            self._add_fault({"task": task, **self.provided.masked_deep(dict(report["fault"]))})
         if "failed" in report:
-            self.failed = (self.failed + list(report["failed"]))[-_FAILED_KEPT:]
+            self.failed = (self.failed + self.provided.masked_deep(list(report["failed"])))[-_FAILED_KEPT:]
 
     def _add_fault(self, fault: dict[str, Any]) -> None:
         """A source comes to the same record again at each restart: it is one fault."""
@@ -100,7 +102,7 @@ class Progress:
     def fail(self, reason: str) -> None:
         """It broke, and will be started again."""
         self.failures_in_a_row += 1
-        self.state, self.trace, self.failed_at = "FAILED", reason, SYSTEM_CLOCK.now_s()
+        self.state, self.trace, self.failed_at = "FAILED", self.provided.masked(reason), SYSTEM_CLOCK.now_s()
 
     def end_epoch(self) -> None:
         """Add up what the tasks counted; nobody waits any more."""

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, dataclass_transform, get_type_hints
 
+from twinlog.config.security.places import Leads
 from twinlog.config.security.secrets import MASK, Secret
 
 T = TypeVar("T")
@@ -63,6 +64,7 @@ class Facts:
     at_least: float | None = None
     importance: Literal["HIGH", "MEDIUM", "LOW"] = "MEDIUM"
     also: tuple[str, ...] = ()  # other keys for the same thing
+    leads: Leads | None = None  # how its value names hosts or files; None: it names none
 
     @property
     def is_family(self) -> bool:
@@ -78,9 +80,10 @@ def Setting(  # noqa: N802  it reads as a type where it is used
     at_least: float | None = None,
     importance: Literal["HIGH", "MEDIUM", "LOW"] = "MEDIUM",
     also: Iterable[str] = (),
+    leads: Leads | None = None,
 ) -> Any:
-    """One setting of a `@setting` class."""
-    facts = Facts(key, doc, tuple(choices), at_least, "HIGH" if default is Required else importance, tuple(also))
+    """One setting of a `@setting` class. One that names a host, an address or a file says so with `leads`."""
+    facts = Facts(key, doc, tuple(choices), at_least, "HIGH" if default is Required else importance, tuple(also), leads)
     if default is Required:
         return field(metadata={"setting": facts}, kw_only=True)
     if facts.is_family:
@@ -105,6 +108,16 @@ def facts_of(settings: type) -> dict[str, tuple[Facts, dataclasses.Field[Any]]]:
 
 def keys_of(settings: type) -> set[str]:
     return {key for facts, _ in facts_of(settings).values() for key in (facts.key, *facts.also)}
+
+
+def leads_of(settings: type) -> dict[str, Leads]:
+    """The keys that name hosts or files."""
+    return {
+        key: facts.leads
+        for facts, _ in facts_of(settings).values()
+        for key in (facts.key, *facts.also)
+        if facts.leads is not None
+    }
 
 
 def read_settings(settings: type[T], config: Mapping[str, str]) -> T:

@@ -52,7 +52,7 @@ class SinkPlanner:
     def __init__(self, connector: Connector, worker: Worker, generation: int) -> None:
         self.connector = connector
         self.worker = worker
-        self.owner = Owner(connector.name, generation)
+        self.owner = Owner(connector.name, generation, provided=connector.provided)
         self.sink = cast("Sink", make_connector(connector.common.plugin, connector.config))
         self.steps = steps_of(connector.config)
         self.converters = (
@@ -223,6 +223,7 @@ class SinkPlanner:
                 if reason is None:
                     self.branches[kind] = len(self.branches)
                 else:
+                    reason = self.connector.provided.masked(reason)
                     log.warning("%s: %s: records of one schema are bad: %s", self.connector.name, partition, reason)
                     self.refused[kind] = reason
         if not self.branches and self.refused:

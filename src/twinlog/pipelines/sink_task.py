@@ -9,6 +9,7 @@ of it, later records of that partition are left out, and all other partitions go
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections import Counter
@@ -139,7 +140,8 @@ class SinkTask:
     def _wait(self, error: Retriable, pause: float = _FIRST_PAUSE_S) -> None:
         self._waiting = True
         self.line.send(waiting=str(error))
-        log.warning("%s: the target cannot take records: %s", self.run.owner.connector, error)
+        owner = self.run.owner
+        log.warning("%s: the target cannot take records: %s", owner.connector, owner.provided.masked(str(error)))
         if self.line.stopping:
             raise error
         time.sleep(max(pause, error.after_ms / 1000))
@@ -236,6 +238,8 @@ class SinkTask:
         if not new:
             return
         self.counts["failed"] += len(new)
+        masked = self.run.owner.provided.masked
+        new = [dataclasses.replace(failure, message=masked(failure.message)) for failure in new]
         if self.run.errors.log:
             for failure in new:
                 where = f" {failure.partition} offset {failure.offset}" if self.run.errors.log_messages else ""

@@ -35,7 +35,7 @@ class SourcePlanner:
     def __init__(self, connector: Connector, worker: Worker, generation: int, offsets_partitions: int) -> None:
         self.connector = connector
         self.worker = worker
-        self.owner = Owner(connector.name, generation)
+        self.owner = Owner(connector.name, generation, provided=connector.provided)
         self.source = cast("Source", make_connector(connector.common.plugin, connector.config))
         self.steps = steps_of(connector.config)
         names = connector.converters

@@ -131,7 +131,8 @@ class SourceTask:
         """The source does not answer: say so, and try again later."""
         self._waiting = True
         self.line.send(waiting=str(error))
-        log.warning("%s: the source cannot be read: %s", self.run.owner.connector, error)
+        owner = self.run.owner
+        log.warning("%s: the source cannot be read: %s", owner.connector, owner.provided.masked(str(error)))
         self._pause(max(pause_s, error.after_ms / 1000))
 
     def _goes_on(self) -> None:

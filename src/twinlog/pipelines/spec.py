@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
 from twinlog.pipelines.worker_settings import Worker
 
 if TYPE_CHECKING:
@@ -23,9 +24,10 @@ class PipelineSpec:
     connector_name: str
     config: Mapping[str, str] = field(repr=False)
     worker: Worker = field(repr=False)
+    provided: Provided = NOTHING_PROVIDED  # what of the config is never shown
 
     def connector(self) -> Connector:
         """The connector, read. Raises SettingsRefused."""
         from twinlog.pipelines.connector import read_connector  # noqa: PLC0415  loads pyspark: a second
 
-        return read_connector(self.connector_name, self.config, self.worker.config)
+        return read_connector(self.connector_name, self.config, self.worker.config, self.provided)

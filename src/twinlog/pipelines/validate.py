@@ -7,11 +7,12 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from twinlog.config.security.places import Leads
 from twinlog.pipelines.chain import listed, steps_of, under
 from twinlog.pipelines.connector import CommonSettings, read_connector
-from twinlog.pipelines.plugins import connector, find
+from twinlog.pipelines.plugins import all_plugins, connector, find
 from twinlog.pipelines.run import ErrorSettings
-from twinlog.pipelines.settings import Finding, SettingsRefused, facts_of, keys_of, read_settings
+from twinlog.pipelines.settings import Finding, SettingsRefused, facts_of, keys_of, leads_of, read_settings
 
 _FRAMEWORK: Final = frozenset(
     {
@@ -20,8 +21,9 @@ _FRAMEWORK: Final = frozenset(
         "offsets.storage.topic", "key.converter.plugin.version", "value.converter.plugin.version",
     }
 )  # fmt: skip
+_CONVERTERS: Final = ("key.converter.", "value.converter.", "header.converter.")
 _FAMILIES: Final = (
-    "transforms.", "predicates.", "key.converter.", "value.converter.", "header.converter.", "topic.creation.",
+    "transforms.", "predicates.", *_CONVERTERS, "topic.creation.",
     "consumer.override.", "producer.override.", "admin.override.",
 )  # fmt: skip
 
@@ -69,6 +71,23 @@ def _unknown(config: Mapping[str, str], own: set[str]) -> list[Finding]:
         hint = f"; did you mean {near[0]}?" if near else ""
         findings.append(Finding(key, f"unknown key; it has no effect{hint}", "warning"))
     return findings
+
+
+def leads_of_config(config: Mapping[str, str]) -> dict[str, Leads]:
+    """The keys of a configuration that name hosts or files: those of its class, and those of any converter."""
+    leads: dict[str, Leads] = {}
+    for plugin in all_plugins():
+        settings = getattr(plugin.target, "settings", None)
+        if settings is None:
+            continue
+        if plugin.kind in {"source", "sink"} and plugin.is_called(config.get("connector.class", "")):
+            leads |= leads_of(settings)
+            families = {key.removesuffix("*"): led for key, led in leads.items() if key.endswith(".*")}
+            leads |= {key: led for prefix, led in families.items() for key in config if key.startswith(prefix)}
+        elif plugin.kind == "converter":
+            # Some converters pass their keys on to others.
+            leads |= {prefix + key: led for prefix in _CONVERTERS for key, led in leads_of(settings).items()}
+    return leads
 
 
 def checked(config: Mapping[str, str]) -> list[Finding]:

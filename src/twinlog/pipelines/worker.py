@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
 from twinlog.errors import TopicUnknown
 from twinlog.kafka.appending import append_record
 from twinlog.model.backoff import Backoff
@@ -43,9 +44,9 @@ class Pipelines:
         topic = OffsetsTopic(cluster, self.worker.offsets_topic)
         self._offsets_partitions = topic.ensure(keys.offsets_partitions, keys.offsets_replicas)
 
-    def start(self, name: str, config: Mapping[str, str]) -> Engine:
+    def start(self, name: str, config: Mapping[str, str], provided: Provided = NOTHING_PROVIDED) -> Engine:
         """Run a pipeline, instead of the one of this name if there is one. Raises SettingsRefused, ClusterError."""
-        connector = read_connector(name, config, self.worker.config)
+        connector = read_connector(name, config, self.worker.config, provided)
         self.stop(name)
         generation = claim(self.worker, name, self.worker_id)
         planner: Planner

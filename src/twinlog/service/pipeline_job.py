@@ -97,9 +97,9 @@ class PipelineJob:
         self._scratch.mkdir(parents=True, exist_ok=True)
         pipelines.prepare()
         try:
-            return pipelines.start(self._spec.connector_name, self._spec.config)
+            return pipelines.start(self._spec.connector_name, self._spec.config, self._spec.provided)
         except SettingsRefused as error:
-            raise ConnectorRefused(self._spec.connector_name, str(error)) from error
+            raise ConnectorRefused(self._spec.connector_name, self._spec.provided.masked(str(error))) from None
 
     def stop(self) -> None:
         """Ask for a clean end: what was read is written first."""

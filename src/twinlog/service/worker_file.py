@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from twinlog.config.resolve import Draft, Resolved, read_file
 from twinlog.config.service_settings import resolve_service
 from twinlog.config.text import service_keys as keys
-from twinlog.config.text.lookup import Lookup, masked_findings
+from twinlog.config.text.lookup import Lookup
 from twinlog.config.text.properties import Entry, parse_properties
 from twinlog.config.text.providers import expand, references_of_file
 from twinlog.errors import SettingsInvalid, UsageError
@@ -24,12 +24,12 @@ def load_worker(path: Path) -> tuple[Resolved, Worker]:
     try:
         worker = read_worker({key: entry.value.strip() for key, entry in expanded.entries.items()})
     except SettingsRefused as error:
-        raise UsageError(f"{path}: {error}") from error
+        raise UsageError(f"{path}: {expanded.provided.masked(str(error))}") from None
     # A service without links needs a store; here it is the worker's own cluster.
     store = Entry(f"{keys.STORE}.bootstrap.servers", 0, worker.keys.bootstrap, worker.keys.bootstrap)
     lookup = Lookup(str(path), {**expanded.entries, store.key: store})
     service = resolve_service(lookup)
-    told = tuple(masked_findings([*findings, *expanded.findings, *lookup.findings], expanded.provided))
+    told = tuple(expanded.provided.findings([*findings, *expanded.findings, *lookup.findings]))
     if errors := [str(finding) for finding in told if finding.level == "error"]:
         raise SettingsInvalid("\n  ".join([f"{path}: {len(errors)} settings are wrong", *errors]), told)
     rules = service.connectors

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.kit.fixed_answers import answering
 
 from twinlog.config.security.addresses import is_clear_text, is_listed
-from twinlog.config.text.lookup import masked_findings
+from twinlog.config.text.provided import Provided
 from twinlog.errors import Finding
 from twinlog.wire.web import opened
 
@@ -82,6 +82,6 @@ def test_nothing_is_sent_to_a_link_local_address_however_it_is_called(monkeypatc
 def test_what_a_provider_filled_in_is_masked_wherever_a_finding_quotes_it(secret: str, around: str):
     """The one exit: whichever rule quotes a value, and whatever it joins to it."""
     said = Finding("error", "f", 1, f"{secret}.bootstrap.servers", f"missing; {around}{secret}->b needs it")
-    (told,) = masked_findings([said], [f"first line\n{secret}"])
+    (told,) = Provided([f"first line\n{secret}"]).findings([said])
     assert secret not in f"{told.key} {told.sentence}"
-    assert masked_findings([said], []) == [said]
+    assert Provided().findings([said]) == [said]

@@ -12,19 +12,13 @@ from hypothesis import strategies as st
 from tests.kit.basic_login import basic
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.connector_configs import PLAIN, SECRET, SOURCE, login, mirror, put
+from tests.kit.declared_providers import FILES, FOLDERS, STORE, VARIABLES, Host
 
 from twinlog.config.security.secrets import Secret
-from twinlog.config.security.users import save_user, with_password
-from twinlog.config.service_settings import HttpSettings
 from twinlog.config.text.catalogue import CATALOGUE
 
 REPLICATOR = "io.confluent.connect.replicator.ReplicatorSourceConnector"
 KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab='{}' principal='{}';"
-STORE = "store.bootstrap.servers = s:9092\n"
-FILES = "org.apache.kafka.common.config.provider.FileConfigProvider"
-FOLDERS = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
-VARIABLES = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
-
 CLIENT_PREFIXES = ("", "source.cluster.", "target.cluster.", "consumer.", "producer.override.", "admin.")
 EVERY_KEY = sorted(
     {"name", "connector.class", "source.cluster.alias", "target.cluster.alias", "clusters", "redirects.p.command"}
@@ -39,35 +33,6 @@ def checked(client: TestClient, config: dict[str, str], **headers: Any) -> Any:
 
 def errors(answer: Any) -> str:
     return "\n".join(error for one in answer.json()["configs"] for error in one["value"]["errors"])
-
-
-class Host:
-    """A machine with a secret in a file, in a folder and in its environment, and a service that runs on it."""
-
-    def __init__(self, folder: Path, *, declared: bool) -> None:
-        self.folder = folder
-        (folder / "vault.properties").write_text(f"password = {SECRET}\n")
-        (folder / "whole").write_text(f"{SECRET}\nsecond line of {SECRET}\n")
-        for name, role in (("vera", "viewer"), ("otto", "operator"), ("anna", "admin")):
-            save_user(folder / "users", with_password(name, role, f"{name}-password"))
-        text = STORE
-        if declared:
-            text += (
-                "config.providers = file, dir, env\n"
-                f"config.providers.file.class = {FILES}\nconfig.providers.file.param.allowed.paths = {folder}\n"
-                f"config.providers.dir.class = {FOLDERS}\nconfig.providers.dir.param.allowed.paths = {folder}\n"
-                f"config.providers.env.class = {VARIABLES}\nconfig.providers.env.param.allowlist.pattern = SEC.*\n"
-            )
-        self.service = PaperService(
-            PaperTopic(),
-            text=text,
-            http=HttpSettings(users_file=folder / "users"),
-            environment={"SECRET": SECRET, "HOME": "/home/tea"},
-        )
-
-    @property
-    def references(self) -> list[str]:
-        return [f"${{file:{self.folder}/vault.properties:password}}", f"${{dir:{self.folder}:whole}}", "${env:SECRET}"]
 
 
 @pytest.mark.proves("R12")

@@ -23,9 +23,10 @@ from twinlog.config.security.stores import identity_from_file, trust_from_file
 from twinlog.config.service_settings import HttpSettings, resolve_service
 from twinlog.config.text.catalogue import CATALOGUE
 from twinlog.config.text.keys import Key, Scope
-from twinlog.config.text.lookup import LinkLookup, Lookup, masked_findings
+from twinlog.config.text.lookup import LinkLookup, Lookup
 from twinlog.config.text.precedence import TARGET_ADMIN
 from twinlog.config.text.properties import Entry, parse_properties
+from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
 from twinlog.config.text.providers import expand, references_of_file
 from twinlog.config.text.values import ValueRefusedError
 from twinlog.errors import Finding, SettingsInvalid
@@ -58,13 +59,13 @@ def resolve_entries(
     entries: Mapping[str, Entry],
     file: str,
     before: tuple[Finding, ...] = (),
-    provided: frozenset[str] = frozenset(),
+    provided: Provided = NOTHING_PROVIDED,
 ) -> tuple[RegistrySettings, tuple[Finding, ...]]:
     """Read keys whose values are filled in already; returns the settings and the remarks. Raises SettingsInvalid."""
     lookup = Lookup(file, _adapted(entries))
     settings = _Reader(lookup).settings()
     told = [*before, *lookup.findings, *_review(lookup)]
-    everything = tuple(sorted(masked_findings(told, provided), key=lambda finding: finding.line or 0))
+    everything = tuple(sorted(provided.findings(told), key=lambda finding: finding.line or 0))
     errors = [str(finding) for finding in everything if finding.level == "error"]
     if errors:
         title = f"{file}: {len(errors)} setting{'s are' if len(errors) > 1 else ' is'} wrong"

@@ -1,4 +1,4 @@
-"""What a connector made over HTTP may say: the service's own file sets the limits. Pure.
+"""What a connector made over HTTP may say: the service's own file sets the limits. Symbolic links are followed.
 
 Whoever may make connectors has no shell on the service's machine, and gets none through a connector: no files, no
 variables, no commands, no addresses beyond what the operator of the service allows. Records of the links topic that
@@ -10,19 +10,22 @@ from __future__ import annotations
 import ipaddress
 import os.path
 import re
+import socket
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, Literal, TypeAlias, cast
-from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict
 
 from twinlog.config.security.jaas import module_of
+from twinlog.config.security.places import Leads, leads_to_hosts, leads_to_path
 from twinlog.config.text import service_keys as keys
-from twinlog.config.text.keys import Key
+from twinlog.config.text.catalogue import CATALOGUE
+from twinlog.config.text.keys import Key, Scope
 from twinlog.config.text.lookup import Lookup
 from twinlog.config.text.properties import Entry
 from twinlog.config.text.providers import NAMES, ProviderRule, provider_rules
-from twinlog.config.text.values import T_co, ValueRefusedError, Words
+from twinlog.config.text.values import FilePath, Servers, T_co, ValueRefusedError
 from twinlog.errors import Finding
 
 OverridePolicy: TypeAlias = Literal["None", "Principal", "All", "Allowlist"]
@@ -36,17 +39,15 @@ _CLIENTS: Final = re.compile(
     r"src\.kafka|dest\.kafka|src\.consumer)\."
 )
 _PRINCIPAL: Final = frozenset({"security.protocol", "sasl.mechanism", "sasl.jaas.config"})
-_HOSTS_OF_URL: Final = re.compile(r"//(?:[^/@?]*@)?([^/?;,]+)")
-_URLS: Final = frozenset({"connection.url", "store.url", "http.api.url", "http.url"})
-_OF_CONNECTORS: Final = _URLS | {"http.read.timeout.ms"}
+_OF_CONNECTORS: Final = frozenset({"store.url", "http.api.url", "http.url", "http.read.timeout.ms"})
 """Connectors' keys that only begin like the service's own."""
-_REGISTRY: Final = ".schema.registry.url"
-_PATHS: Final = frozenset({"file", "input.path", "finished.path", "error.path"})
-_LAKE: Final = ("iceberg.catalog.", "delta.table.url", "delta.storage.")
-_BUCKETS: Final = frozenset({"s3", "s3a", "gs", "az", "abfs", "abfss"})
-"""Addresses that name a bucket, not a host."""
-_PORT: Final = re.compile(r":\d*$")
 _ADDRESS: Final = "bootstrap.servers"
+_OF_CLIENTS: Final[Mapping[str, Leads]] = MappingProxyType({
+    key.name: leads_to_path if isinstance(key.kind, FilePath) else leads_to_hosts
+    for key in CATALOGUE
+    if isinstance(key.kind, (FilePath, Servers)) and Scope.SHARED in key.scopes
+})  # fmt: skip
+"""Keys of Kafka's clients, whatever they begin with."""
 _TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105  a key's name
 
 
@@ -104,16 +105,25 @@ def _check_pattern(rule: ProviderRule, lookup: Lookup) -> None:
         lookup.note("error", entry, "is not valid: allowed is a regular expression")
 
 
-def broken_rules(entries: Mapping[str, Entry], file: str, rules: ConnectorRules) -> list[Finding]:
-    """Find what a connector says that it may not; values are filled in already, so that no reference hides one."""
+def broken_rules(
+    entries: Mapping[str, Entry], file: str, rules: ConnectorRules, leads: Mapping[str, Leads] = MappingProxyType({})
+) -> list[Finding]:
+    """Find what a connector says that it may not; values are filled in already, so that no reference hides one.
+
+    `leads` has the keys of the connector's class that lead to hosts or files; those of Kafka's clients are known here.
+    """
     return [
         Finding("error", file, entry.line, entry.key, sentence)
         for entry in entries.values()
-        for sentence in _complaints(entry, rules)
+        for sentence in _complaints(entry, rules, leads.get(entry.key) or _of_client(entry.key))
     ]
 
 
-def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
+def _of_client(key: str) -> Leads | None:
+    return next((leads for name, leads in _OF_CLIENTS.items() if key == name or key.endswith(f".{name}")), None)
+
+
+def _complaints(entry: Entry, rules: ConnectorRules, leads: Leads | None) -> Iterator[str]:
     key = entry.key
     if key not in _OF_CONNECTORS and any(key == w or (w.endswith(".") and key.startswith(w)) for w in _OF_THE_FILE):
         yield "not in a connector: only the service's settings file says this"
@@ -122,41 +132,31 @@ def _complaints(entry: Entry, rules: ConnectorRules) -> Iterator[str]:
     name = key[matched.end() :] if matched else key
     if matched and not _may_override(name, rules):
         yield f"not allowed by {keys.OVERRIDE_POLICY.name} = {rules.override_policy} of the service's settings file"
-    if name == _ADDRESS:
-        yield from _of_hosts(Words().read(entry.value), rules)
-    elif key == "database.hostname":
-        yield from _of_hosts([entry.value.strip()], rules)
-    elif (key in _URLS or key.endswith(_REGISTRY) or _is_lake(key, entry.value)) and not _path_of(key, entry.value):
-        yield from _of_hosts(_HOSTS_OF_URL.findall(entry.value), rules)
-    if _path_of(key, entry.value) and not _is_allowed(_path_of(key, entry.value), rules):
-        yield f"not in a folder that {keys.CONNECTOR_PATHS.name} of the service's settings file lists"
+    if leads is not None and entry.value.strip():
+        yield from _of_places(entry.value, leads, rules)
     if name == _TOKEN_URL and entry.value.strip() not in rules.token_urls:
         yield f"not listed in {keys.TOKEN_URLS.name} of the service's settings file"
     elif name == "sasl.jaas.config" and not rules.kerberos and _asks_for_kerberos(entry.value):
         yield f"Krb5LoginModule needs {keys.CONNECTOR_KERBEROS.name} = true in the service's settings file"
 
 
-def _path_of(key: str, value: str) -> str:
-    """The file or folder of this machine that a key names; empty for all other keys."""
-    if key == "store.url" or key.startswith(_LAKE):
-        address = urlsplit(value)
-        if address.scheme.startswith("sqlite"):
-            return unquote(address.path)[1:]
-        is_plain = key.startswith(_LAKE) and value.startswith("/")
-        return unquote(address.path) if is_plain or address.scheme == "file" else ""
-    return value if key in _PATHS else ""
-
-
-def _is_lake(key: str, value: str) -> bool:
-    """Whether it is the address of a catalog or a store."""
-    return key.startswith(_LAKE) and "://" in value and urlsplit(value).scheme not in _BUCKETS
+def _of_places(value: str, leads: Leads, rules: ConnectorRules) -> Iterator[str]:
+    try:
+        places = leads(value)
+    except ValueError as error:
+        yield str(error)
+        return
+    yield from dict.fromkeys(_of_hosts(places.hosts, rules))
+    if not all(_is_allowed(path, rules) for path in places.paths):
+        yield f"not in a folder that {keys.CONNECTOR_PATHS.name} of the service's settings file lists"
 
 
 def _is_allowed(file: str, rules: ConnectorRules) -> bool:
-    path = os.path.normpath(file)
-    return rules.allowed_paths is None or any(
-        path.startswith(os.path.normpath(folder).rstrip("/") + "/") for folder in rules.allowed_paths
-    )
+    if rules.allowed_paths is None:
+        return True
+    # Links are followed first: one inside of an allowed folder may lead out of it.
+    path, folders = os.path.realpath(file), map(os.path.realpath, rules.allowed_paths)
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _may_override(name: str, rules: ConnectorRules) -> bool:
@@ -178,9 +178,8 @@ def _asks_for_kerberos(jaas: str) -> bool:
         return "Krb5LoginModule" in jaas
 
 
-def _of_hosts(servers: Iterable[str], rules: ConnectorRules) -> Iterator[str]:
-    for server in servers:
-        host = _PORT.sub("", server.rpartition("://")[2]).strip("[]").lower()
+def _of_hosts(hosts: Iterable[str], rules: ConnectorRules) -> Iterator[str]:
+    for host in hosts:
         if is_link_local(host):
             yield "link-local addresses are not allowed: they lead to the metadata of the machine"
         elif rules.allowed_hosts and not any(_fits(host, allowed) for allowed in rules.allowed_hosts):
@@ -193,9 +192,13 @@ def _fits(host: str, allowed: str) -> bool:
 
 def is_link_local(host: str) -> bool:
     """Tell whether an address is one that only the machine's own link knows, such as a cloud's metadata service."""
+    plain = host.partition("%")[0].rstrip(".")
     try:
-        address = ipaddress.ip_address(host.partition("%")[0])
+        address = ipaddress.ip_address(plain)
     except ValueError:
-        return False
+        try:  # the machine also takes 2852039166, 0xa9fea9fe and 169.254.43518
+            address = ipaddress.IPv4Address(socket.inet_aton(plain))
+        except (OSError, ValueError):
+            return False
     mapped = getattr(address, "ipv4_mapped", None)
     return (mapped or address).is_link_local

@@ -16,6 +16,7 @@ from twinlog.config.text.switch_keys import SWITCH_KEYS
 from twinlog.config.text.transform_keys import TRANSFORM_ALL
 from twinlog.config.text.values import (
     Deletion,
+    FilePath,
     Flag,
     Kind,
     Mapped,
@@ -345,13 +346,13 @@ SSL_ENDPOINT = _shared(
 SSL_TRUSTSTORE_TYPE = _shared(
     "ssl.truststore.type", _STORES, "JKS", "JKS and PKCS12 are told apart by what is in the file, as in Java."
 )
-SSL_TRUSTSTORE_LOCATION = _shared("ssl.truststore.location", Text(), None, "File. Absent: the system's CAs.")
+SSL_TRUSTSTORE_LOCATION = _shared("ssl.truststore.location", FilePath(), None, "File. Absent: the system's CAs.")
 SSL_TRUSTSTORE_PASSWORD = _shared("ssl.truststore.password", Text(), None, "Password of that file.", secret=True)
 SSL_TRUSTSTORE_CERTIFICATES = _shared("ssl.truststore.certificates", Text(), None, "PEM text instead of a file.")
 SSL_KEYSTORE_TYPE = _shared(
     "ssl.keystore.type", _STORES, "JKS", "JKS and PKCS12 are told apart by what is in the file, as in Java."
 )
-SSL_KEYSTORE_LOCATION = _shared("ssl.keystore.location", Text(), None, "File with our certificate and key.")
+SSL_KEYSTORE_LOCATION = _shared("ssl.keystore.location", FilePath(), None, "File with our certificate and key.")
 SSL_KEYSTORE_PASSWORD = _shared("ssl.keystore.password", Text(), None, "Password of that file.", secret=True)
 SSL_KEYSTORE_KEY = _shared("ssl.keystore.key", Text(), None, "PEM text of our key instead of a file.", secret=True)
 SSL_KEYSTORE_CHAIN = _shared("ssl.keystore.certificate.chain", Text(), None, "PEM text of our certificate.")

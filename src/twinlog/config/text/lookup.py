@@ -6,8 +6,7 @@ that one pass finds all errors.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -22,8 +21,6 @@ from twinlog.model.names import LinkName
 
 T = TypeVar("T")
 _LONGEST_SHOWN = 200
-_SEPARATORS = re.compile(r"[\s,;|=\"'()]+")
-_SHORTEST_PART = 4
 
 
 class Origin(NamedTuple):
@@ -107,23 +104,6 @@ class LinkLookup:
             msg = f"{key.name} has no default in the catalogue"
             raise LookupError(msg)
         return value
-
-
-def masked_findings(findings: Iterable[Finding], provided: Iterable[str]) -> list[Finding]:
-    """Mask what config providers filled in, and each word of it, wherever a finding quotes it: the one exit (R12)."""
-    words = {word for value in provided for word in (value.strip(), *_SEPARATORS.split(value))} - {""}
-    ordered = sorted(words, key=len, reverse=True)
-    if not ordered:
-        return list(findings)
-    # A short word may be part of an ordinary one; a longer one is masked also where text was joined to it.
-    either = "|".join(
-        re.escape(word) if len(word) >= _SHORTEST_PART else rf"(?<!\w){re.escape(word)}(?!\w)" for word in ordered
-    )
-    hidden = re.compile(either)
-    return [
-        finding._replace(key=finding.key and hidden.sub(MASK, finding.key), sentence=hidden.sub(MASK, finding.sentence))
-        for finding in findings
-    ]
 
 
 def spellings(key: Key[Any], link: LinkName, role: Role | None) -> tuple[str, ...]:

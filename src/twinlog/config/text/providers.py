@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from twinlog.config.text.properties import Entry, parse_properties
+from twinlog.config.text.provided import Provided
 from twinlog.errors import Finding
 
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
@@ -54,7 +55,7 @@ class Expanded(NamedTuple):
     entries: dict[str, Entry]
     findings: list[Finding]
     files: set[Path]
-    provided: frozenset[str]
+    provided: Provided
 
 
 @dataclass
@@ -87,7 +88,7 @@ def expand(entries: Mapping[str, Entry], file: str, references: References) -> E
         value, problems = _filled(entry.value, references, provided)
         findings += [Finding("error", file, entry.line, entry.key, problem) for problem in problems]
         expanded[entry.key] = dataclasses.replace(entry, value=value)
-    return Expanded(expanded, findings, references.files, frozenset(provided))
+    return Expanded(expanded, findings, references.files, Provided(provided))
 
 
 def _filled(text: str, references: References, provided: set[str]) -> tuple[str, list[str]]:

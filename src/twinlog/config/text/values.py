@@ -109,6 +109,17 @@ class Text:
 
 
 @dataclass(frozen=True)
+class FilePath:
+    """A file of this machine. A connector made over HTTP may name one only in a folder that the service allows."""
+
+    allowed: str = "a path"
+
+    def read(self, text: str) -> str:
+        """Return the path; whether the file is there is seen where it is opened."""
+        return text.strip()
+
+
+@dataclass(frozen=True)
 class TopicCharacters:
     """Text that can be part of a topic name."""
 

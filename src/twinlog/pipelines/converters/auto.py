@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 
 from pyspark.sql import Column
 
+from twinlog.config.security.places import leads_to_urls
 from twinlog.errors import RegistryRefused
 from twinlog.pipelines.converters.avro import AVRO, AvroConverter
 from twinlog.pipelines.converters.json_documents import JsonConverter
@@ -35,7 +36,9 @@ _WIRE: Final = "wire"
 class AutoSettings:
     """Keys of AutoConverter; those of the registry's converters are passed on."""
 
-    registry: str = Setting("schema.registry.url", "addresses of the schema registry, if there is one", "")
+    registry: str = Setting(
+        "schema.registry.url", "addresses of the schema registry, if there is one", "", leads=leads_to_urls
+    )
 
 
 class AutoConverter:

@@ -8,8 +8,9 @@ import json
 import ssl
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote
 
+from twinlog.config.security.places import split_url
 from twinlog.errors import RegistryRefused, RegistryUnreachable
 from twinlog.pipelines.converters.registry_settings import RegistrySettings
 
@@ -32,7 +33,7 @@ class RegistryClient:
 
     def __init__(self, s: RegistrySettings) -> None:
         self._s = s
-        self._addresses = [urlsplit(url.rstrip("/")) for url in s.urls]
+        self._addresses = [split_url(url.rstrip("/")) for url in s.urls]
         self._by_id: dict[int, Registered] = {}
         self._ids: dict[tuple[str, str], Registered] = {}
 

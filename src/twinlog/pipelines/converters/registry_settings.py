@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from twinlog.config.security.places import leads_to_path, leads_to_urls
 from twinlog.config.security.secrets import Secret
 from twinlog.pipelines.records import PlanRefused, Side
 from twinlog.pipelines.settings import Setting, setting
@@ -16,7 +17,9 @@ TOPIC, RECORD, TOPIC_RECORD = "TopicNameStrategy", "RecordNameStrategy", "TopicR
 class RegistrySettings:
     """Keys of Confluent's converters."""
 
-    urls: tuple[str, ...] = Setting("schema.registry.url", "addresses of the schema registry, tried in turn")
+    urls: tuple[str, ...] = Setting(
+        "schema.registry.url", "addresses of the schema registry, tried in turn", leads=leads_to_urls
+    )
     credentials: str = Setting(
         "basic.auth.credentials.source", "where the login is", "URL", choices=("URL", "USER_INFO")
     )
@@ -29,7 +32,9 @@ class RegistrySettings:
     key_strategy: str = Setting("key.subject.name.strategy", "how subjects of keys are named", _STRATEGY + TOPIC)
     value_strategy: str = Setting("value.subject.name.strategy", "how subjects of values are named", _STRATEGY + TOPIC)
     timeout_ms: int = Setting("http.read.timeout.ms", "longest wait for an answer", 10_000, at_least=1)
-    ca_file: str = Setting("schema.registry.ssl.ca.location", "PEM file with the authorities of https addresses", "")
+    ca_file: str = Setting(
+        "schema.registry.ssl.ca.location", "PEM file with the authorities of https addresses", "", leads=leads_to_path
+    )
     cache: int = Setting("schemas.cache.config", "of no meaning here: all schemas of a topic are kept", 1000)
 
 

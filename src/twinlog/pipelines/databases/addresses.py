@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from twinlog.config.security.places import Places
 from twinlog.config.security.secrets import Secret
 
 Product = Literal["postgresql", "mysql"]
@@ -41,11 +42,13 @@ def read_address(url: str, user: str = "", password: Secret | None = None) -> Ad
     if product is None:
         known = ", ".join(f"jdbc:{product}://" for product in _PRODUCTS)
         raise ValueError(f"no dialect for jdbc:{parts.scheme}; there are: {known}")
+    if not parts.hostname:
+        raise ValueError(f"names no host; write jdbc:{parts.scheme}://HOST/{parts.path.lstrip('/') and 'DATABASE'}")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     own_user, own_password = options.pop("user", ""), options.pop("password", "")
     return Address(
         product,
-        parts.hostname or "localhost",
+        parts.hostname,
         parts.port or _PORTS[product],
         unquote(parts.path.lstrip("/")),
         user or own_user or unquote(parts.username or ""),
@@ -54,6 +57,11 @@ def read_address(url: str, user: str = "", password: Secret | None = None) -> Ad
         else Secret(own_password or unquote(parts.password or "")),
         tuple(sorted(options.items())),
     )
+
+
+def leads_to_database(text: str) -> Places:
+    """The hosts of a JDBC URL; PostgreSQL's library takes several."""
+    return Places(tuple(host.strip("[]") for host in read_address(text.strip()).host.split(",")))
 
 
 def search_path(address: Address) -> str:

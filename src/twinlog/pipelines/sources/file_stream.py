@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, ClassVar, Final
 import pyarrow as pa
 import pyarrow.compute
 
+from twinlog.config.security.places import leads_to_path
 from twinlog.pipelines.api import Chunk, Finding, Offset, Schema, Setting, SourcePartition, setting
 from twinlog.pipelines.parcels import texts
 from twinlog.pipelines.schemas import STRING
@@ -22,7 +23,7 @@ _BLOCK: Final = 1 << 20
 class FileSourceSettings:
     """Keys of FileStreamSource."""
 
-    file: str = Setting("file", "the file to read")
+    file: str = Setting("file", "the file to read", leads=leads_to_path)
     topic: str = Setting("topic", "the topic to publish data to")
     batch: int = Setting("batch.size", "lines in one chunk", 2000, at_least=1)
 

@@ -8,9 +8,9 @@ import json
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from twinlog.pipelines.api import Retriable
+from twinlog.config.security.places import leads_to_urls, split_url
+from twinlog.pipelines.api import Finding, Retriable, SettingsRefused
 from twinlog.pipelines.sinks.elasticsearch.settings import ElasticsearchSettings
 
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
@@ -25,7 +25,11 @@ class Requests:
 
     def __init__(self, s: ElasticsearchSettings) -> None:
         self._s = s
-        self._addresses = [urlsplit(url if "://" in url else f"http://{url}") for url in s.urls]
+        try:
+            leads_to_urls(",".join(s.urls))
+            self._addresses = [split_url(url) for url in s.urls]
+        except ValueError as error:
+            raise SettingsRefused([Finding("connection.url", str(error))]) from None
         self._connection: http.client.HTTPConnection | None = None
         self._turn = 0
         self._headers = {"Connection": "keep-alive"}

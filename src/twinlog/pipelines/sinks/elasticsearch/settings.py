@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinlog.config.security.places import leads_to_urls
 from twinlog.config.security.secrets import Secret
 from twinlog.pipelines.settings import Setting, setting
 
@@ -13,7 +14,7 @@ _ON_MALFORMED = ("ignore", "warn", "fail", "report")
 class ElasticsearchSettings:
     """What the Elasticsearch sink can be told."""
 
-    urls: tuple[str, ...] = Setting("connection.url", "addresses of the cluster, comma separated")
+    urls: tuple[str, ...] = Setting("connection.url", "addresses of the cluster, comma separated", leads=leads_to_urls)
     user: str = Setting("connection.username", "name of the user", "")
     password: Secret = Setting("connection.password", "password of the user", Secret(""))
     key_ignore: bool = Setting("key.ignore", "topic, partition and offset are the id", default=False)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 
 import pyarrow.compute
 
+from twinlog.config.security.places import leads_to_path
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Finding, Owner, Rejected, Retriable, Setting, SinkBatch, Superseded, setting
 from twinlog.pipelines.sinks.file_stream.notes import Note, Notes
@@ -28,7 +29,7 @@ _SAFE_S: Final = 1.0
 class FileSinkSettings:
     """Keys of FileStreamSink."""
 
-    file: str = Setting("file", "the file to append to")
+    file: str = Setting("file", "the file to append to", leads=leads_to_path)
 
 
 class FileStreamSink:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinlog.config.security.places import leads_to_path, leads_to_url
 from twinlog.config.security.secrets import Secret
 from twinlog.pipelines.settings import Setting, setting
 
@@ -10,7 +11,9 @@ from twinlog.pipelines.settings import Setting, setting
 class HttpSettings:
     """Keys of io.confluent.connect.http.HttpSinkConnector."""
 
-    url: str = Setting("http.api.url", "where requests go; ${topic} and ${key} are filled in", also=("http.url",))
+    url: str = Setting(
+        "http.api.url", "where requests go; ${topic} and ${key} are filled in", also=("http.url",), leads=leads_to_url
+    )
     method: str = Setting("request.method", "of requests", "POST", choices=("POST", "PUT", "PATCH"))
     headers: str = Setting("headers", "name:value pairs, with header.separator between them", "")
     header_separator: str = Setting("header.separator", "between two headers", "|")
@@ -27,4 +30,6 @@ class HttpSettings:
     timeout_ms: int = Setting("http.read.timeout.ms", "longest wait for an answer", 30_000, at_least=1)
     nulls: str = Setting("behavior.on.null.values", "what a record without a value does", "ignore",
                          choices=("ignore", "fail", "delete"))  # fmt: skip
-    ca_file: str = Setting("https.ca.location", "PEM file with the authorities of https addresses", "")
+    ca_file: str = Setting(
+        "https.ca.location", "PEM file with the authorities of https addresses", "", leads=leads_to_path
+    )

@@ -11,8 +11,9 @@ import http.client
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from twinlog.config.security.places import split_url
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Delivery, Finding, Owner, Rejected, Retriable, SettingsRefused, SinkBatch, Takes
 from twinlog.pipelines.sinks.http.settings import HttpSettings
@@ -31,8 +32,11 @@ class HttpSink:
 
     def __init__(self, s: HttpSettings) -> None:
         self.s = s
-        self._address = urlsplit(s.url)
-        if self._address.scheme not in {"http", "https"} or not self._address.hostname:
+        try:
+            self._address = split_url(s.url)
+        except ValueError as error:
+            raise SettingsRefused([Finding("http.api.url", str(error))]) from None
+        if "://" not in s.url or self._address.scheme not in {"http", "https"} or not self._address.hostname:
             raise SettingsRefused([Finding("http.api.url", "must begin with http:// or https:// and name a host")])
         self._retried = status_codes(s.retried)
         self._headers = {"Content-Type": s.kind, **_headers(s)}

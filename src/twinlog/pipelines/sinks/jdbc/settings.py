@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twinlog.config.security.secrets import Secret
+from twinlog.pipelines.databases.addresses import leads_to_database
 from twinlog.pipelines.settings import Setting, setting
 
 
@@ -10,7 +11,7 @@ from twinlog.pipelines.settings import Setting, setting
 class JdbcSinkSettings:
     """What the JDBC sink can be told."""
 
-    url: str = Setting("connection.url", "JDBC URL of the database")
+    url: str = Setting("connection.url", "JDBC URL of the database", leads=leads_to_database)
     user: str = Setting("connection.user", "name of the user", "", also=("connection.username",))
     password: Secret = Setting("connection.password", "password of the user", Secret(""))
     mode: str = Setting("insert.mode", "how rows are written", "insert", choices=("insert", "upsert", "update"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from twinlog.config.security.places import leads_to_store
 from twinlog.config.security.secrets import Secret
 from twinlog.pipelines.settings import Setting, setting
 
@@ -32,7 +33,12 @@ class ObjectStoreSettings(PartitionerSettings):
 
     bucket: str = Setting("s3.bucket.name", "bucket; not needed for a folder", "")
     region: str = Setting("s3.region", "region of the bucket", "us-west-2")
-    url: str = Setting("store.url", "address of the store, if it is not Amazon's; file:///folder for a folder", "")
+    url: str = Setting(
+        "store.url",
+        "address of the store, if it is not Amazon's; file:///folder for a folder",
+        "",
+        leads=leads_to_store,
+    )
     access_key: str = Setting("aws.access.key.id", "who asks; empty: as the AWS libraries find it", "")
     secret_key: Secret = Setting("aws.secret.access.key", "password of the access key", Secret(""))
     topics_dir: str = Setting("topics.dir", "folder of all topics", "topics")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pyarrow.fs
 
+from twinlog.config.security.places import split_url
 from twinlog.pipelines.api import Finding, Retriable, SettingsRefused
 from twinlog.pipelines.sinks.object_store.settings import ObjectStoreSettings
 
@@ -19,7 +20,12 @@ class Store:
     """Whole files by their path. A file is there completely or not at all."""
 
     def __init__(self, s: ObjectStoreSettings) -> None:
-        address = urlsplit(s.url)
+        try:
+            address = split_url(s.url)
+        except ValueError as error:
+            raise SettingsRefused([Finding("store.url", str(error))]) from None
+        if ".." in (*s.topics_dir.split("/"), *s.folder_delimiter.split("/"), *s.path_format.split("/")):
+            raise SettingsRefused([Finding("topics.dir", "a folder of the store has no .. in its name")])
         self._is_folder = address.scheme == _FOLDER
         self._fs: Any
         if self._is_folder:

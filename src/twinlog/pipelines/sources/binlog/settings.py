@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from twinlog.config.security.places import leads_to_hosts, leads_to_path
 from twinlog.config.security.secrets import Secret
 from twinlog.pipelines.settings import Setting, setting
 
@@ -14,7 +15,7 @@ _HISTORY: Final = "of no meaning here: the log and the tables themselves tell th
 class BinlogSettings:
     """Keys of io.debezium.connector.mysql.MySqlConnector and io.debezium.connector.mariadb.MariaDbConnector."""
 
-    host: str = Setting("database.hostname", "where the database listens")
+    host: str = Setting("database.hostname", "where the database listens", leads=leads_to_hosts)
     port: int = Setting("database.port", "its port", 3306, at_least=1)
     user: str = Setting("database.user", "a user with the rights SELECT and REPLICATION SLAVE")
     password: Secret = Setting("database.password", "password", Secret(""))
@@ -28,9 +29,9 @@ class BinlogSettings:
         choices=("disabled", "preferred", "required", "verify_ca", "verify_identity", "disable", "trust", "verify-ca",
                  "verify-full"),
     )  # fmt: skip
-    ssl_ca: str = Setting("database.ssl.ca", "PEM file with the authorities", "")
-    ssl_cert: str = Setting("database.ssl.cert", "PEM file with our own certificate", "")
-    ssl_key: str = Setting("database.ssl.key", "PEM file with its key", "")
+    ssl_ca: str = Setting("database.ssl.ca", "PEM file with the authorities", "", leads=leads_to_path)
+    ssl_cert: str = Setting("database.ssl.cert", "PEM file with our own certificate", "", leads=leads_to_path)
+    ssl_key: str = Setting("database.ssl.key", "PEM file with its key", "", leads=leads_to_path)
     connect_ms: int = Setting("connect.timeout.ms", "how long connecting may take", 30_000, at_least=1)
     prefix: str = Setting("topic.prefix", "first part of the topics' names", also=("database.server.name",))
     database_include: tuple[str, ...] = Setting("database.include.list", "databases, as regular expressions", ())
@@ -82,7 +83,9 @@ class BinlogSettings:
         "gtid.ignore.on.recovery", "continue by file and position, although the server has GTIDs", default=False
     )
     history_topic: str = Setting("schema.history.internal.kafka.topic", _HISTORY, "")
-    history_servers: str = Setting("schema.history.internal.kafka.bootstrap.servers", _HISTORY, "")
+    history_servers: str = Setting(
+        "schema.history.internal.kafka.bootstrap.servers", _HISTORY, "", leads=leads_to_hosts
+    )
 
     @property
     def where(self) -> str:

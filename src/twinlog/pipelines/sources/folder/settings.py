@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinlog.config.security.places import leads_to_path
 from twinlog.pipelines.settings import Setting, setting
 
 
@@ -9,7 +10,7 @@ from twinlog.pipelines.settings import Setting, setting
 class FolderSettings:
     """Keys of com.github.jcustenborder.kafka.connect.spooldir.SpoolDir…SourceConnector."""
 
-    path: str = Setting("input.path", "folder with the files")
+    path: str = Setting("input.path", "folder with the files", leads=leads_to_path)
     pattern: str = Setting("input.file.pattern", "regular expression that the whole name must match", ".*")
     topic: str = Setting("topic", "where rows go")
     form: str = Setting("format", "what the files are; the class name of a spooldir connector says it as well", "",
@@ -23,6 +24,6 @@ class FolderSettings:
     min_age_ms: int = Setting("file.minimum.age.ms", "younger files are left alone: somebody may still write", 0)
     cleanup: str = Setting("cleanup.policy", "what becomes of a file that is stored", "MOVE",
                            choices=("MOVE", "DELETE", "NONE"))  # fmt: skip
-    finished: str = Setting("finished.path", "where MOVE puts files", "")
-    broken: str = Setting("error.path", "where files go that cannot be read", "")
+    finished: str = Setting("finished.path", "where MOVE puts files", "", leads=leads_to_path)
+    broken: str = Setting("error.path", "where files go that cannot be read", "", leads=leads_to_path)
     halt: bool = Setting("halt.on.error", "stop at a file that cannot be read", default=True)

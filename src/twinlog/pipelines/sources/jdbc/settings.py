@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from twinlog.config.security.secrets import Secret
+from twinlog.pipelines.databases.addresses import leads_to_database
 from twinlog.pipelines.settings import Setting, setting
 
 _MODES = ("bulk", "incrementing", "timestamp", "timestamp+incrementing")
@@ -13,7 +14,7 @@ _NUMERIC = ("none", "precision_only", "best_fit", "best_fit_eager_double")
 class JdbcSourceSettings:
     """What the JDBC source can be told."""
 
-    url: str = Setting("connection.url", "JDBC URL of the database")
+    url: str = Setting("connection.url", "JDBC URL of the database", leads=leads_to_database)
     user: str = Setting("connection.user", "name of the user", "")
     password: Secret = Setting("connection.password", "password of the user", Secret(""))
     mode: str = Setting("mode", "how new rows are found", choices=_MODES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from twinlog.config.security.places import leads_to_hosts, leads_to_path
 from twinlog.config.security.secrets import Secret
 from twinlog.pipelines.settings import Setting, setting
 
@@ -10,13 +11,13 @@ from twinlog.pipelines.settings import Setting, setting
 class PostgresSettings:
     """Keys of io.debezium.connector.postgresql.PostgresConnector."""
 
-    host: str = Setting("database.hostname", "where the database listens")
+    host: str = Setting("database.hostname", "where the database listens", leads=leads_to_hosts)
     port: int = Setting("database.port", "its port", 5432, at_least=1)
     user: str = Setting("database.user", "a user with the right REPLICATION")
     password: Secret = Setting("database.password", "password", Secret(""))
     database: str = Setting("database.dbname", "name of the database")
     sslmode: str = Setting("database.sslmode", "as libpq has it: disable, prefer, require, verify-full", "prefer")
-    sslrootcert: str = Setting("database.sslrootcert", "PEM file with the authorities", "")
+    sslrootcert: str = Setting("database.sslrootcert", "PEM file with the authorities", "", leads=leads_to_path)
     prefix: str = Setting("topic.prefix", "first part of the topics' names", also=("database.server.name",))
     plugin: str = Setting("plugin.name", "output plug-in of the database", "pgoutput", choices=("pgoutput",))
     slot: str = Setting("slot.name", "replication slot; made if it is not there", "debezium")
