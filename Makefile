@@ -70,7 +70,7 @@ demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo
 
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
-	$(PY) -m pytest tests/chaos tests/e2e tests/integration -m chaos $(APART:%=--ignore=%)
+	$(PY) -m pytest tests/chaos tests/e2e tests/integration tests/compat -m chaos $(APART:%=--ignore=%)
 	$(PY) -m pytest tests/integration/pipelines -m chaos
 
 # Namespaces of its own hold the run, so it needs Linux and root. A run that was stopped goes on where it was.

@@ -42,6 +42,10 @@ def sample_config(kind: Kind) -> dict[str, str]:
         config |= {"format": "csv"}
     if "Elasticsearch" in kind.class_name:
         config["connection.url"] = "http://db:9200"
+    if "Iceberg" in kind.class_name:
+        config |= {"iceberg.tables": "shop.orders", "iceberg.catalog.type": "sql", "iceberg.catalog.uri": "sqlite:////data/c.db"}
+    if "Delta" in kind.class_name:
+        config["delta.table.url"] = "file:///data/lake"
     if kind.type == "sink":
         config["topics"] = "t"
     return {**config, "connector.class": kind.class_name}

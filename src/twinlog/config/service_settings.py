@@ -50,6 +50,7 @@ class HttpSettings(_Frozen):
     certificate: Path | None = None
     key: Path | None = None
     client_ca: Path | None = None
+    group_ca: Path | None = None
     oidc: OidcSettings | None = None
     audit_file: Path | None = None
     audit_required: bool = False
@@ -120,6 +121,7 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         certificate=_path(lookup, keys.HTTP_CERTIFICATE),
         key=_path(lookup, keys.HTTP_KEY),
         client_ca=_path(lookup, keys.HTTP_CLIENT_CA),
+        group_ca=_path(lookup, keys.HTTP_GROUP_CA),
         oidc=oidc,
         audit_file=_path(lookup, keys.HTTP_AUDIT),
         audit_required=_value(lookup, keys.HTTP_AUDIT_REQUIRED),
@@ -136,7 +138,7 @@ def resolve_service(lookup: Lookup) -> ServiceSettings:
         group_urls=tuple(url.rstrip("/") for url in _value(lookup, keys.HTTP_GROUP_URLS)),
         tls_insecure=_value(lookup, keys.HTTP_INSECURE),
     )
-    for key in (keys.HTTP_USERS, keys.HTTP_CERTIFICATE, keys.HTTP_KEY, keys.HTTP_CLIENT_CA):
+    for key in (keys.HTTP_USERS, keys.HTTP_CERTIFICATE, keys.HTTP_KEY, keys.HTTP_CLIENT_CA, keys.HTTP_GROUP_CA):
         needed = _path(lookup, key)
         if needed is not None and not needed.is_file():
             lookup.note("error", lookup.find((key.name,)), f"{needed}: there is no such file")

@@ -135,7 +135,9 @@ class ChangesUnreadable(TwinlogError):
 
     code = "CHANGES_UNREADABLE"
     says = "{database}: {problem}"
-    remedy = "Look the message up in the database's manual; `twinlog pipeline validate` checks rights and settings."
+    remedy = (
+        "Look the message up in the database's manual; `twinlog pipeline validate FILE` checks rights and settings."
+    )
 
     database: str
     problem: str

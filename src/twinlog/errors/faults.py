@@ -51,6 +51,15 @@ class SourceTruncated(PartitionFault):
     wanted: int
     latest: int
 
+    def __str__(self) -> str:
+        if self.latest < self.wanted:
+            return super().__str__()
+        # The log reaches our position; only the broker's memory of who led when does not.
+        return (
+            f"{self.topic}-{self.partition}: all before {self.wanted} were copied, but the source does not know the "
+            "leader epoch of the last of them: it lost records before that offset, or only its epoch checkpoint"
+        )
+
 
 @dataclass(eq=False)
 class SourceTopicMissing(PartitionFault):
@@ -111,7 +120,15 @@ class RecordTooLarge(PartitionFault):
 
     offset: int
     size: int
-    limit: int
+    limit: int | None  # None: the target refused it and did not say what it takes
+
+    def __str__(self) -> str:
+        if self.limit is not None:
+            return super().__str__()
+        return (
+            f"{self.topic}-{self.partition}: the record at source offset {self.offset} needs {self.size} bytes, and "
+            "the target refuses it as too large"
+        )
 
 
 @dataclass(eq=False)
@@ -120,7 +137,7 @@ class TargetTopicMissing(PartitionFault):
 
     code = "TARGET_TOPIC_MISSING"
     says = "{topic}-{partition}: the target topic was deleted after {copied_to} was reached"
-    remedy = "Run `twinlog link reset {topic}` to mirror it again from the start, or exclude the topic."
+    remedy = "Run `twinlog link reset LINK {topic}` to mirror it again from the start, or exclude the topic."
 
     copied_to: int
 
@@ -202,7 +219,8 @@ class TargetLogShrunk(PartitionFault):
         "{topic}-{partition}: the ledger says target offset {expected} was reached, but the target log ends at {found}"
     )
     remedy = (
-        "The target lost records (unclean election?) or was recreated. `twinlog link reset {topic}` mirrors it again."
+        "The target lost records (unclean election?) or was recreated. Delete the copy, then run "
+        "`twinlog link reset LINK {topic}` to mirror it again from the start."
     )
 
     expected: int
@@ -282,7 +300,7 @@ class TakeOverRefused(PartitionFault):
     code = "TAKE_OVER_REFUSED"
     says = "{topic}-{partition}: MirrorMaker 2 noted {last} as the last offset it copied, but {problem}"
     remedy = (
-        "Compare both topics with `twinlog import mm2`. Then set `mm2.takeover = trust` to continue behind {last} "
+        "Compare both topics with `twinlog import mm2 LINK`. Then set `mm2.takeover = trust` to continue behind {last} "
         "nevertheless, or `off` to put a copy of everything behind what is there, or delete the copy to restart it."
     )
 
@@ -332,9 +350,9 @@ class RegistryNotMirrored(PartitionFault):
     code = "REGISTRY_NOT_MIRRORED"
     says = "{topic}: the schemas of {source} are not mirrored: {problem}"
     remedy = (
-        "After a failover `twinlog failback` brings the schemas home first. A registry that stays apart is left alone "
-        "with `registry.mirror = off`; one that is to be replaced is exported (`twinlog registry export`), then its "
-        "topic is deleted."
+        "After a failover `twinlog failback LINK` brings the schemas home first. A registry that stays apart is left "
+        "alone with `registry.mirror = off`; one that is to be replaced is exported "
+        "(`twinlog registry export URL --file FILE`), then its topic is deleted."
     )
 
     source: str

@@ -33,7 +33,7 @@ class SwitchStopped(TwinlogError):
 
     code = "SWITCH_STOPPED"
     says = "{link}: the step {step} did not work: {reason}"
-    remedy = "Repair the cause, then `twinlog switch resume {link}` continues at this step. {way}"
+    remedy = "Repair the cause, then `twinlog switch resume '{link}'` continues at this step. {way}"
 
     link: str
     step: str
@@ -47,7 +47,7 @@ class SwitchTakenOver(SwitchStopped):
 
     code = "SWITCH_TAKEN_OVER"
     says = "{link}: at the step {step} somebody else took the switch over: {reason}"
-    remedy = "Nothing to do here; `twinlog switch status {link}` shows how it continues."
+    remedy = "Nothing to do here; `twinlog switch status '{link}'` shows how it continues."
 
 
 @dataclass(eq=False)

@@ -164,9 +164,8 @@ class Delivery:
         except (OffsetsRefused, ClusterUnreachable):
             return  # the next fetch says the same again
         if wanted > latest or earliest <= wanted:
-            # The second: the broker does not know the leader epoch that we read last: it is not the log that we read.
-            latest = min(wanted, latest)
-            self.fault(partition, SourceTruncated(*partition, wanted, latest))
+            # The second: the broker does not know the leader epoch that we read last. How much it lost is not known.
+            self.fault(partition, SourceTruncated(*partition, wanted, min(wanted, latest)))
         elif wanted < earliest:
             gap = OffsetGap(*partition, wanted, earliest)
             skips = self.link.reading.on_gap == "skip"

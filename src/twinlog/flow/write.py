@@ -253,11 +253,13 @@ class Writer:
                 self._again(box, answer.message or codes.name_of(error))
                 return
             case codes.MESSAGE_TOO_LARGE:
-                fault = RecordTooLarge(*where, out.first, out.size, min(box.shaper.limit, out.size - 1))
+                fault = RecordTooLarge(
+                    *where, out.first, out.size, box.shaper.limit if box.shaper.limit < out.size else None
+                )
             case codes.INVALID_TIMESTAMP:
                 fault = TimestampRefused(*where, out.first)
             case codes.TOPIC_AUTHORIZATION_FAILED:
-                fault = PartitionAccessDenied(*where, self.target.alias, "Describe and Write")
+                fault = PartitionAccessDenied(*where, self.target.alias, "Write")
             case _:
                 fault = PartitionRefused(*where, out.first, answer.message or codes.name_of(error))
         box.fault(fault)

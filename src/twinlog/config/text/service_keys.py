@@ -122,6 +122,11 @@ HTTP_GROUP_URLS = _file(
     "Addresses of the services of the group. Without http.group.secret a standby passes requests with their logins on "
     "to these alone, over https.",
 )  # fmt: skip
+HTTP_GROUP_CA = _file(
+    "http.group.ca", Text(), None,
+    "PEM file with the authorities of the other services of the group, for a standby that passes requests on over "
+    "https. Absent: the system's, and the service's own certificate.",
+)  # fmt: skip
 HTTP_INSECURE = _file(
     "http.tls.insecure", Flag(), "false",
     "Take logins beyond this machine without TLS, and believe an issuer that speaks http: for networks that encrypt by "
@@ -137,12 +142,12 @@ OVERRIDE_ALLOWLIST = _file(
 )
 CONNECTOR_HOSTS = _file(
     "connector.allowed.hosts", Words(), "",
-    "Brokers that connectors made over HTTP may name; `*.example.com` stands for every host below. Empty: any, "
-    "except link-local addresses.",
+    "Hosts that connectors made over HTTP may name: brokers, databases, any address; `*.example.com` stands for every "
+    "host below. Empty: any, except link-local addresses.",
 )  # fmt: skip
 CONNECTOR_PATHS = _file(
     "connector.allowed.paths", Words(), "",
-    "Folders in which connectors made over HTTP may read and write files (FileStream). Empty: none. `twinlog connect` "
+    "Folders of all files that connectors made over HTTP may name, key stores included. Empty: none. `twinlog connect` "
     "allows any, as Kafka Connect does, unless its file sets this.",
 )  # fmt: skip
 CONNECTOR_KERBEROS = _file(
@@ -188,7 +193,8 @@ SERVICE_KEYS: tuple[Key[Any], ...] = (
     HTTP_REDIRECT, HTTP_SCOPES, HTTP_SESSION, HTTP_AUDIT, HTTP_AUDIT_REQUIRED,
     HTTP_PROXIES, ROLE_KEYS, HTTP_HEALTH, GRAFANA_URL, HTTP_CONNECTIONS, HTTP_STREAMS,
     HTTP_MAX_BYTES, HTTP_TIMEOUT, HTTP_HOSTS,
-    OTEL_ENDPOINT, OTEL_INTERVAL, HTTP_GROUP_SECRET, HTTP_GROUP_URLS, HTTP_INSECURE,
+    OTEL_ENDPOINT, OTEL_INTERVAL, HTTP_GROUP_SECRET, HTTP_GROUP_URLS, HTTP_GROUP_CA,
+    HTTP_INSECURE,
     OVERRIDE_POLICY, OVERRIDE_ALLOWLIST, CONNECTOR_HOSTS, CONNECTOR_PATHS, CONNECTOR_KERBEROS, TOKEN_URLS,
     NOTIFICATIONS, NOTIFICATION_KEYS, RESIDENCY, RESIDENCY_KEYS,
 )  # fmt: skip

@@ -121,9 +121,12 @@ class Forward:
             return _passed_back(error.code, error.headers, error.read())
 
     def _tls(self) -> ssl.SSLContext:
-        """Believe the public authorities, and those that certified this service itself."""
+        """Believe the system's authorities, the group's and this service's own certificate.
+
+        Whoever certifies clients is not believed: one of them could then stand in for the service that leads.
+        """
         context = ssl.create_default_context()
-        for trusted in (self._settings.certificate, self._settings.client_ca):
+        for trusted in (self._settings.certificate, self._settings.group_ca):
             if trusted is not None:
                 context.load_verify_locations(trusted)
         if self._settings.certificate is not None:
