@@ -43,7 +43,11 @@ def sample_config(kind: Kind) -> dict[str, str]:
     if "Elasticsearch" in kind.class_name:
         config["connection.url"] = "http://db:9200"
     if "Iceberg" in kind.class_name:
-        config |= {"iceberg.tables": "shop.orders", "iceberg.catalog.type": "sql", "iceberg.catalog.uri": "sqlite:////data/c.db"}
+        config |= {
+            "iceberg.tables": "shop.orders",
+            "iceberg.catalog.type": "sql",
+            "iceberg.catalog.uri": "sqlite:////data/c.db",
+        }
     if "Delta" in kind.class_name:
         config["delta.table.url"] = "file:///data/lake"
     if kind.type == "sink":
@@ -80,7 +84,8 @@ class Host:
             worker=read_worker({"bootstrap.servers": "127.0.0.1:1"}),
             app_state=(lambda audit: AppState.of(backend, audit)) if pages else None,
         )
-        backend.pipelines = PipelineDesk(cast("Any", SimpleNamespace(jobs=[])), self.service.control)
+        desk = PipelineDesk(cast("Any", SimpleNamespace(jobs=[])), self.service.control)
+        backend.pipelines = cast("Any", desk)
 
     @property
     def grounds(self) -> Grounds:

@@ -14,6 +14,7 @@ from twinlog.flow.delivery import Delivery
 from twinlog.flow.write import Writer
 from twinlog.model.names import TopicPartition
 from twinlog.wire import protocol_errors as codes
+from twinlog.wire.offsets import EARLIEST
 
 WHERE = TopicPartition("orders", 0)
 
@@ -62,7 +63,7 @@ def test_a_source_that_forgot_its_epochs_is_not_said_to_have_lost_what_it_holds(
     faults: list[PartitionFault] = []
 
     async def fetch_offset(_source: Any, _topic: str, _partition: int, which: int) -> int:
-        return 0 if which == delivery.EARLIEST else end
+        return 0 if which == EARLIEST else end
 
     monkeypatch.setattr(delivery, "fetch_offset", fetch_offset)
     of = SimpleNamespace(source=None, fault=lambda _partition, fault: faults.append(fault))

@@ -77,7 +77,8 @@ def test_what_comes_out_is_what_the_source_holds(log: list[Made], resume: int, l
     pieces, fault = until_fault(shaper(limit, merge_bytes).shape(payload(log), resume))
     if fault is not None:
         assert isinstance(fault, RecordTooLarge)
-        assert fault.size > fault.limit == limit
+        assert fault.limit == limit
+        assert fault.size > limit
         expected = [record for record in expected if record.offset < fault.offset]
     assert [record for piece in pieces for record in source_records(piece)] == expected
     for piece in pieces:

@@ -108,6 +108,6 @@ def test_who_certifies_clients_certifies_no_server(files: SecureFiles, tmp_path:
 
 def test_answers_over_tls_tell_browsers_to_stay_with_it(files: SecureFiles) -> None:
     with served(PaperService(PaperTopic(), http=HttpSettings(certificate=files.broker))) as address:
-        request = urllib.request.Request(f"{address}/livez")  # noqa: S310  our own server
+        request = urllib.request.Request(f"{address}/connectors")  # noqa: S310  our own server
         with urllib.request.urlopen(request, timeout=20, context=client(files, shows=False)) as answer:  # noqa: S310
             assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"

@@ -28,7 +28,9 @@ class IcebergSettings(LakeSettings):
 
     catalog: str = Setting("iceberg.catalog", "name of the catalog", "iceberg")
     catalog_keys: Mapping[str, str] = Setting(
-        "iceberg.catalog.*", "where the catalog is: type (rest, sql, glue, hive), uri, warehouse, s3.endpoint …", {},
+        "iceberg.catalog.*",
+        "where the catalog is: type (rest, sql, glue, hive), uri, warehouse, s3.endpoint …",
+        {},
         leads=leads_to_lake,
     )
     tables: tuple[str, ...] = Setting("iceberg.tables", "tables, each with its namespace: shop.orders", ())
@@ -69,11 +71,14 @@ class DeltaSettings(LakeSettings):
     """Keys of the Delta sink."""
 
     url: str = Setting(
-        "delta.table.url", "address of a table: file:///lake/${topic}, s3://bucket/${topic}, also az, abfss, gs",
+        "delta.table.url",
+        "address of a table: file:///lake/${topic}, s3://bucket/${topic}, also az, abfss, gs",
         leads=leads_to_lake,
     )
     storage: Mapping[str, str] = Setting(
-        "delta.storage.*", "options of the store: AWS_REGION, AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID …", {},
+        "delta.storage.*",
+        "options of the store: AWS_REGION, AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID …",
+        {},
         leads=leads_to_lake,
     )
     creates: bool = Setting("auto.create", "create missing tables", default=True)
