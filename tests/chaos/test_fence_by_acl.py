@@ -16,7 +16,7 @@ from twinlog.kafka.client_options import client_options
 from twinlog.local.cluster import LocalCluster
 from twinlog.model.access.acls import AclBinding
 from twinlog.recovery.fencing import Fence, deny
-from twinlog.recovery.proof import Patience
+from twinlog.recovery.proof import Deadline
 
 pytestmark = pytest.mark.chaos
 
@@ -40,7 +40,7 @@ def test_producers_are_shut_out_and_let_in_again_by_acl(make_cluster: Callable[.
     assert produce(cluster) is None
 
     noted = asyncio.run(fence.note(["orders"]))
-    ends = asyncio.run(fence.shut(["orders"], Patience("A->B", "fence", 20), noted))
+    ends = asyncio.run(fence.shut(["orders"], Deadline("A->B", "fence", 20), noted))
     assert list(ends.values()) == [1]
     assert produce(cluster) == KafkaError.TOPIC_AUTHORIZATION_FAILED
 

@@ -58,7 +58,7 @@ def test_faults_of_topics_are_found_where_they_are(make_ends: Callable[..., Ends
         ("retention", "fail", events),
     ):
         assert (found[name]["verdict"], ends.remote(topic) in found[name]["seen"]) == (verdict, True), found[name]
-        assert found[name]["mend"].startswith("kafka-")
+        assert found[name]["remedy"].startswith("kafka-")
     assert "no engine has ever run" in found["engine"]["seen"]
     for name in ("two-clusters", "source-clock", "target-clock", "source-quotas", "target-disk", "source-version"):
         assert found[name]["verdict"] in {"ok", "warn"}, found[name]
@@ -81,14 +81,16 @@ def test_missing_rights_and_certificates_of_a_secure_target_are_told(
     assert found["target-certificates"].verdict in {"ok", "warn"}
     assert "CN=" in found["target-certificates"].seen or "O=" in found["target-certificates"].seen
     assert (found["target-topic-rights"].verdict, found["source-topic-rights"].verdict) == ("fail", "ok")
-    assert "--allow-principal User:twinlog --operation Describe --operation Write" in found["target-topic-rights"].mend
+    assert (
+        "--allow-principal User:twinlog --operation Describe --operation Write" in found["target-topic-rights"].remedy
+    )
     assert found["target-create-right"].verdict == "fail"
     assert found["acl-rights"].seen == "Alter on the target cluster is missing"
     assert found["transaction-coordinator"].verdict == "fail"
     assert (found["target-disk"].verdict, found["target-clock"].verdict) == ("unknown", "unknown")
     assert "Describe on the cluster is needed" in found["target-clock"].seen
     password = target.password("twinlog")
-    assert not [one for one in found.values() if password in f"{one.seen}{one.mend}"]
+    assert not [one for one in found.values() if password in f"{one.seen}{one.remedy}"]
 
 
 def test_whoever_else_may_write_to_the_topics_of_our_own_is_named(
@@ -105,7 +107,7 @@ def test_whoever_else_may_write_to_the_topics_of_our_own_is_named(
 
         found = wait_until(asked, lambda one: "mallory" in one.seen, within_s=60, what="the rule")
         assert found.verdict == "warn"
-        assert "--deny-principal 'User:mallory'" in found.mend
+        assert "--deny-principal 'User:mallory'" in found.remedy
     finally:
         assert delete_acls(admin, [planted]) == {planted: None}
 

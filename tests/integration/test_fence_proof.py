@@ -20,7 +20,7 @@ from twinlog.local.cluster import LocalCluster
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.facts import FenceNote
 from twinlog.recovery.fencing import Fence
-from twinlog.recovery.proof import Patience
+from twinlog.recovery.proof import Deadline
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.probe import REFUSED_BY_SIZE, WOULD_BE_TAKEN, probe_writes
@@ -85,7 +85,7 @@ def test_a_slow_producer_behind_a_broker_that_hears_late_loses_nothing(make_ends
     back = ends.link.updated(clients={"target_admin": ends.link.clients.source_admin})
     fence = Fence.around(LateBroker(ends.link.clients.source_admin), back, SwitchSettings(), "topic-config")
     try:
-        found = asyncio.run(fence.shut([topic], Patience("A->B", "fence-source", 60), FenceNote()))
+        found = asyncio.run(fence.shut([topic], Deadline("A->B", "fence-source", 60), FenceNote()))
         before = len(attempts)
         wait_until(lambda: len(attempts), lambda count: count >= before + 2, within_s=30, what="two more attempts")
     finally:
@@ -123,7 +123,7 @@ def test_records_that_a_leader_took_and_readers_do_not_see_yet_are_before_the_cu
             producer.produce(topic, f"hidden {number}".encode())
         assert producer.flush(10) == 0  # acknowledged, and visible to nobody
         thaw.start()
-        found = asyncio.run(fence.shut([topic], Patience("A->B", "fence-source", 60), FenceNote()))
+        found = asyncio.run(fence.shut([topic], Deadline("A->B", "fence-source", 60), FenceNote()))
     finally:
         thaw.cancel()
         follower.thaw()

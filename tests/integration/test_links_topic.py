@@ -41,11 +41,11 @@ from twinlog.config.settings import ClientSettings
 from twinlog.control.links_topic import LinksTopic, shared_place
 from twinlog.model.connectors import GroupState, Leader
 from threading import Event
-turn = Event()
+elected = Event()
 store = ClientSettings(cluster="store", bootstrap_servers=(sys.argv[1],))
-topic = LinksTopic(store, shared_place(sys.argv[2], 1), on_news=lambda _: None, on_turn=turn.set)
+topic = LinksTopic(store, shared_place(sys.argv[2], 1), on_news=lambda _: None, on_elected=elected.set)
 topic.open()
-turn.wait()
+elected.wait()
 group_state = topic.lead([GroupState(sys.argv[2]).leader_record(Leader("victim", "http://victim:1"))])
 topic.append([group_state.config_record("c", {"a": "b"}), group_state.state_record("c", "PAUSED")])
 print("leads", flush=True)
@@ -57,9 +57,9 @@ class Seat:
     """One service's view of the topic."""
 
     def __init__(self, store: ClientSettings, group: str, prove: Prove | None = None) -> None:
-        self.turn = Event()
+        self.elected = Event()
         self.group_state = GroupState(group)
-        self.topic = LinksTopic(store, shared_place(group, 1), prove, on_news=self._hear, on_turn=self.turn.set)
+        self.topic = LinksTopic(store, shared_place(group, 1), prove, on_news=self._hear, on_elected=self.elected.set)
         self.group_state = self.topic.open()
 
     def _hear(self, group_state: GroupState) -> None:
@@ -70,7 +70,7 @@ class Seat:
 
     def await_turn(self, within_s: float) -> float:
         begun = time.monotonic()
-        assert self.turn.wait(within_s), "it is still not our turn"
+        assert self.elected.wait(within_s), "it is still not elected"
         return time.monotonic() - begun
 
 
@@ -104,7 +104,7 @@ def test_one_leads_and_whoever_led_before_writes_nothing_more(make_ends: Callabl
         second = take()
         assert second.group_state.configs == {"c": {"k": "v"}}, "it is read by whoever comes"
         assert second.group_state.leader == group_state.leader
-        assert not second.turn.is_set()
+        assert not second.elected.is_set()
         second.lead(Leader("two", None))
         with pytest.raises(NotActive):
             first.topic.append([first.group_state.config_record("zombie", {})])
@@ -124,7 +124,7 @@ def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., En
     with seats(ends.link.clients.target_admin) as take:
         first = take()
         first.await_turn(30)
-        first.turn.clear()
+        first.elected.clear()
         others = [take() for _ in range(4)]
 
         def members() -> tuple[str, int]:
@@ -132,10 +132,15 @@ def test_whoever_comes_later_waits_for_whoever_leads(make_ends: Callable[..., En
             return found.state.name, sum(bool(one.assignment) for one in found.members)
 
         wait_until(members, lambda seen: seen == ("STABLE", 5), within_s=40, what="a line of five")
-        assert [seat.turn.is_set() for seat in others] == [False] * 4, "links would be moved whenever a standby begins"
+        assert [seat.elected.is_set() for seat in others] == [False] * 4, (
+            "links would be moved whenever a standby begins"
+        )
         first.topic.close()
         wait_until(
-            lambda: [seat.turn.is_set() for seat in others], lambda turns: sum(turns) == 1, within_s=60, what="one heir"
+            lambda: [seat.elected.is_set() for seat in others],
+            lambda turns: sum(turns) == 1,
+            within_s=60,
+            what="one heir",
         )
 
 
@@ -155,8 +160,8 @@ async def led(store: ClientSettings, group: str, secret: Secret) -> AsyncIterato
     """A service that leads its group."""
     service = ConnectorService(
         cast("Any", NoLinks()),
-        lambda prove, on_news, on_turn: LinksTopic(
-            store, shared_place(group, 1), prove, on_news=on_news, on_turn=on_turn
+        lambda prove, on_news, on_elected: LinksTopic(
+            store, shared_place(group, 1), prove, on_news=on_news, on_elected=on_elected
         ),
         group=group,
         instance=uuid.uuid4().hex,

@@ -23,7 +23,7 @@ from twinlog.control.group_trust import GroupTrust
 from twinlog.control.kind import Position
 from twinlog.control.link_kinds import settings_of
 from twinlog.control.record_signatures import Record
-from twinlog.control.states import EngineSight
+from twinlog.control.states import EngineView
 from twinlog.errors import NotActive, UsageError
 from twinlog.machine.local_token import LocalToken
 from twinlog.model.connectors import GroupState, Prove
@@ -69,9 +69,9 @@ class PaperStore:
         topic: PaperTopic,
         prove: Prove | None,
         on_news: Callable[[GroupState], None],
-        on_turn: Callable[[], None],
+        on_elected: Callable[[], None],
     ) -> None:
-        self.topic, self.on_news, self.on_turn = topic, on_news, on_turn
+        self.topic, self.on_news, self.on_elected = topic, on_news, on_elected
         self.group_state = GroupState(topic.group_state.group, prove=prove)
 
     def open(self) -> GroupState:
@@ -79,7 +79,7 @@ class PaperStore:
             self.group_state = self.group_state.take(*record)
         self.topic.stores.append(self)
         if len(self.topic.stores) == 1:
-            self.on_turn()
+            self.on_elected()
         return self.group_state
 
     def hear(self, key: bytes, value: bytes | None) -> None:
@@ -101,7 +101,7 @@ class PaperStore:
     def close(self) -> None:
         self.topic.stores.remove(self)
         if self.topic.stores:
-            self.topic.stores[0].on_turn()
+            self.topic.stores[0].on_elected()
 
 
 class PaperRunner:
@@ -110,7 +110,7 @@ class PaperRunner:
     def __init__(self) -> None:
         self.links: dict[str, LinkSettings] = {}
         self.others: list[Spec] = []
-        self.pipelines: dict[str, EngineSight] = {}  # what is told of a pipeline's job
+        self.pipelines: dict[str, EngineView] = {}  # what is told of a pipeline's job
         self.heartbeats: tuple[HeartbeatPair, ...] = ()
         self.phases: dict[str, tuple[str, str | None]] = {}
         self.restarted: list[str] = []
@@ -126,12 +126,12 @@ class PaperRunner:
     async def restart(self, name: str) -> None:
         self.restarted.append(name)
 
-    def snapshot(self, name: str) -> EngineSight | None:
+    def snapshot(self, name: str) -> EngineView | None:
         if any(spec.name == name for spec in self.others):
-            return self.pipelines.get(name, EngineSight("running", None, 2))
+            return self.pipelines.get(name, EngineView("running", None, 2))
         if name not in self.links:
             return None
-        return EngineSight(*self.phases.get(name, ("running", None)), self.links[name].reading.tasks_max or 1)
+        return EngineView(*self.phases.get(name, ("running", None)), self.links[name].reading.tasks_max or 1)
 
     def check(self, spec: Spec) -> None:
         if isinstance(spec, LinkSettings) and spec.source == "impossible":
@@ -167,7 +167,7 @@ class PaperService:
         self.topic, self.runner, self.http = topic, PaperRunner(), http or HttpSettings()
         self.control = ConnectorService(
             self.runner,
-            lambda prove, on_news, on_turn: PaperStore(topic, prove, on_news, on_turn),
+            lambda prove, on_news, on_elected: PaperStore(topic, prove, on_news, on_elected),
             group=topic.group_state.group,
             instance=instance,
             url=url or f"http://{instance}:8083",

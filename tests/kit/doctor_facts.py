@@ -14,12 +14,12 @@ from twinlog.model.access.acls import AclBinding, Pattern
 from twinlog.model.groups.observed import ListedGroup
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.inspection import (
-    BrokerLook,
-    CertificateLook,
-    ClockLook,
-    ClusterLook,
-    DiskLook,
-    NameLook,
+    BrokerFacts,
+    CertificateFacts,
+    ClockFacts,
+    ClusterFacts,
+    DiskFacts,
+    NameFacts,
     TopicFacts,
 )
 from twinlog.model.health.states import LinkStatus, PartitionStatus
@@ -55,7 +55,7 @@ def may_write(topic: str, who: str, pattern: Pattern, permission: str = "ALLOW")
 
 
 def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:
-    brokers = tuple(BrokerLook(n, f"{alias}{n}", 9092, None) for n in range(3))
+    brokers = tuple(BrokerFacts(n, f"{alias}{n}", 9092, None) for n in range(3))
     healthy = EndFacts(
         alias=alias,
         servers=(f"{alias}0:9092", f"{alias}1:9092"),
@@ -66,19 +66,19 @@ def end(alias: str, topics: list[str], **facts: Any) -> EndFacts:
             {may_write("__twinlog-", "User:mirror", "prefixed"), may_write("orders", "User:shop", "literal")}
         ),
         encrypted=True,
-        cluster=ClusterLook(f"id-{alias}", brokers, CLUSTER_RIGHTS),
+        cluster=ClusterFacts(f"id-{alias}", brokers, CLUSTER_RIGHTS),
         topics={name: look(name) for name in topics},
         configs={name: dict(CONFIGS) for name in topics},
         broker_configs={0: {"auto.create.topics.enable": "false", "offsets.retention.minutes": "10080"}},
         groups={"billing": ListedGroup("billing", "classic", "Empty")},
         group_rights={"billing": frozenset({"DESCRIBE", "READ"})},
-        clock=ClockLook(20.0, 3.0),
+        clock=ClockFacts(20.0, 3.0),
         quotas=(),
         scram_users={"anna": frozenset({"SCRAM-SHA-512"})},
-        disks=(DiskLook(0, "/data", 1000, 500, 10),),
+        disks=(DiskFacts(0, "/data", 1000, 500, 10),),
         versions={0: 13, 1: 18, 10: 6},
-        certificates=(CertificateLook(f"{alias}0:9092", "CN=broker", NOW + 400 * 86_400_000),),
-        names=(NameLook(f"{alias}0", ("10.0.0.1",), 30),),
+        certificates=(CertificateFacts(f"{alias}0:9092", "CN=broker", NOW + 400 * 86_400_000),),
+        names=(NameFacts(f"{alias}0", ("10.0.0.1",), 30),),
         round_trip_s=0.08,
     )
     return replace(healthy, **facts)
@@ -131,7 +131,7 @@ def healthy(**facts: Any) -> Facts:
         selected=("orders",),
         ledger=LEDGER,
         coordinator=1,
-        own_certificates=(CertificateLook("A", "CN=mirror", NOW + 400 * 86_400_000),),
+        own_certificates=(CertificateFacts("A", "CN=mirror", NOW + 400 * 86_400_000),),
         sockets=SocketBuffers(33_554_432, 4_194_304),
     )
     return replace(found, **facts)
@@ -186,8 +186,8 @@ def settings(text: str) -> Change:
 
 
 def brokers(side: str, count: int, **facts: Any) -> Change:
-    some = tuple(BrokerLook(n, f"{side}{n}", 9092, None) for n in range(count))
-    return at(side, cluster=ClusterLook(f"id-{side}", some, facts.get("operations", CLUSTER_RIGHTS)))
+    some = tuple(BrokerFacts(n, f"{side}{n}", 9092, None) for n in range(count))
+    return at(side, cluster=ClusterFacts(f"id-{side}", some, facts.get("operations", CLUSTER_RIGHTS)))
 
 
 def both(*changes: Change) -> Change:

@@ -45,14 +45,14 @@ class Oracle:
         return int(self._mirror.RemoteClusterUtils.replicationHops(self._map(properties), alias))
 
     def translate_offsets(self, properties: Mapping[str, str], alias: str, group: str) -> Positions:
-        patience = self._jvm.java.time.Duration.ofSeconds(20)
-        found = self._mirror.RemoteClusterUtils.translateOffsets(self._map(properties), alias, group, patience)
+        deadline = self._jvm.java.time.Duration.ofSeconds(20)
+        found = self._mirror.RemoteClusterUtils.translateOffsets(self._map(properties), alias, group, deadline)
         return _positions(found)
 
     def translate_all(self, properties: Mapping[str, str], alias: str, pattern: str) -> dict[str, Positions]:
-        patience = self._jvm.java.time.Duration.ofSeconds(20)
+        deadline = self._jvm.java.time.Duration.ofSeconds(20)
         groups = self._jvm.java.util.regex.Pattern.compile(pattern)
-        found = self._mirror.RemoteClusterUtils.translateOffsets(self._map(properties), alias, groups, patience)
+        found = self._mirror.RemoteClusterUtils.translateOffsets(self._map(properties), alias, groups, deadline)
         return {str(group): _positions(found[group]) for group in found}
 
     def formatted(self, formatter: str, topic: str, key: bytes | None, value: bytes | None) -> str:

@@ -14,7 +14,7 @@ from tests.kit.waiting import wait_until
 
 from twinlog.registry.memory import MemoryStore
 from twinlog.surface.registry.app import RegistryApp
-from twinlog.surface.registry.desk import Desk
+from twinlog.surface.registry.registry import Registry
 
 
 @contextmanager
@@ -42,5 +42,5 @@ def _status(port: int) -> int | str:
 
 
 if __name__ == "__main__":
-    app = RegistryApp(Desk(MemoryStore(), cluster_id="cluster"))
+    app = RegistryApp(Registry(MemoryStore(), cluster_id="cluster"))
     uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="warning", access_log=False)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from tests.kit.paper_connectors import paper_connectors
-from tests.kit.paper_pipelines import PaperDesk
+from tests.kit.paper_pipelines import PaperPipelines
 from tests.kit.waiting import wait_until
 
 from twinlog.config.resolve import Resolved, resolve
@@ -211,7 +211,7 @@ class PaperBackend:
     kept: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     taken: str | None = None  # who has every link instead of this service
     ordered: Control = dataclasses.field(default_factory=Control)
-    pipelines: PaperDesk = dataclasses.field(default_factory=PaperDesk)
+    pipelines: PaperPipelines = dataclasses.field(default_factory=PaperPipelines)
     sites: list[Site] = dataclasses.field(default_factory=list)  # schema registries
 
     def links(self) -> Sequence[LinkSettings]:
@@ -421,11 +421,11 @@ def everything(backend: PaperBackend) -> Any:
     from fastapi import FastAPI
 
     from twinlog.surface.http.app_state import AppState
-    from twinlog.surface.http.routers import add_faces
+    from twinlog.surface.http.routers import add_routers
 
     app_state = AppState.of(backend, look_seconds=0.3)
     app = FastAPI(title="Twinlog", lifespan=lambda _: app_state.open())
-    add_faces(app, app_state)
+    add_routers(app, app_state)
     app.include_router(paper_connectors(backend))
     app.add_middleware(_AsAdmin)
     return app

@@ -31,10 +31,10 @@ def paper_connectors(backend: PaperBackend) -> APIRouter:
                 "status": {"connector": {"state": state}},
             }
         for name in backend.pipelines.names():
-            sight = backend.pipelines.sight(name)
+            view = backend.pipelines.view(name)
             found[name] = {
-                "info": {"config": {"connector.class": sight.class_name}},
-                "status": {"connector": {"state": states.get(name, sight.status.state)}},
+                "info": {"config": {"connector.class": view.class_name}},
+                "status": {"connector": {"state": states.get(name, view.status.state)}},
             }
         return found
 
@@ -42,7 +42,7 @@ def paper_connectors(backend: PaperBackend) -> APIRouter:
     def config(name: str) -> Any:
         if name not in backend.pipelines.names():
             return JSONResponse({"error_code": 404, "message": f"Connector {name} not found"}, 404)
-        return dict(backend.pipelines.sight(name).config)
+        return dict(backend.pipelines.view(name).config)
 
     @router.get("/connectors/{name}/offsets")
     def offsets(name: str) -> Any:

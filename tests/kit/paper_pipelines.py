@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import Any
 
 from twinlog.control.kind import Offset
-from twinlog.control.states import ConnectorStatus, EngineSight, State, judge
+from twinlog.control.states import ConnectorStatus, EngineView, State, judge
 from twinlog.errors import ConnectorUnknown, ParkedRefused
 from twinlog.pipelines.connector import read_connector
 from twinlog.pipelines.engine import Engine
 from twinlog.pipelines.parked import Parked, Place
 from twinlog.pipelines.preview import Preview, StepView
-from twinlog.service.pipeline_desk import PipelineSight, chosen_of
+from twinlog.service.pipeline_queries import PipelineView, chosen_of
 
 SINK: Mapping[str, str] = MappingProxyType({"connector.class": "FileStreamSink", "file": "/x", "topics": "t"})
 
@@ -47,7 +47,7 @@ def letter(place: str, value: bytes, reason: str = "not JSON") -> Parked:
 
 
 @dataclass
-class PaperDesk:
+class PaperPipelines:
     """The engines of a test, and letters that can be replayed once."""
 
     running: list[Any] = field(default_factory=list)
@@ -61,19 +61,19 @@ class PaperDesk:
     def engines(self) -> list[Any]:
         return self.running
 
-    def sight(self, name: str) -> PipelineSight:
+    def view(self, name: str) -> PipelineView:
         if name in self.standing:
             status = ConnectorStatus(self.standing[name])
-            return PipelineSight(name, "sink", "FileStreamSinkConnector", SINK, status, (), None)
+            return PipelineView(name, "sink", "FileStreamSinkConnector", SINK, status, (), None)
         engine = next((one for one in self.running if one.connector.name == name), None)
         if engine is None:
             raise ConnectorUnknown(name, f"Connector {name} not found")
         progress, connector = engine.progress, engine.connector
         phase = {"RUNNING": "running", "FAILED": "waiting"}.get(progress.state, "starting")
-        sight = EngineSight(phase, progress.trace or None, max(1, progress.tasks), progress.troubles())
-        status = judge("STARTED", None, sight, copies=True)
+        view = EngineView(phase, progress.trace or None, max(1, progress.tasks), progress.troubles())
+        status = judge("STARTED", None, view, copies=True)
         class_name = connector.config["connector.class"]
-        return PipelineSight(name, connector.kind, class_name, connector.config, status, ("t",), engine)
+        return PipelineView(name, connector.kind, class_name, connector.config, status, ("t",), engine)
 
     async def offsets(self, name: str) -> list[Offset]:
         del name
@@ -107,7 +107,7 @@ class PaperDesk:
         return Preview(steps, ["value: JSON without a schema"], ['INSERT INTO "orders" ("id") VALUES (7)'])
 
 
-def paper_desk() -> PaperDesk:
+def paper_desk() -> PaperPipelines:
     """A sink that lost its database, one that parks, a source that runs, and one that was paused."""
     parks = {**SINK, "tasks.max": "3", "errors.tolerance": "all", "errors.deadletterqueue.topic.name": "orders-dlq"}
     orders = paper_engine(parks, name="orders-to-search", put=1_204_331, failed=3, parked=3)
@@ -126,4 +126,4 @@ def paper_desk() -> PaperDesk:
     table = paper_engine(source, name="customers", written=18_200)
     table.progress.state, table.progress.tasks = "RUNNING", 1
     letters = [letter(f"0:{n}", b'{"id": "x%d"' % n, f"line 1: the object is not closed ({n})") for n in (7, 8, 9)]
-    return PaperDesk([orders, lost, table], {"old-export": "PAUSED"}, letters)
+    return PaperPipelines([orders, lost, table], {"old-export": "PAUSED"}, letters)

@@ -14,8 +14,8 @@ from twinlog.registry.pair.index import TopicIndex
 from twinlog.registry.pair.site import Instance, Site
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.registry.app import RegistryApp
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Request
+from twinlog.surface.registry.registry import Registry
 from twinlog.surface.registry.writing import register
 
 URL = "http://reg-1.east:8081"
@@ -42,14 +42,14 @@ class PaperRegistry:
 
     def __init__(self) -> None:
         self.store = MemoryStore()
-        self.desk = Desk(self.store)
-        self.app = RegistryApp(self.desk)
+        self.registry = Registry(self.store)
+        self.app = RegistryApp(self.registry)
         self.status: Any = PaperStatus()
 
     def register(self, subject: str, schema: Any, kind: str = "AVRO") -> None:
         text = schema if isinstance(schema, str) else json.dumps(schema)
         body = json.dumps({"schema": text, "schemaType": kind}).encode()
-        order = register(self.desk, Request("POST", ["subjects", subject, "versions"], {}, {}, body))
+        order = register(self.registry, Request("POST", ["subjects", subject, "versions"], {}, {}, body))
         with ThreadPoolExecutor(1) as apart:  # a browser's driver has a loop in the test's own thread
             apart.submit(asyncio.run, order).result()
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, FloatRect, Page, expect
 from tests.kit.browser import Tab, chromium, needs_browser, served, tab
 from tests.kit.paper_backend import PaperBackend, everything
-from tests.kit.paper_pipelines import PaperDesk, paper_desk
+from tests.kit.paper_pipelines import PaperPipelines, paper_desk
 from tests.kit.waiting import wait_until
 
 __all__ = ["chromium", "tab"]
@@ -38,13 +38,13 @@ KEPT = {("pipelines", "light"), ("pipeline", "light"), ("pipeline", "dark"), ("p
 
 
 @pytest.fixture
-def desk() -> PaperDesk:
+def paper() -> PaperPipelines:
     return paper_desk()
 
 
 @pytest.fixture
-def site(desk: PaperDesk) -> Iterator[str]:
-    app = everything(PaperBackend(pipelines=desk, step_seconds=0.1))
+def site(paper: PaperPipelines) -> Iterator[str]:
+    app = everything(PaperBackend(pipelines=paper, step_seconds=0.1))
     with served(app) as address:
         watch = app.state.app_state.pipeline_watch
         orders = wait_until(
@@ -112,38 +112,38 @@ def test_the_list_says_what_is_wrong_first_and_unknown_as_unknown(tab: Tab, site
     expect(page).to_have_url(re.compile("/ui/pipelines$"))
 
 
-def test_what_changes_is_shown_without_a_reload(tab: Tab, site: str, desk: PaperDesk) -> None:
+def test_what_changes_is_shown_without_a_reload(tab: Tab, site: str, paper: PaperPipelines) -> None:
     page = tab.open(f"{site}{VIEWS['pipeline']}")
     expect(page.locator("main")).to_contain_text("connection refused")
-    desk.running[1].progress.take({"task": 1, "end_of": "writer", "counts": {"put": 5}})
+    paper.running[1].progress.take({"task": 1, "end_of": "writer", "counts": {"put": 5}})
     expect(page.locator(".title .badge")).to_have_text("RUNNING", timeout=20_000)
     expect(page.get_by_role("region", name="Tasks")).not_to_contain_text("connection refused")
 
 
-def test_a_parked_record_is_repaired_and_replayed_by_clicking(tab: Tab, site: str, desk: PaperDesk) -> None:
+def test_a_parked_record_is_repaired_and_replayed_by_clicking(tab: Tab, site: str, paper: PaperPipelines) -> None:
     page = tab.open(f"{site}{VIEWS['pipeline-parked']}")
     page.get_by_text("Record 0:9").click()
     page.get_by_label("Value").filter(visible=True).fill('{"id": 9}')
     page.get_by_role("button", name="Replay 0:9").click()
     expect(page.locator("#parked")).to_contain_text("2 open, 1 replayed or dropped")
-    assert desk.ordered == [("replayed", "orders-to-search", ["0:9"], {"0:9": b'{"id": 9}'})]
+    assert paper.ordered == [("replayed", "orders-to-search", ["0:9"], {"0:9": b'{"id": 9}'})]
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_text("Record 0:7").click()
     page.get_by_role("button", name="Drop 0:7").click()
     expect(page.locator("#parked")).to_contain_text("1 open, 2 replayed or dropped")
     page.get_by_role("button", name="Replay all open records").click()
     expect(page.locator("#parked")).to_contain_text("0 open, 3 replayed or dropped")
-    assert [one[:3] for one in desk.ordered[1:]] == [
+    assert [one[:3] for one in paper.ordered[1:]] == [
         ("dropped", "orders-to-search", ["0:7"]),
         ("replayed", "orders-to-search", []),
     ]
     assert complaints(page) == []
 
 
-def test_a_refusal_is_said_beside_the_button(tab: Tab, site: str, desk: PaperDesk) -> None:
+def test_a_refusal_is_said_beside_the_button(tab: Tab, site: str, paper: PaperPipelines) -> None:
     page = tab.open(f"{site}{VIEWS['pipeline-parked']}")
     page.get_by_text("Record 0:8").click()
-    desk.letters = [one for one in desk.letters if str(one.place) != "0:8"]  # retention took it meanwhile
+    paper.letters = [one for one in paper.letters if str(one.place) != "0:8"]  # retention took it meanwhile
     page.get_by_role("button", name="Replay 0:8").click()
     expect(page.locator("details[open] .said").first).to_contain_text("there is no such dead letter")
 

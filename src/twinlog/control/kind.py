@@ -17,7 +17,7 @@ from twinlog.config.changes import Change, Spec
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.control.grounds import Grounds
-from twinlog.control.states import ConnectorStatus, EngineSight
+from twinlog.control.states import ConnectorStatus, EngineView
 from twinlog.errors import Finding
 from twinlog.model.connectors import Connector, TargetState
 
@@ -101,7 +101,7 @@ class Runner(Protocol):
     async def restart(self, name: str) -> None:
         """Restart a job."""
 
-    def snapshot(self, name: str) -> EngineSight | None:
+    def snapshot(self, name: str) -> EngineView | None:
         """The state of a job; None when there is none of this name."""
 
     def check(self, spec: Spec) -> None:

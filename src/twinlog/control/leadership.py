@@ -1,8 +1,8 @@
 """Which service of a group runs the jobs. Runs in the service's loop; everything that blocks is done in threads.
 
-    store (links topic) ─▶ read by every service of the group ─▶ the one whose turn it is leads: it writes and runs
+    store (links topic) ─▶ read by every service of the group ─▶ the elected one leads: it writes and runs
 
-A service that does not lead stands by. It takes over when the store gives it the turn.
+A service that does not lead stands by. It takes over when it is elected.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Store(Protocol):
 
 
 MakeStore: TypeAlias = Callable[[Prove | None, Callable[[GroupState], None], Callable[[], None]], Store]
-"""Makes a store of how records are proven, and what to call with news and when it is our turn to lead."""
+"""Makes a store of how records are proven, and what to call with news and after an election."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Leadership:
     _signatures: RecordSignatures = field(init=False)
     _store: Store | None = None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
-    _turn: bool = False
+    _elected: bool = False
     _due: bool = False
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Leadership:
     # --- the loop -----------------------------------------------------------------------------------------------------
 
     async def run(self, bring_into_force: Callable[[], Awaitable[Any]], begin: Callable[[], Awaitable[Any]]) -> None:
-        """Until cancelled: read the store, lead when it is our turn, call `bring_into_force` when something changed.
+        """Until cancelled: read the store, lead when elected, call `bring_into_force` when something changed.
 
         `begin` is called once, when the store was read.
         """
@@ -88,12 +88,12 @@ class Leadership:
         def news(group_state: GroupState) -> None:
             loop.call_soon_threadsafe(self._hear, group_state)
 
-        def turn() -> None:
-            loop.call_soon_threadsafe(self._take_turn)
+        def elected() -> None:
+            loop.call_soon_threadsafe(self._take_lead)
 
-        store = self.make_store(self._signatures.proof, news, turn)
+        store = self.make_store(self._signatures.proof, news, elected)
         try:
-            self.group_state = await self._patiently(lambda: asyncio.to_thread(store.open))
+            self.group_state = await self._with_retries(lambda: asyncio.to_thread(store.open))
             self._store, self.audit.to_topic = store, store.audit
             self.on_read(self.group_state)
             self._tell_unserved()
@@ -101,14 +101,14 @@ class Leadership:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
-                await self._patiently(lambda: self._step(bring_into_force))
+                await self._with_retries(lambda: self._step(bring_into_force))
         finally:
             self.audit.to_topic = None
             # Jobs have ended by now, or the process is about to: whoever waits may begin.
             await asyncio.to_thread(store.close)
 
     async def _step(self, bring_into_force: Callable[[], Awaitable[Any]]) -> None:
-        if self._turn:
+        if self._elected:
             await self._lead()
         if self.active and not self._leads():
             await self._defend()
@@ -123,16 +123,16 @@ class Leadership:
                 raise
 
     async def _lead(self) -> None:
-        """Lead, also while we believe that we do: whoever had the turn in between is perhaps not heard of yet."""
+        """Lead, also while we believe that we do: whoever was elected in between is perhaps not heard of yet."""
         if self._store is None:
             return
-        self._turn = False
+        self._elected = False
         try:
             await self._write(self._store.lead, self._ourselves())
             if not self._leads():  # More was written in between than we knew of, and our record had too low a number.
                 await self._write(self._store.append, self._ourselves())
         except BaseException:
-            self._turn = True
+            self._elected = True
             raise
         if not self.active:
             log.info("group %s: this service runs the links now", self.group)
@@ -175,7 +175,7 @@ class Leadership:
         if group_state.records >= self.group_state.records:
             self.group_state = group_state
 
-    async def _patiently(self, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def _with_retries(self, work: Callable[[], Awaitable[Any]]) -> Any:
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         while True:
             try:
@@ -198,8 +198,8 @@ class Leadership:
             self._due = True
         self._wake.set()
 
-    def _take_turn(self) -> None:
-        self._turn = True
+    def _take_lead(self) -> None:
+        self._elected = True
         self._wake.set()
 
     def _leads(self) -> bool:
@@ -248,7 +248,7 @@ class Leadership:
         return self.leader_url if self.trust.believes(self.group_state) else None
 
     @property
-    def waits_for_its_turn(self) -> bool:
+    def waits_for_election(self) -> bool:
         """Whether nobody leads yet: at the first start, and when we were here before and were killed."""
         leader = self.group_state.leader
         return not self.active and (leader is None or (leader.instance != self.instance and leader.url == self.url))

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.connectors import GroupState, LevelOrder
 
-OURS: Final = "twinlog"
+OWN: Final = "twinlog"
 LEVELS: Final = {
     "TRACE": 5, "DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR,
     "FATAL": logging.CRITICAL, "OFF": logging.CRITICAL + 10,
@@ -29,15 +29,15 @@ class Level(NamedTuple):
     last_modified: int | None
 
 
-def is_ours(logger: str) -> bool:
+def is_own(logger: str) -> bool:
     """Whether there can be a logger of this name."""
-    return logger == "root" or logger.partition(".")[0] == OURS
+    return logger == "root" or logger.partition(".")[0] == OWN
 
 
 def known_loggers() -> list[str]:
     """Those that have a level of their own."""
-    named = {name for name in list(logging.Logger.manager.loggerDict) if name.partition(".")[0] == OURS}
-    return sorted({"root", OURS, *(name for name in named if _logger(name).level or name in _CHANGED)})
+    named = {name for name in list(logging.Logger.manager.loggerDict) if name.partition(".")[0] == OWN}
+    return sorted({"root", OWN, *(name for name in named if _logger(name).level or name in _CHANGED)})
 
 
 def level_of(logger: str) -> Level:
@@ -75,5 +75,5 @@ class OrderedLevels:
         """Set the levels that were ordered since."""
         before, self._known = self._known, group_state.levels
         for logger, order in self._known.items():
-            if before.get(logger) != order and is_ours(logger) and order.level in LEVELS:
+            if before.get(logger) != order and is_own(logger) and order.level in LEVELS:
                 set_level(logger, order.level)

@@ -25,7 +25,7 @@ from twinlog.control.kind import (
 )
 from twinlog.control.link_offsets import change_offsets
 from twinlog.control.link_plan import check_connector, connectors_of, link_name, plan_links
-from twinlog.control.states import ConnectorStatus, EngineSight, judge
+from twinlog.control.states import ConnectorStatus, EngineView, judge
 from twinlog.errors import ConnectorRefused, Finding
 from twinlog.model.connectors import Connector, names_class
 from twinlog.model.link_connectors import CLASSES, COPYING, Sort
@@ -89,9 +89,9 @@ class LinkKind:
         link = link_name(connector)
         trouble = plan.troubles.get(connector.name) or plan.refused.get(link)
         if self.sort == "heartbeat" and link not in plan.specs and subject.active:
-            return judge(connector.state, trouble, EngineSight("running", None), copies=False)
-        sight = subject.runner.snapshot(link) if subject.active else None
-        return judge(connector.state, trouble, sight, copies=self.sort in COPYING)
+            return judge(connector.state, trouble, EngineView("running", None), copies=False)
+        view = subject.runner.snapshot(link) if subject.active else None
+        return judge(connector.state, trouble, view, copies=self.sort in COPYING)
 
     async def topics(self, subject: Subject) -> list[str]:
         """The copies on the target, by the ledger; what a sync job writes to."""

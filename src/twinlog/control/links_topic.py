@@ -60,7 +60,7 @@ class LinksTopic:
         prove: Prove | None = None,
         *,
         on_news: Callable[[GroupState], None],
-        on_turn: Callable[[], None],
+        on_elected: Callable[[], None],
     ) -> None:
         """Nothing is sent yet."""
         self.cluster = settings.cluster
@@ -69,7 +69,7 @@ class LinksTopic:
         start = GroupState(place.group, own_topic=place.own_topic, prove=prove)
         self._log: ElectedLog[GroupState] | MemoryLog[GroupState]
         if place.topic is None:
-            self._log = MemoryLog(start, _with_record, on_turn)
+            self._log = MemoryLog(start, _with_record, on_elected)
         else:
             self._log = ElectedLog(
                 settings,
@@ -78,7 +78,7 @@ class LinksTopic:
                 start=start,
                 apply=_with_record,
                 on_change=on_news,
-                on_elected=on_turn,
+                on_elected=on_elected,
                 transactional_id=place.transactional_id,
             )
         self._audit = BackgroundWriter(settings, AUDIT.name)

@@ -95,13 +95,13 @@ class PipelineKind:
         """The state of its job; a partition that stands still fails its tasks, not the connector."""
         job = self.job(subject.connector)
         trouble = subject.plan.troubles.get(subject.name) or subject.plan.refused.get(job)
-        sight = subject.runner.snapshot(job) if subject.active else None
-        return judge(subject.connector.state, trouble, sight, copies=True)
+        view = subject.runner.snapshot(job) if subject.active else None
+        return judge(subject.connector.state, trouble, view, copies=True)
 
     async def topics(self, subject: Subject) -> list[str]:
         """The topics that it uses now."""
-        sight = subject.runner.snapshot(self.job(subject.connector))
-        return [] if sight is None else list(sight.topics)
+        view = subject.runner.snapshot(self.job(subject.connector))
+        return [] if view is None else list(view.topics)
 
     async def offsets(self, subject: Subject) -> list[Offset]:
         """Of a source from the offsets topic, of a sink from its system and its group."""

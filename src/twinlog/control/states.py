@@ -22,7 +22,7 @@ _PHASES: Final[dict[str, State]] = {
 
 
 @dataclass(frozen=True)
-class EngineSight:
+class EngineView:
     """What is known of a job: of a link's engine, or of a pipeline.
 
     `task_troubles` says by task why it does not advance while the others go on. `topics` are those of a pipeline.
@@ -53,7 +53,7 @@ class ConnectorStatus:
         return self.task_state, self.task_trace
 
 
-def judge(wanted: TargetState, trouble: str | None, engine: EngineSight | None, *, copies: bool) -> ConnectorStatus:
+def judge(wanted: TargetState, trouble: str | None, engine: EngineView | None, *, copies: bool) -> ConnectorStatus:
     """From what is wanted and what is there to what is shown. `copies` is false for a sync job, which has one task."""
     if wanted == "STOPPED":
         return ConnectorStatus("STOPPED")

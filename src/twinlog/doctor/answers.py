@@ -25,7 +25,7 @@ class Answer:
 
     verdict: Verdict
     seen: str
-    mend: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Diagnosis:
     verdict: Verdict
     seen: str
     why: str
-    mend: str
+    remedy: str
 
 
 class CannotTell(Exception):
@@ -77,7 +77,7 @@ def diagnose(checks: Iterable[Check], facts: Facts) -> list[Diagnosis]:
         except Exception as error:  # a mistake in one check must not hide the others
             log.exception("check %s", check.name)
             answer = Answer("unknown", f"the check itself failed: {type(error).__name__}; the log says more")
-        diagnoses.append(Diagnosis(check.name, check.theme, answer.verdict, answer.seen, check.why, answer.mend))
+        diagnoses.append(Diagnosis(check.name, check.theme, answer.verdict, answer.seen, check.why, answer.remedy))
     return diagnoses
 
 
@@ -86,14 +86,14 @@ def ok(seen: str) -> Answer:
     return Answer("ok", seen)
 
 
-def warn(seen: str, mend: str) -> Answer:
+def warn(seen: str, remedy: str) -> Answer:
     """It works now and may not on the day it matters."""
-    return Answer("warn", seen, mend)
+    return Answer("warn", seen, remedy)
 
 
-def fail(seen: str, mend: str) -> Answer:
+def fail(seen: str, remedy: str) -> Answer:
     """It does not work."""
-    return Answer("fail", seen, mend)
+    return Answer("fail", seen, remedy)
 
 
 def named(names: Iterable[object]) -> str:

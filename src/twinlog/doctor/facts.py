@@ -12,13 +12,13 @@ from twinlog.model.access.acls import AclBinding
 from twinlog.model.access.scram_users import ScramUsers
 from twinlog.model.groups.observed import ListedGroup
 from twinlog.model.health.inspection import (
-    CertificateLook,
-    ClockLook,
-    ClusterLook,
-    DiskLook,
+    CertificateFacts,
+    ClockFacts,
+    ClusterFacts,
+    DiskFacts,
     Known,
-    NameLook,
-    QuotaLook,
+    NameFacts,
+    QuotaFacts,
     TopicFacts,
     Unknown,
 )
@@ -39,20 +39,20 @@ class EndFacts:
     user: str | None = None
     users: tuple[str, ...] = ()  # of all the link's clients there
     encrypted: bool = False
-    cluster: Known[ClusterLook] = NOT_ASKED
+    cluster: Known[ClusterFacts] = NOT_ASKED
     topics: Known[Mapping[str, TopicFacts | ClusterError]] = NOT_ASKED
     configs: Known[Mapping[str, Mapping[str, str | None] | ClusterError]] = NOT_ASKED
     broker_configs: Known[Mapping[int, Mapping[str, str | None]]] = NOT_ASKED
     groups: Known[Mapping[str, ListedGroup]] = NOT_ASKED
     group_rights: Known[Mapping[str, frozenset[str] | ClusterError]] = NOT_ASKED
-    clock: Known[ClockLook] = NOT_ASKED
-    quotas: Known[tuple[QuotaLook, ...]] = NOT_ASKED
+    clock: Known[ClockFacts] = NOT_ASKED
+    quotas: Known[tuple[QuotaFacts, ...]] = NOT_ASKED
     scram_users: Known[ScramUsers] = NOT_ASKED
     acls: Known[frozenset[AclBinding]] | AuthorizerMissing = NOT_ASKED
-    disks: Known[tuple[DiskLook, ...]] = NOT_ASKED
+    disks: Known[tuple[DiskFacts, ...]] = NOT_ASKED
     versions: Known[Mapping[int, int]] = NOT_ASKED
-    certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED
-    names: Known[tuple[NameLook, ...]] = NOT_ASKED
+    certificates: Known[tuple[CertificateFacts, ...]] = NOT_ASKED
+    names: Known[tuple[NameFacts, ...]] = NOT_ASKED
     round_trip_s: Known[float] = NOT_ASKED  # the quickest answer of a broker
 
     def command(self, tool: str) -> str:
@@ -79,7 +79,7 @@ class Facts:
     ledger: str = ""
     coordinator: Known[int] = NOT_ASKED
     schema_proof: Known[SchemaProof | None] = NOT_ASKED  # None: no registry is mirrored
-    own_certificates: Known[tuple[CertificateLook, ...]] = NOT_ASKED
+    own_certificates: Known[tuple[CertificateFacts, ...]] = NOT_ASKED
     sockets: Known[SocketBuffers] = NOT_ASKED
 
     @property

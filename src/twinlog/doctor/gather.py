@@ -42,7 +42,7 @@ from twinlog.wire.scram import fetch_scram_users
 log = logging.getLogger("twinlog.doctor")
 
 T = TypeVar("T")
-_PATIENCE_MS: Final = 10_000
+_LIMIT_MS: Final = 10_000
 _GROUPS_ASKED: Final = 200
 """Rights of groups are asked of so many: they come from a few patterns, as a rule."""
 
@@ -112,7 +112,7 @@ def _selected(link: LinkSettings, names: Iterable[str]) -> tuple[str, ...]:
 
 def _hasty(settings: ClientSettings) -> ClientSettings:
     """A doctor does not wait half a minute for each of forty answers."""
-    return settings.model_copy(update={"request_timeout_ms": min(settings.request_timeout_ms, _PATIENCE_MS)})
+    return settings.model_copy(update={"request_timeout_ms": min(settings.request_timeout_ms, _LIMIT_MS)})
 
 
 def _own_certificates(link: LinkSettings) -> tuple[Any, ...]:
@@ -245,10 +245,10 @@ async def _disks(wire: Cluster, ledger: str | None) -> Any:
 async def _attempt(question: Awaitable[T], asked: str = "") -> Known[T]:
     """The answer, or why there is none: never an exception."""
     try:
-        async with asyncio.timeout(_PATIENCE_MS / 1000 * 2):
+        async with asyncio.timeout(_LIMIT_MS / 1000 * 2):
             return await question
     except TimeoutError:
-        return Unknown(f"no answer within {_PATIENCE_MS / 500:.0f} s")
+        return Unknown(f"no answer within {_LIMIT_MS / 500:.0f} s")
     except (TwinlogError, OSError) as error:
         prefix = f"{asked}: " if asked and not isinstance(error, TwinlogError) else ""
         return Unknown(prefix + (str(error) or type(error).__name__), isinstance(error, AccessDenied))

@@ -12,26 +12,26 @@ import dns.exception
 import dns.resolver
 
 from twinlog.doctor.checks.reach import is_address
-from twinlog.model.health.inspection import NameLook
+from twinlog.model.health.inspection import NameFacts
 
-_PATIENCE_S: Final = 3.0
+_LIMIT_S: Final = 3.0
 
 
-async def look_up(servers: Iterable[str]) -> tuple[NameLook, ...]:
+async def look_up(servers: Iterable[str]) -> tuple[NameFacts, ...]:
     """One look per name; plain addresses are left out."""
     hosts = dict.fromkeys(server.rpartition(":")[0].strip("[]") for server in servers)
     return tuple([await _look(host) for host in hosts if not is_address(host)])
 
 
-async def _look(host: str) -> NameLook:
+async def _look(host: str) -> NameFacts:
     try:
         entries = await asyncio.to_thread(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
     except OSError:
-        return NameLook(host, (), None)
+        return NameFacts(host, (), None)
     addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
     # Only the name server tells the time to live; a name of /etc/hosts has none.
     try:
-        answer = await dns.asyncresolver.resolve(host, lifetime=_PATIENCE_S, search=True)
+        answer = await dns.asyncresolver.resolve(host, lifetime=_LIMIT_S, search=True)
     except (dns.exception.DNSException, OSError):
-        return NameLook(host, addresses, None)
-    return NameLook(host, addresses, int(answer.rrset.ttl) if answer.rrset else None)
+        return NameFacts(host, addresses, None)
+    return NameFacts(host, addresses, int(answer.rrset.ttl) if answer.rrset else None)

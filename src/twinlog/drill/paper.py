@@ -22,7 +22,7 @@ def paper_outcome(plans: Mapping[str, Plan | str], diagnoses: Iterable[Diagnosis
     # Whether there was ever a drill is no question to ask in one.
     others = [diagnose for diagnose in diagnoses if diagnose.name != "drilled"]
     for diagnosis in others:
-        line = f"{diagnosis.name}: {diagnosis.seen}" + (f"; try: {diagnosis.mend}" if diagnosis.mend else "")
+        line = f"{diagnosis.name}: {diagnosis.seen}" + (f"; try: {diagnosis.remedy}" if diagnosis.remedy else "")
         if diagnosis.verdict == "fail":
             outcome.failures.append(line)
         elif diagnosis.verdict in {"warn", "unknown"}:

@@ -146,7 +146,7 @@ async def _compare(
     for group, some in placed.items():
         spans = {s.source: _left(s, view, limit) for s in some}
         committed = ends.link.reading.fetch.isolation == "read_committed"
-        theirs = await asyncio.to_thread(
+        of_source = await asyncio.to_thread(
             read_spans, ends.link.clients.source_consumer, spans, committed=committed, within_s=_WITHIN_S
         )
         for standing in some:
@@ -156,7 +156,7 @@ async def _compare(
             verdict = ShadowVerdict(group, standing.source, standing.remote, standing.committed.offset, window.first)
             mapped = view.map_of(standing.source)
             if mapped is not None:
-                left = Window(*spans[standing.source], theirs[standing.source])
+                left = Window(*spans[standing.source], of_source[standing.source])
                 judge_shadow(
                     verdict,
                     left,

@@ -141,7 +141,9 @@ class Sweeping:
         self.tried.append(own)
         ends = LinkEnds.of(own)
         topics = LinkTopics(own, ends.source, ends.target)
-        engine = LinkEngine(own, topics, start_query, self.folder / own.source, os.cpu_count() or 1, heeds_switch=False)
+        engine = LinkEngine(
+            own, topics, start_query, self.folder / own.source, os.cpu_count() or 1, follows_switch=False
+        )
         life = asyncio.create_task(engine.run())
         try:
             return await self._watch(value, engine, life, records, seconds)

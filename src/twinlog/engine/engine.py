@@ -61,7 +61,7 @@ class LinkEngine:
     cores: int
     beside: Beside | None = None
     # False for the engine of a switch itself, which copies while all others are held.
-    heeds_switch: bool = True
+    follows_switch: bool = True
     # What to do while the switch holds the link (given by the service: recovery.guard).
     on_held: Callable[[StateEntry], Awaitable[None]] | None = None
     # Whether it may take the link from another engine that lives; whether it waits for the end of one that took it.
@@ -147,11 +147,11 @@ class LinkEngine:
     async def _live(self) -> None:
         target = Cluster(self.link.clients.target_producer, f"twinlog|{self.link.name}|engine")
         watch = SwitchWatch(self.link, target)
-        signing_in = SigningIn(self._state, target, take_over=self.take_over, heeds_switch=self.heeds_switch)
+        signing_in = SigningIn(self._state, target, take_over=self.take_over, follows_switch=self.follows_switch)
         following = None
         try:
-            shards: int | None = await self._patiently("preparing the ledger", lambda: self._prepare(target))
-            if shards is None or await self._patiently("reading the switch", lambda: watch.read("target")) is None:
+            shards: int | None = await self._with_retries("preparing the ledger", lambda: self._prepare(target))
+            if shards is None or await self._with_retries("reading the switch", lambda: watch.read("target")) is None:
                 return
             self._following = following = asyncio.create_task(watch.follow())
             while not self._state.stopping.is_set():
@@ -178,29 +178,29 @@ class LinkEngine:
         self._state.signed_out = False
         self._state.enter("starting")
         if shards is None:
-            shards = await self._patiently("preparing the ledger", lambda: self._prepare(target), watch)
+            shards = await self._with_retries("preparing the ledger", lambda: self._prepare(target), watch)
         if shards is None:
             return
         try:
             self._state.view = view = LedgerView(dict.fromkeys(range(1 + shards), 0), keep_maps=True)
-            ours = partial(check_before_signing_in, self.link, target, view, self._identify)
-            if await self._patiently("asking whose ledger it is", ours, watch) is None:
+            check = partial(check_before_signing_in, self.link, target, view, self._identify)
+            if await self._with_retries("asking whose ledger it is", check, watch) is None:
                 return
             await signing_in.sign_in(writer, view, watch)
             if self._state.over or self._held(watch):
                 return
             telling = self._tasks.begin(tell_why_it_waits(self._state, writer, watch, lambda: self._held(watch)))
             # The source may know of a switch that the target never heard of.
-            looked = await self._patiently("reading the switch", lambda: watch.read("source"), watch)
+            looked = await self._with_retries("reading the switch", lambda: watch.read("source"), watch)
             if looked is None or self._held(watch):
                 return
             hear = partial(self._hear, watch)
             self._tasks.begin(view.follow(target, self.link.source, hear, lane="engine"))
-            clusters = await self._patiently("reading cluster IDs", lambda: self._bind(writer, view))
+            clusters = await self._with_retries("reading cluster IDs", lambda: self._bind(writer, view))
             if clusters is None:
                 return
             self._carries_all = self._wants_all(watch)
-            if await self._patiently("reading the topics", lambda: self._refresh(writer, view)) is None:
+            if await self._with_retries("reading the topics", lambda: self._refresh(writer, view)) is None:
                 return
             link = self.link.carrying_all() if self._carries_all else self.link
             run = LinkRun(link, self.generation, shards, self.cores, clusters)
@@ -213,7 +213,7 @@ class LinkEngine:
                 await self._tasks.end_all()
 
     def _held(self, watch: SwitchWatch) -> bool:
-        return self.heeds_switch and watch.holds
+        return self.follows_switch and watch.holds
 
     async def _stand_still(self, watch: SwitchWatch) -> None:
         """Until the switch lets the link copy again; meanwhile an old primary that comes back is shut."""
@@ -235,7 +235,7 @@ class LinkEngine:
 
     # --- steps --------------------------------------------------------------------------------------------------------
 
-    async def _patiently(self, what: str, work: Callable[[], Any], watch: SwitchWatch | None = None) -> Any:
+    async def _with_retries(self, what: str, work: Callable[[], Any], watch: SwitchWatch | None = None) -> Any:
         """Try until it works; None when stopped or held meanwhile. Clusters that are away are waited for."""
         backoff = Backoff(0.5, 10.0)
         while not self._state.over and not (watch is not None and self._held(watch)):
@@ -270,7 +270,7 @@ class LinkEngine:
         if isinstance(entry, Memo):
             self._task_failures.hear(entry, self.generation, time.monotonic())
         if isinstance(entry, Engine) and (entry.generation or 0) > self.generation >= 0:
-            if entry.engine_id == SWITCH_ENGINE and self.heeds_switch:
+            if entry.engine_id == SWITCH_ENGINE and self.follows_switch:
                 watch.shut_out, self._state.signed_out = entry.shut_out, True
             else:
                 self._state.give_way(entry)
@@ -282,7 +282,7 @@ class LinkEngine:
         refreshing: asyncio.Task[None] | None = None
         while not self._state.over and not self._held(watch) and self._wants_all(watch) == self._carries_all:
             self._tasks.see_that_all_live(self._following)
-            if await self._heed_draining(writer, view, watch):
+            if await self._follow_draining(writer, view, watch):
                 next_beat = 0.0
                 if self._drains(watch):
                     # Before it is told that we obey: the switch relies on us to know every topic.
@@ -339,7 +339,7 @@ class LinkEngine:
             self._state.say(self._task_trouble)
         return before != self._task_trouble
 
-    async def _heed_draining(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> bool:
+    async def _follow_draining(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> bool:
         """Sync jobs run, unless the switch is changing what they would change back; tells whether anything is new.
 
         That they rest is told in the engine's record: the switch waits for it before it touches the clusters.
@@ -352,10 +352,10 @@ class LinkEngine:
         return before != self._state.heeded
 
     def _drains(self, watch: SwitchWatch) -> bool:
-        return self.heeds_switch and watch.drains
+        return self.follows_switch and watch.drains
 
     def _wants_all(self, watch: SwitchWatch) -> bool:
-        return self.heeds_switch and watch.wants_all
+        return self.follows_switch and watch.wants_all
 
     def _see_ledger(self, writer: LedgerWriter, view: LedgerView) -> None:
         """Name parts of the ledger that have no leader: what their shards hold is not copied meanwhile (R14)."""

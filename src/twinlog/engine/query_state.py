@@ -50,5 +50,5 @@ def failure_of(query: Any) -> str | None:
 def cause_of(text: str) -> str:
     """The last Python error in a Java stack trace: the sentence that says something."""
     lines = [line.strip() for line in text.splitlines()]
-    ours = [_OWN_ERROR.sub("", line) for line in lines if _OWN_ERROR.match(line)]
-    return ours[-1] if ours else next((line for line in lines if line), "unknown")
+    own = [_OWN_ERROR.sub("", line) for line in lines if _OWN_ERROR.match(line)]
+    return own[-1] if own else next((line for line in lines if line), "unknown")

@@ -42,12 +42,12 @@ class Rival:
     engine: Engine
     heard: bool = False  # it said something since we listen: it lives
     _heard_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 - a test replaces the clock
-    _patience_s: float = 0.0
+    _limit_s: float = 0.0
 
     def __post_init__(self) -> None:
         # A record that is old by its own clock may be of a machine whose clock is wrong: one heartbeat is waited for.
         old = SYSTEM_CLOCK.now_ms() - self.engine.at_ms > ENGINE_DEAD_MS
-        self._patience_s = _MISSED_S if old else ENGINE_DEAD_MS / 1000
+        self._limit_s = _MISSED_S if old else ENGINE_DEAD_MS / 1000
 
     def hear(self, engine: Engine) -> bool:
         """Take its newest record; tells whether it says something new: then it lives."""
@@ -58,7 +58,7 @@ class Rival:
         )
         if new:
             self.heard, self.engine = True, engine
-            self._heard_s, self._patience_s = time.monotonic(), ENGINE_DEAD_MS / 1000
+            self._heard_s, self._limit_s = time.monotonic(), ENGINE_DEAD_MS / 1000
         return new
 
     def unheard(self) -> None:
@@ -70,7 +70,7 @@ class Rival:
         """Whether it has ended, or must be dead."""
         if has_ended(self.engine):
             return True
-        return time.monotonic() - self._heard_s > self._patience_s
+        return time.monotonic() - self._heard_s > self._limit_s
 
     def says(self, link: str) -> str:
         """Who has the link, since when, and how it comes back."""
@@ -106,7 +106,7 @@ def name_of(engine: Engine) -> str:
     return f"the engine on {engine.host} (pid {engine.pid})"
 
 
-def is_ours(engine: Engine, service: str) -> bool:
+def is_own(engine: Engine, service: str) -> bool:
     """Whether a record is of this process, of its service, or of a process that had our place before us."""
     same_process = (engine.host, engine.pid) == (socket.gethostname(), os.getpid())
     return same_process or (bool(service) and engine.service == service)

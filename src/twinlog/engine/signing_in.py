@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from twinlog.engine.rivals import RIVAL_SECONDS, Rival, RivalListener, has_ended, is_ours, name_of
+from twinlog.engine.rivals import RIVAL_SECONDS, Rival, RivalListener, has_ended, is_own, name_of
 from twinlog.engine.state import EngineState
 from twinlog.engine.switch_watch import SwitchWatch
 from twinlog.ledger.view import LedgerView
@@ -23,11 +23,11 @@ log = logging.getLogger("twinlog.engine")
 class SigningIn:
     """Signs an engine in. `take_over`: it may take the link from another engine that lives."""
 
-    def __init__(self, state: EngineState, target: Cluster, *, take_over: bool, heeds_switch: bool) -> None:
+    def __init__(self, state: EngineState, target: Cluster, *, take_over: bool, follows_switch: bool) -> None:
         self._state = state
         self._target = target
         self.take_over = take_over
-        self._heeds_switch = heeds_switch
+        self._follows_switch = follows_switch
 
     async def sign_in(self, writer: LedgerWriter, view: LedgerView, watch: SwitchWatch) -> None:
         """Become the link's engine, unless another one has the link, or the switch holds it.
@@ -79,7 +79,7 @@ class SigningIn:
     async def _living(self, view: LedgerView) -> Engine | None:
         """The engine of somebody else that has the link, once it is known to live; waits where that is in doubt."""
         state = self._state
-        if view.engine is None or is_ours(view.engine, state.service) or has_ended(view.engine):
+        if view.engine is None or is_own(view.engine, state.service) or has_ended(view.engine):
             return None
         rival = Rival(view.engine)
         listener = RivalListener(rival, self._target, state.link.source)
@@ -91,4 +91,4 @@ class SigningIn:
         return None if rival.gone else rival.engine
 
     def _held(self, watch: SwitchWatch) -> bool:
-        return self._heeds_switch and watch.holds
+        return self._follows_switch and watch.holds

@@ -16,7 +16,7 @@ from twinlog.errors import LedgerUnwritable
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.parcel import now_us
 from twinlog.flow.stopwatch import Acknowledged
-from twinlog.flow.stuck import PATIENCE_S, Pressure
+from twinlog.flow.stuck import LIMIT_S, Pressure
 from twinlog.flow.takeover import ShardOwner
 from twinlog.model.ledger.records import Entry
 from twinlog.model.names import TopicPartition
@@ -58,21 +58,21 @@ class Noting:
 
     async def flush_all(self, failed: Callable[[], bool]) -> None:
         """Until the ledger knows everything. A shard that takes no notes is left to its next owner, who finds out."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + LIMIT_S
         while (self.flush() or self.under_way) and not failed() and time.monotonic() < deadline:
             await asyncio.sleep(0.005)
 
     def unwritable(self, at: Pressure) -> Iterator[tuple[Outbox, LedgerUnwritable]]:
         """Partitions whose shard takes no notes for too long. A cluster that is away as a whole is waited for (R9)."""
-        stuck = {shard for shard, since in self.under_way.items() if at.now - since >= PATIENCE_S}
-        if not stuck or at.now - at.heard_at > PATIENCE_S:
+        stuck = {shard for shard, since in self.under_way.items() if at.now - since >= LIMIT_S}
+        if not stuck or at.now - at.heard_at > LIMIT_S:
             return
         for box in self.boxes.values():
             if box.shard in stuck and not box.stopped:
                 ledger = self.owners[box.shard].ledger
                 leader = ledger.cluster.leader(ledger.topic, ledger.partition)
                 said = "it has no leader" if leader is None else f"broker {leader.node}, which leads it, did not answer"
-                why = f"{said} for {PATIENCE_S:.0f} s"
+                why = f"{said} for {LIMIT_S:.0f} s"
                 yield box, LedgerUnwritable(*box.partition, f"{ledger.topic}-{ledger.partition}", why)
 
 

@@ -32,10 +32,10 @@ from twinlog.errors import (
 from twinlog.flow.delivery import Delivery, Reading
 from twinlog.flow.first_lane import FirstLane
 from twinlog.flow.hindrances import HindranceTeller, breaking, longest_throttle_s, throttled
+from twinlog.flow.missing_for import MISSING_FOR_S
 from twinlog.flow.pacing import Pacing
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.parcel_queue import ParcelQueue
-from twinlog.flow.patience import MISSING_FOR_S
 from twinlog.flow.plan import TaskPlan
 from twinlog.flow.reader_fault import fault_note
 from twinlog.flow.row import Row
@@ -119,7 +119,7 @@ class Reader:
         gating: list[asyncio.Task[None]] = []
         try:
             await self.view.catch_up(self.target, self.link.source)
-            self._heed(self.view.engine)
+            self._follow(self.view.engine)
             if CONTROL in self.view.memos and self.pacing.hear(self.view.control):
                 self.finished.set()  # it was ordered after the plan was made, and is not told again
             if self.finished.is_set():
@@ -204,7 +204,7 @@ class Reader:
     def _hear(self, entry: Entry, mine: set[int]) -> None:
         match entry:
             case Engine():
-                self._heed(entry)
+                self._follow(entry)
             case RosterTopic():
                 self._enlist(entry, mine)
             case Memo(chore="control"):
@@ -218,7 +218,7 @@ class Reader:
                 soon = entry.fault is not None and entry.fault.code in _SOON_OVER
                 self._rest(TopicPartition(entry.topic, entry.partition), _SOON_S if soon else None)
 
-    def _heed(self, engine: Engine | None) -> None:
+    def _follow(self, engine: Engine | None) -> None:
         """Stop when the engine stops, wants a new plan, or is no longer ours (R10)."""
         if engine is None:
             return

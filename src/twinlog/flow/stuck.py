@@ -16,7 +16,7 @@ from typing import Final
 from twinlog.flow.outbox import Outbox
 from twinlog.model.names import TopicPartition
 
-PATIENCE_S: Final = 10.0
+LIMIT_S: Final = 10.0
 PRESSED_S: Final = 1.0
 """What is left of the patience while others wait for this partition."""
 UNANSWERED_S: Final = 10.0
@@ -39,8 +39,8 @@ def why_given_up(box: Outbox, at: Pressure) -> str | None:
     if box.stopped or box.idle or at.now - at.heard_at > _HEARD_S:
         return None
     if box.hindered_since is not None:
-        patience = PRESSED_S if at.pressed else PATIENCE_S
-        return box.hindrance if at.now - box.hindered_since >= patience else None
+        within_s = PRESSED_S if at.pressed else LIMIT_S
+        return box.hindrance if at.now - box.hindered_since >= within_s else None
     silent = box.awaited_since is not None and at.now - box.awaited_since >= UNANSWERED_S
     if not silent or not at.pressed:
         return None

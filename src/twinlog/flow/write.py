@@ -43,14 +43,14 @@ from twinlog.flow.hindrances import (
 )
 from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.marks import HopMarks
+from twinlog.flow.missing_for import MISSING_FOR_S
 from twinlog.flow.noting import Noting
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.outgoing import Outgoing
 from twinlog.flow.parcel import BATCHES, Parcel
-from twinlog.flow.patience import MISSING_FOR_S
 from twinlog.flow.row import Row, is_flush, unpack
 from twinlog.flow.shape import Shaper
-from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, Pressure, why_given_up
+from twinlog.flow.stuck import LIMIT_S, PRESSED_S, Pressure, why_given_up
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.ledger.pruning import prune_shard
 from twinlog.model.backoff import Backoff
@@ -278,7 +278,7 @@ class Writer:
     async def _recall(self, box: Outbox, out: Outgoing) -> None:
         """More answers were lost than the broker remembers batches: look for these in the target's log (R1, R2)."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(LIMIT_S):
                 written = await fetch_written(self.target, box.remote, box.target_position, box.ownership.producer)
         except (ClusterError, OffsetsRefused, TimeoutError) as trouble:
             log.warning("%s: %s: what it holds cannot be read: %s", self.link.name, box.remote, trouble)
@@ -335,7 +335,7 @@ class Writer:
                 box.fault(TargetUnwritable(*box.partition, str(box.remote), problem))
                 self._collect(box)
                 given_up = True
-        late = [opening for opening in self.opening.values() if pressed and now - opening.since >= PATIENCE_S]
+        late = [opening for opening in self.opening.values() if pressed and now - opening.since >= LIMIT_S]
         for opening in late:
             opening.overflown = True
             self.budget.give(opening.empty())

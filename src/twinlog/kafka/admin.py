@@ -54,7 +54,7 @@ _PARTITIONS_PER_REQUEST = 10_000
 # How often a waiting call looks whether the client has meanwhile been refused.
 _GLANCE_S = 0.1
 # A client that had no token tries again by itself; a call after that gives it this long.
-_TOKEN_PATIENCE_S = 2.0
+_TOKEN_LIMIT_S = 2.0
 # All brokers may be away for a moment, as in a restart; whoever waits longer wants to know.
 _AWAY_S = 7.0
 # The client's own timer answers first; this only keeps a bug in it from hanging a loop for ever.
@@ -121,7 +121,7 @@ class ClusterAdmin:
         try:
             return sorted(self._client.list_topics(timeout=self._timeout_s).topics)
         except KafkaException as error:
-            raise self._ours(error) from error
+            raise self._own(error) from error
 
     def describe_topics(self, names: Iterable[str]) -> dict[str, TopicFacts | ClusterError]:
         """Ask for the facts of each topic; TopicUnknown for the ones it does not have."""
@@ -299,7 +299,7 @@ class ClusterAdmin:
             self._client.poll(0)
             if self._complaint is not None and denies_access(self._complaint):
                 raise translated(self.cluster, self._complaint)
-            if self._no_token is not None and time.monotonic() > began + _TOKEN_PATIENCE_S:
+            if self._no_token is not None and time.monotonic() > began + _TOKEN_LIMIT_S:
                 raise translated(self.cluster, self._no_token)
             if self._all_away is not None and time.monotonic() > began + _AWAY_S:
                 raise translated(self.cluster, self._all_away)
@@ -311,13 +311,13 @@ class ClusterAdmin:
                 answers[key] = future.result()
                 self._no_token = self._all_away = None
             except KafkaException as error:
-                answer = self._ours(error)
+                answer = self._own(error)
                 if isinstance(answer, ClusterUnreachable):
                     raise answer from error
                 answers[key] = answer
         return answers
 
-    def _ours(self, error: KafkaException) -> ClusterError:
+    def _own(self, error: KafkaException) -> ClusterError:
         self._client.poll(0)
         return translated(self.cluster, error.args[0], self._complaint or self._no_token)
 

@@ -13,13 +13,13 @@ from confluent_kafka.admin import ConfigResource, ResourceType, TopicDescription
 
 from twinlog.errors import ClusterError
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.model.health.inspection import BrokerLook, ClusterLook, TopicFacts
+from twinlog.model.health.inspection import BrokerFacts, ClusterFacts, TopicFacts
 from twinlog.model.topics.stretch import Placed
 
 _TOPICS_PER_REQUEST = 500
 
 
-def look_at_cluster(admin: ClusterAdmin) -> ClusterLook:
+def look_at_cluster(admin: ClusterAdmin) -> ClusterFacts:
     """Ask for the brokers and what we may do with the cluster."""
     answer = admin.ask(
         lambda client, timeout_s: {
@@ -28,8 +28,8 @@ def look_at_cluster(admin: ClusterAdmin) -> ClusterLook:
     )[""]
     if isinstance(answer, ClusterError):
         raise answer
-    brokers = (BrokerLook(node.id, node.host, node.port, node.rack) for node in answer.nodes)
-    return ClusterLook(str(answer.cluster_id), tuple(brokers), _operations(answer.authorized_operations))
+    brokers = (BrokerFacts(node.id, node.host, node.port, node.rack) for node in answer.nodes)
+    return ClusterFacts(str(answer.cluster_id), tuple(brokers), _operations(answer.authorized_operations))
 
 
 def look_at_topics(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, TopicFacts | ClusterError]:

@@ -23,7 +23,7 @@ from twinlog.model.drills.shadow import Window
 from twinlog.model.names import TopicPartition
 
 _AT_ONCE = 1_000
-_PATIENCE_S = 0.1
+_LIMIT_S = 0.1
 
 
 def read_as_group(
@@ -50,7 +50,7 @@ def read_as_group(
         while left:
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(settings.cluster, f"{group}: not read within {within_s:.0f} s: {min(left)}")
-            for message in reader.consume(_AT_ONCE, _PATIENCE_S):
+            for message in reader.consume(_AT_ONCE, _LIMIT_S):
                 partition = TopicPartition(message.topic() or "", message.partition() or 0)
                 if partition not in left:
                     continue

@@ -23,7 +23,7 @@ from twinlog.model.names import TopicPartition
 from twinlog.model.topics.target_topics import TopicFacts
 
 _AT_ONCE = 10_000
-_PATIENCE_S = 0.1
+_LIMIT_S = 0.1
 
 
 class Span(NamedTuple):
@@ -49,8 +49,8 @@ def read_topic(
             # The topic is there, so this is a moment's truth: it was just created, or its leader is being elected.
             if time.monotonic() > deadline:
                 raise
-            time.sleep(_PATIENCE_S)
-    return read_spans(settings, spans, committed=committed, within_s=max(deadline - time.monotonic(), _PATIENCE_S))
+            time.sleep(_LIMIT_S)
+    return read_spans(settings, spans, committed=committed, within_s=max(deadline - time.monotonic(), _LIMIT_S))
 
 
 def _spans_of(admin: ClusterAdmin, topic: str, count: int, *, committed: bool) -> dict[TopicPartition, Span]:
@@ -91,7 +91,7 @@ def read_spans(
         reader.assign([ForeignPartition(*partition, span.first) for partition, span in left.items()])
         while left:
             _see_to(settings.cluster, left, complaints, deadline, within_s)
-            for message in reader.consume(_AT_ONCE, _PATIENCE_S):
+            for message in reader.consume(_AT_ONCE, _LIMIT_S):
                 partition = TopicPartition(message.topic() or "", message.partition() or 0)
                 span = left.get(partition)
                 if span is None:

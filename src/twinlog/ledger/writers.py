@@ -25,7 +25,7 @@ from twinlog.wire.committed import Stamps
 from twinlog.wire.connection import Cluster
 from twinlog.wire.log import fetch_ends
 
-_PATIENCE_S: Final = 30.0
+_LIMIT_S: Final = 30.0
 _REMEMBERED: Final = 100_000
 """Strangers that are remembered: a cluster may see a new producer every millisecond (R11)."""
 
@@ -34,7 +34,7 @@ async def note_writer(target: Cluster, note: WriterNote) -> None:
     """Note an id; returns when every replica has it. Raises BrokerRefused when the topic is gone or has no leader."""
     writer = LogWriter(target, WRITERS_TOPIC)
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(_LIMIT_S):
             await writer.append([(note.key(), note.value())])
     except TimeoutError:
         problem = f"{WRITERS_TOPIC} takes no records; if it was deleted, restart Twinlog, which creates it"
@@ -93,10 +93,10 @@ class SourceWriters:
     def _take(self, note: WriterNote | None) -> None:
         if note is None:
             return
-        ours, other = (
+        own, other = (
             (self.stamps.left_out, self.stamps.copied)
             if self.leaves_out(note)
             else (self.stamps.copied, self.stamps.left_out)
         )
-        ours.add(note.producer_id)
+        own.add(note.producer_id)
         other.discard(note.producer_id)

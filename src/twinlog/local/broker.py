@@ -174,10 +174,10 @@ class Broker:
         self.thaw()
         self._signal(signal.SIGTERM)
 
-    def finish_stop(self, patience: float = STOP_SECONDS) -> None:
+    def finish_stop(self, within_s: float = STOP_SECONDS) -> None:
         """Wait for the end that `begin_stop` asked for, and kill when patience ends: the log is sound either way."""
         recorded = self._recording.exists() or self._records()
-        if self._gone_within(_RECORDING_SECONDS if recorded else patience):
+        if self._gone_within(_RECORDING_SECONDS if recorded else within_s):
             adopt_recording(self._recording, archive_path(find_java(), self._jars))
             self._let_go()
         else:

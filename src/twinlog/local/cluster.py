@@ -188,8 +188,8 @@ class LocalCluster:
         for broker in self.brokers:
             broker.begin_stop()
         # The last nodes have no quorum left to say goodbye to and would try for minutes.
-        patience = STOP_SECONDS if len(self.brokers) == 1 else _STOP_WITHOUT_QUORUM_SECONDS
-        deadline = time.monotonic() + patience
+        within_s = STOP_SECONDS if len(self.brokers) == 1 else _STOP_WITHOUT_QUORUM_SECONDS
+        deadline = time.monotonic() + within_s
         for broker in self.brokers:
             broker.finish_stop(max(0.0, deadline - time.monotonic()))
 

@@ -1,6 +1,6 @@
 """All plugins: connectors, converters, transforms and predicates, ours and those of installed packages.
 
-A plugin of ours is one line in `_OURS`. Others are found by entry points (`twinlog.sources` and so on). A package that
+A plugin of ours is one line in `_OWN`. Others are found by entry points (`twinlog.sources` and so on). A package that
 cannot be loaded is a finding, not a crash.
 """
 
@@ -25,7 +25,7 @@ _GROUPS: Final[dict[str, Kind]] = {
     "twinlog.transforms": "transformation",
     "twinlog.predicates": "predicate",
 }
-_OURS: Final[dict[Kind, tuple[str, ...]]] = {
+_OWN: Final[dict[Kind, tuple[str, ...]]] = {
     "source": (
         "twinlog.pipelines.sources.file_stream:FileStreamSource",
         "twinlog.pipelines.sources.jdbc.source:JdbcSource",
@@ -114,7 +114,7 @@ class Plugin:
 def _loaded() -> tuple[tuple[Plugin, ...], tuple[Finding, ...]]:
     plugins: list[Plugin] = []
     findings: list[Finding] = []
-    for kind, places in _OURS.items():
+    for kind, places in _OWN.items():
         for place in places:
             module, _, name = place.partition(":")
             target = getattr(importlib.import_module(module), name)

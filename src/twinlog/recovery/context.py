@@ -106,8 +106,8 @@ class SwitchContext:
         name = LinkName(link.source, link.target)
         here = Cluster(pair.back.clients.target_producer, f"twinlog|{link.name}|recovery")
         there = Cluster(link.clients.target_producer, f"twinlog|{link.name}|recovery")
-        patience = min(link.clients.source_admin.request_timeout_ms, _SOURCE_TIMEOUT_MS)
-        source = ClusterAdmin(link.clients.source_admin.model_copy(update={"request_timeout_ms": patience}))
+        timeout_ms = min(link.clients.source_admin.request_timeout_ms, _SOURCE_TIMEOUT_MS)
+        source = ClusterAdmin(link.clients.source_admin.model_copy(update={"request_timeout_ms": timeout_ms}))
         target = ClusterAdmin(link.clients.target_admin)
         journal = Journal(
             home=SwitchTopic(there, name, secret=link.switch.secret),

@@ -36,7 +36,7 @@ from twinlog.model.switch.fence_choice import EVERYBODY, why_not_by_name, writer
 from twinlog.model.topics.configs import FENCE_CONFIG, ConfigOrigin
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.recovery.keeping import keep, kept_configs, let_go
-from twinlog.recovery.proof import Patience, await_refusals, await_replicas, await_rules
+from twinlog.recovery.proof import Deadline, await_refusals, await_replicas, await_rules
 from twinlog.recovery.refusals import offsets_of, require
 from twinlog.wire.acls import fetch_acls
 
@@ -55,18 +55,18 @@ async def nobody_else() -> None:
 
 @dataclass(frozen=True)
 class Fence:
-    """How one cluster is shut. `ours` are principals that may go on writing while the link copies there."""
+    """How one cluster is shut. `own_principals` are those that may continue to write while the link copies there."""
 
     admin: ClusterAdmin
     client: ClientSettings
     means: Means
-    ours: frozenset[str]
+    own_principals: frozenset[str]
 
     @classmethod
     def around(cls, admin: ClusterAdmin, into: LinkSettings, switch: SwitchSettings, means: Means) -> Fence:
         """For the cluster that a link leads into."""
-        ours = frozenset(switch.principals) or frozenset({principal_of(into.clients.target_producer)})
-        return cls(admin, into.clients.target_admin, means, ours)
+        principals = frozenset(switch.principals) or frozenset({principal_of(into.clients.target_producer)})
+        return cls(admin, into.clients.target_admin, means, principals)
 
     # --- shutting -------------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Fence:
         return former
 
     async def shut(
-        self, topics: Collection[str], wait: Patience, noted: FenceNote, ask: Ask = nobody_else
+        self, topics: Collection[str], wait: Deadline, noted: FenceNote, ask: Ask = nobody_else
     ) -> dict[TopicPartition, int]:
         """Shut the topics to everybody and prove that they stand still; returns where they end.
 
@@ -133,7 +133,7 @@ class Fence:
         facts = [fact for fact in described.values() if isinstance(fact, TopicFacts)]
         return [TopicPartition(fact.name, number) for fact in facts for number in range(fact.partitions)]
 
-    async def _await_no_transaction(self, partitions: list[TopicPartition], wait: Patience) -> None:
+    async def _await_no_transaction(self, partitions: list[TopicPartition], wait: Deadline) -> None:
         while True:
             ends, committed = await self._ends(partitions)
             opened = [str(p) for p in partitions if committed[p] < ends[p]]
@@ -142,7 +142,7 @@ class Fence:
             way = "`kafka-transactions find-hanging` finds one that nobody ends."
             await wait.more(f"transactions are open on {', '.join(opened[:3])}", way)
 
-    async def _await_still(self, partitions: list[TopicPartition], wait: Patience) -> dict[TopicPartition, int]:
+    async def _await_still(self, partitions: list[TopicPartition], wait: Deadline) -> dict[TopicPartition, int]:
         """Ends that do not move for a while, and hide no open transaction."""
         before, since = await self._ends(partitions), time.monotonic()
         while time.monotonic() - since < _STILL_S:
@@ -207,7 +207,7 @@ class Fence:
     async def writers(self, topics: Collection[str]) -> dict[str, set[str]]:
         """Who else may write to each topic, by the ACLs there are."""
         bindings = await fetch_acls(self.client, "twinlog|fence")
-        return {topic: set(writers_of(topic, bindings)) - self.ours - {EVERYBODY} for topic in topics}
+        return {topic: set(writers_of(topic, bindings)) - self.own_principals - {EVERYBODY} for topic in topics}
 
 
 async def choose_means(

@@ -202,13 +202,13 @@ async def _count(
     target: Cluster, remote: TopicPartition, state: PartitionState, producer: Producer, behind: int
 ) -> int:
     # Kafka may have given the shard a new id since: what is not noted bears the old one.
-    ours = {state.producer_id, producer.producer_id}
+    own_ids = {state.producer_id, producer.producer_id}
     reader = LogReader(target, remote.topic, {remote.partition: state.target_next}, f"count-{remote}", lasting=False)
     who = (producer.producer_id, producer.epoch)
     return sum(
         [
             header.next_offset - max(header.base_offset, state.target_next)
             async for header, _ in up_to_marker(reader, remote.partition, *who, behind)
-            if not header.is_control and header.producer_id in ours
+            if not header.is_control and header.producer_id in own_ids
         ]
     )

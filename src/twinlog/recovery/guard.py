@@ -20,7 +20,7 @@ from twinlog.errors import ClusterError, SwitchStopped
 from twinlog.model.switch.facts import ends_as_lists
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.context import SwitchContext
-from twinlog.recovery.proof import Patience
+from twinlog.recovery.proof import Deadline
 from twinlog.recovery.side_fences import note_and_read, source_fence
 from twinlog.recovery.topics import source_topics
 from twinlog.wire.connection import Cluster
@@ -77,8 +77,8 @@ class ReturnGuard:
         await ctx.journal.home.catch_up()
         fence, topics = await source_fence(ctx), await source_topics(ctx)
         noted = await note_and_read(ctx, fence, topics, keeps=True)
-        patience = Patience(ctx.link.name, "fence-on-return", _STILL_WITHIN_S)
-        ends = await fence.shut(topics, patience, noted)
+        deadline = Deadline(ctx.link.name, "fence-on-return", _STILL_WITHIN_S)
+        ends = await fence.shut(topics, deadline, noted)
         log.warning("%s: %s is back and shut: %s", self.pair.name, ctx.link.source, ends_as_lists(ends))
 
 

@@ -40,8 +40,8 @@ def let_go(admin: ClusterAdmin, former: Mapping[str, Mapping[str, str | None]]) 
     """Put back what the guard changed, where it is still the guard's value. Blocking."""
     changes: dict[str, dict[str, str | None]] = {}
     for topic, configs in _read(admin, former):
-        ours = {name for name in former[topic] if _own(configs, name) == KEEP.get(name, _NO_COMPACTION)}
-        changes[topic] = {name: former[topic][name] for name in ours}
+        kept = {name for name in former[topic] if _own(configs, name) == KEEP.get(name, _NO_COMPACTION)}
+        changes[topic] = {name: former[topic][name] for name in kept}
     _apply(admin, {topic: values for topic, values in changes.items() if values})
 
 

@@ -48,7 +48,7 @@ class EngineCopier:
             self._start_query,
             self.state / "checkpoints",
             os.cpu_count() or 1,
-            heeds_switch=False,
+            follows_switch=False,
         )
         life = asyncio.create_task(engine.run())
         try:

@@ -7,8 +7,8 @@ from twinlog.errors import BrokerRefused
 from twinlog.ledger.reading import read_ledger
 from twinlog.registry.pair.home import Home
 from twinlog.registry.pair.orders import Promote
-from twinlog.registry.pair.pen import opened
 from twinlog.registry.pair.reading import IndexReader
+from twinlog.registry.pair.registry_writer import opened
 from twinlog.sync.registry import noted_home
 from twinlog.wire.connection import Cluster
 
@@ -25,14 +25,14 @@ async def promotion_of(link: LinkSettings, *, dry_run: bool) -> tuple[Home, int]
         index = await IndexReader(target, registry.topic).refresh()
         if index is None or target.cluster_id is None:
             raise BrokerRefused(link.target, f"there is no {registry.topic}: the link never mirrored a registry")
-        async with opened(target, registry.topic, registry.transactional_id) as pen:
+        async with opened(target, registry.topic, registry.transactional_id) as writer:
             order = Promote(target.cluster_id, noted, registry.id_gap)
             if dry_run:
                 from twinlog.registry.writes.round import Round  # noqa: PLC0415  only to look
 
-                home = order.plan(pen.state, Round()).answer
+                home = order.plan(writer.state, Round()).answer
             else:
-                home = (await pen.write(order)).answer
+                home = (await writer.write(order)).answer
         return home, len(index.places)
     finally:
         await target.close()

@@ -33,7 +33,7 @@ _WAY: Final = "That broker has not applied the fence. Look at its log and at the
 
 
 @dataclass
-class Patience:
+class Deadline:
     """How long a step waits for what holds it up."""
 
     link: str
@@ -50,7 +50,7 @@ class Patience:
         await asyncio.sleep(_LOOK_S)
 
 
-async def await_refusals(client: ClientSettings, partitions: Collection[TopicPartition], wait: Patience) -> None:
+async def await_refusals(client: ClientSettings, partitions: Collection[TopicPartition], wait: Deadline) -> None:
     """Until no leader would take a record any more.
 
     A leader that cannot be asked so (we may not write there, or too few replicas are in sync) is left to the look at
@@ -70,7 +70,7 @@ async def await_refusals(client: ClientSettings, partitions: Collection[TopicPar
         await cluster.close()
 
 
-async def await_replicas(client: ClientSettings, partitions: Collection[TopicPartition], wait: Patience) -> None:
+async def await_replicas(client: ClientSettings, partitions: Collection[TopicPartition], wait: Deadline) -> None:
     """Until readers see everything that the leaders took before the fence.
 
     A record that not all replicas in sync have yet is behind the end that readers are told. It becomes visible later,
@@ -98,7 +98,7 @@ async def await_replicas(client: ClientSettings, partitions: Collection[TopicPar
         await cluster.close()
 
 
-async def await_rules(client: ClientSettings, rules: Collection[AclBinding], wait: Patience) -> None:
+async def await_rules(client: ClientSettings, rules: Collection[AclBinding], wait: Deadline) -> None:
     """Until every broker says that it has these rules."""
     cluster = Cluster(client, f"twinlog|{wait.link}|proof")
     try:

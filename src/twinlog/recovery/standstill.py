@@ -15,7 +15,7 @@ from twinlog.model.ledger.records import ENGINE_DEAD_MS, SWITCH_ENGINE, Engine
 from twinlog.recovery.context import SwitchContext
 from twinlog.recovery.forced_stop import Stopped, stop_by_force
 
-_HEED_WITHIN_S: Final = 20.0
+_FOLLOWED_WITHIN_S: Final = 20.0
 _WATCH_S: Final = 11.0
 """An engine speaks every 5 s."""
 _LOOK_S: Final = 0.5
@@ -24,7 +24,7 @@ _GONE: Final = frozenset({"stopped", "switched"})
 
 async def stop_and_prove(ctx: SwitchContext, step: str, link: LinkSettings, generation: int) -> tuple[str, Stopped]:
     """See a link stand still: its engine says so, or it is shut out by force. Also what it wrote and did not note."""
-    engine = await await_heeded(ctx, step, link, generation, hard=False)
+    engine = await await_followed(ctx, step, link, generation, hard=False)
     why = "no engine answered"
     if engine is not None and engine.phase in _GONE and engine.engine_id != SWITCH_ENGINE:
         left_open = await _not_closed(ctx, link)
@@ -48,7 +48,7 @@ async def _not_closed(ctx: SwitchContext, link: LinkSettings) -> int:
     )
 
 
-async def await_heeded(
+async def await_followed(
     ctx: SwitchContext, step: str, link: LinkSettings, generation: int, *, hard: bool = True
 ) -> Engine | None:
     """The engine once it obeys this generation, or said good-bye. None for one that does not live.
@@ -76,7 +76,7 @@ async def await_heeded(
 
     try:
         engine: Engine | None = await ctx.wait(
-            step, f"the engine of {link.name} to obey", look, settled, _HEED_WITHIN_S
+            step, f"the engine of {link.name} to obey", look, settled, _FOLLOWED_WITHIN_S
         )
     except SwitchStopped as stopped:
         if not hard:

@@ -1,4 +1,4 @@
-"""The leader's pen: fences every earlier leader, reads to the fence, then writes orders in rounds. Runs in the loop.
+"""How the leader writes: it fences earlier leaders, reads up to the fence, then writes in rounds. Runs in the loop.
 
     take over (producer epoch + 1) -> plant a marker -> read up to it -> plan, write, answer; plan, write, answer …
 

@@ -52,8 +52,8 @@ def defects(lines: Iterable[Line]) -> list[Defect]:
         fault = state.apply(line.key, line.value, line.offset, 0)
         if fault is not None:
             mute = line.key is not None and line.value is not None and not _is_known(line.key)
-            mend = (Record(line.key, None),) if mute and line.key is not None else ()
-            all_defects.append(Defect(f"offset {line.offset}: {fault.key}: {fault.reason}", mend))
+            repairs = (Record(line.key, None),) if mute and line.key is not None else ()
+            all_defects.append(Defect(f"offset {line.offset}: {fault.key}: {fault.reason}", repairs))
         if line.key is not None and _is_known(line.key):
             forms.setdefault(decode_key(line.key), {})[line.key] = line.value
     for key, seen in forms.items():

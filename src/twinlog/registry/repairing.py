@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import BrokerRefused
 from twinlog.logs.read import Batches, open_records, read_to_end
-from twinlog.registry.pair.pen import opened
 from twinlog.registry.pair.reading import SILENT_S
+from twinlog.registry.pair.registry_writer import opened
 from twinlog.registry.repair import Defect, Line, Repair, defects
 from twinlog.registry.store import PARTITION, fetch_end
 from twinlog.wire.connection import Cluster
@@ -41,15 +41,15 @@ async def repair_topic(settings: ClientSettings, topic: str, transactional_id: s
     try:
         if dry_run:
             return Repaired(await look_through(cluster, topic), 0)
-        async with opened(cluster, topic, transactional_id) as pen:
+        async with opened(cluster, topic, transactional_id) as writer:
             for _ in range(3):
-                revision = pen.state.revision
+                revision = writer.state.revision
                 defects = await look_through(cluster, topic)
                 records = [record for defect in defects for record in defect.records]
                 if not records:
                     return Repaired(defects, 0)
                 order = Repair(records, revision)
-                written = (await pen.write(order)).answer
+                written = (await writer.write(order)).answer
                 if not order.changed:
                     return Repaired(defects, int(written))
                 await asyncio.sleep(0.1)

@@ -20,7 +20,7 @@ from twinlog.config.changes import Change, Spec
 from twinlog.config.pair import Pair, stand_in_pair
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.control.kind import Position
-from twinlog.control.states import EngineSight
+from twinlog.control.states import EngineView
 from twinlog.drill.canary import Canary
 from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills
@@ -215,17 +215,17 @@ class Service:
         """Restart a job."""
         await self._fleet.restart(name)
 
-    def snapshot(self, name: str) -> EngineSight | None:
+    def snapshot(self, name: str) -> EngineView | None:
         """The state of a job; None when there is none of this name."""
         job = next((known for known in self.jobs if known.spec.name == name), None)
         if job is None:
             return None
         failure = self._fleet.failure(name)
         if failure is not None:
-            return EngineSight("waiting", str(failure), 0)
+            return EngineView("waiting", str(failure), 0)
         if isinstance(job, PipelineJob):
-            return EngineSight(job.phase, job.trouble, job.tasks, job.task_troubles, job.topics)
-        return EngineSight(job.phase, job.trouble, job.tasks)
+            return EngineView(job.phase, job.trouble, job.tasks, job.task_troubles, job.topics)
+        return EngineView(job.phase, job.trouble, job.tasks)
 
     def check(self, spec: Spec) -> None:
         """Build a job and drop it: settings that cannot work on this machine raise."""

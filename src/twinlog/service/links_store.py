@@ -54,7 +54,7 @@ def connector_service(
 
     return ConnectorService(
         runner,
-        lambda prove, on_news, on_turn: LinksTopic(store, place, prove, on_news=on_news, on_turn=on_turn),
+        lambda prove, on_news, on_elected: LinksTopic(store, place, prove, on_news=on_news, on_elected=on_elected),
         group=settings.group_id,
         instance=instance,
         url=url,

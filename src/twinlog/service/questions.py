@@ -37,8 +37,8 @@ def observer(link: LinkSettings) -> Observer:
     """Eyes on a link, from anywhere. Who asks for status waits a few seconds for the source, no longer."""
     from twinlog.watch.observe import Observer
 
-    patience_ms = min(link.clients.source_admin.request_timeout_ms, _SOURCE_WITHIN_MS)
-    admin = ClusterAdmin(link.clients.source_admin.model_copy(update={"request_timeout_ms": patience_ms}))
+    timeout_ms = min(link.clients.source_admin.request_timeout_ms, _SOURCE_WITHIN_MS)
+    admin = ClusterAdmin(link.clients.source_admin.model_copy(update={"request_timeout_ms": timeout_ms}))
     committed = link.reading.fetch.isolation == "read_committed"
     return Observer(
         link,
@@ -63,7 +63,7 @@ async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
 
     None when the target does not answer: an engine asks again before it signs in.
     """
-    from twinlog.engine.rivals import Rival, has_ended, is_ours
+    from twinlog.engine.rivals import Rival, has_ended, is_own
 
     rival: Rival | None = None
     while True:
@@ -72,7 +72,7 @@ async def living_engine(link: LinkSettings, service: str) -> EngineEntry | None:
         except ClusterError:
             return None
         there = view.engine if view is not None else None
-        if there is None or is_ours(there, service) or has_ended(there):
+        if there is None or is_own(there, service) or has_ended(there):
             return None
         if rival is None:
             rival = Rival(there)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from twinlog.config.settings import LinkSettings
-from twinlog.registry.pair.site import Site, SiteLook, look_at_all
+from twinlog.registry.pair.site import Site, SiteFacts, look_at_all
 
 
 @dataclass
 class Registries:
     """Remembers what was read of each topic, so that the next look reads only what is new."""
 
-    _looks: dict[tuple[str, str], SiteLook] = field(default_factory=dict)
+    _looks: dict[tuple[str, str], SiteFacts] = field(default_factory=dict)
 
     async def look(self, links: Sequence[LinkSettings]) -> list[Site]:
         """Every cluster once, in the order of the links."""
@@ -25,7 +25,7 @@ class Registries:
         return await look_at_all([self._looks[key] for key in wanted])
 
 
-def _ends(link: LinkSettings) -> Iterator[SiteLook]:
+def _ends(link: LinkSettings) -> Iterator[SiteFacts]:
     registry = link.registry
-    yield SiteLook(link.source, link.clients.source_consumer, registry.topic, registry.group_id)
-    yield SiteLook(link.target, link.clients.target_consumer, registry.topic, registry.group_id)
+    yield SiteFacts(link.source, link.clients.source_consumer, registry.topic, registry.group_id)
+    yield SiteFacts(link.target, link.clients.target_consumer, registry.topic, registry.group_id)

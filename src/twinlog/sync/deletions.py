@@ -19,7 +19,7 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.ledger.records import Memo, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
-from twinlog.model.topics.absence import Absence, AbsencePlan, SourceSight, judge_absences
+from twinlog.model.topics.absence import Absence, AbsencePlan, SourceView, judge_absences
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.sync.ends import LinkEnds
 from twinlog.sync.jobs import Outcome
@@ -35,7 +35,7 @@ _SOURCE_MEMO: Final = "/source"
 _READ_SECONDS: Final = 30.0
 
 
-def look_at_source(ends: LinkEnds, entries: Collection[RosterTopic]) -> SourceSight:
+def look_at_source(ends: LinkEnds, entries: Collection[RosterTopic]) -> SourceView:
     """Ask the source about every mirrored topic by name. Blocking; raises when the whole cluster does not serve us."""
     cluster_id = ends.source.fetch_cluster_id()
     answers = ends.source.describe_topics(entry.topic for entry in entries)
@@ -49,7 +49,7 @@ def look_at_source(ends: LinkEnds, entries: Collection[RosterTopic]) -> SourceSi
                 gone.add(entry.topic)
             case trouble:
                 hidden[entry.topic] = str(trouble)
-    return SourceSight(cluster_id, same, other, gone, hidden)
+    return SourceView(cluster_id, same, other, gone, hidden)
 
 
 def planned_deletions(ends: LinkEnds, entries: Iterable[RosterTopic], memos: Mapping[str, Memo]) -> AbsencePlan:
@@ -120,31 +120,31 @@ class DeletionSync:
 
     async def _foreign_records(self, entry: RosterTopic, noted: Mapping[int, PartitionState | None]) -> str | None:
         """Read what lies behind the position we noted: there may be only what we wrote ourselves, and markers."""
-        ours: dict[int, tuple[int, int | None]] = {}
+        own: dict[int, tuple[int, int | None]] = {}
         for number, state in noted.items():
             mine = state is not None and state.incarnation == entry.incarnation
-            ours[number] = (state.target_next, state.producer_id) if state is not None and mine else (0, None)
+            own[number] = (state.target_next, state.producer_id) if state is not None and mine else (0, None)
         cluster = Cluster(self.ends.link.clients.target_consumer, f"twinlog|{self.ends.link.name}|deletions")
         try:
             async with asyncio.timeout(_READ_SECONDS):
-                return await _find_foreign(cluster, entry.remote, ours)
+                return await _find_foreign(cluster, entry.remote, own)
         except (TimeoutError, OffsetsRefused, BrokerAway) as error:
             return f"its end could not be read: {error or 'no answer in time'}"
         finally:
             await cluster.close()
 
 
-async def _find_foreign(cluster: Cluster, topic: str, ours: Mapping[int, tuple[int, int | None]]) -> str | None:
-    ends = await fetch_ends(cluster, topic, dict.fromkeys(ours, 0))
+async def _find_foreign(cluster: Cluster, topic: str, own: Mapping[int, tuple[int, int | None]]) -> str | None:
+    ends = await fetch_ends(cluster, topic, dict.fromkeys(own, 0))
     # Retention may have passed the position that we noted.
-    begins = {number: max(ours[number][0], await fetch_offset(cluster, topic, number, EARLIEST)) for number in ends}
+    begins = {number: max(own[number][0], await fetch_offset(cluster, topic, number, EARLIEST)) for number in ends}
     behind = {number for number, end in ends.items() if begins[number] < end}
     if not behind:
         return None
     reader = LogReader(cluster, topic, {n: begins[n] for n in behind}, "deletions", max_wait_ms=50, lasting=False)
     async for number, batches in reader.batches():
         for header, _ in batches:
-            if not header.is_control and header.producer_id != ours[number][1]:
+            if not header.is_control and header.producer_id != own[number][1]:
                 return f"partition {number} holds records at {header.base_offset} that this link did not write"
         behind = {n for n in behind if reader.positions[n] < ends[n]}
         if not behind:

@@ -153,8 +153,8 @@ class GroupObserver:
     async def _opposite_view(self, topics: set[str]) -> LedgerView | None:
         """The ledger of the opposite link, when groups have positions in what that link copied."""
         link = self.ends.link
-        theirs = any(link.naming.keeps_names or link.naming.topic_source(topic) == link.target for topic in topics)
-        if self.without_source or not theirs:
+        returns = any(link.naming.keeps_names or link.naming.topic_source(topic) == link.target for topic in topics)
+        if self.without_source or not returns:
             return None
         name = ledger_topic(link.target)
         metadata = (await self.source.refresh([name]))[name]

@@ -44,11 +44,11 @@ class RegistryCopy:
         if not self.link.registry.mirrored or mirrored is None or mirrored.remote_topic_id is None:
             return {}
         before = known.get(topic)
-        is_ours = before is not None and before.target_id == mirrored.remote_topic_id
-        problem = asyncio.run(self._look(is_ours=is_ours))
+        is_own = before is not None and before.target_id == mirrored.remote_topic_id
+        problem = asyncio.run(self._look(is_own=is_own))
         return {} if problem is None else {topic: RegistryNotMirrored(topic, 0, self.link.source, problem)}
 
-    async def _look(self, *, is_ours: bool) -> str | None:
+    async def _look(self, *, is_own: bool) -> str | None:
         link, topic = self.link, self.link.registry.topic
         source = Cluster(link.clients.source_consumer, f"twinlog|{link.name}|registry")
         target = Cluster(link.clients.target_consumer, f"twinlog|{link.name}|registry")
@@ -61,8 +61,8 @@ class RegistryCopy:
             home = await self._readers[0].refresh()
             if home is None or copy is None:
                 return None
-            problem = why_not(link, home, copy, source.cluster_id or "", is_ours=is_ours)
-            if problem is None and not is_ours and copy.home is None:
+            problem = why_not(link, home, copy, source.cluster_id or "", is_own=is_own)
+            if problem is None and not is_own and copy.home is None:
                 problem = await self._claim(home, source.cluster_id or "")
             return problem
         finally:
@@ -75,8 +75,8 @@ class RegistryCopy:
         order = Claim(home, home.home or Home(source_id, 0, registry.id_gap))
         writing = Cluster(link.clients.target_producer, f"twinlog|{link.name}|registry")
         try:
-            async with opened(writing, registry.topic, registry.transactional_id) as pen:
-                foreign = (await pen.write(order)).answer
+            async with opened(writing, registry.topic, registry.transactional_id) as writer:
+                foreign = (await writer.write(order)).answer
         except AccessDenied as denied:
             way = f"a registry of {link.target} may register schemas until the first ones are copied"
             log.warning("%s: %s; %s", registry.topic, denied, way)
@@ -86,13 +86,13 @@ class RegistryCopy:
         return None if foreign is None else f"{link.target} has schemas of its own: {foreign}"
 
 
-def why_not(link: LinkSettings, home: TopicIndex, copy: TopicIndex, source_id: str, *, is_ours: bool) -> str | None:
-    """Why schemas of the source must not be copied; None when they may. `is_ours`: this link wrote the copy."""
+def why_not(link: LinkSettings, home: TopicIndex, copy: TopicIndex, source_id: str, *, is_own: bool) -> str | None:
+    """Why schemas of the source must not be copied; None when they may. `is_own`: this link wrote the copy."""
     term = -1 if home.home is None else home.home.term
     claimed = copy.home is not None and (copy.home.cluster, copy.home.term) == (source_id, 0)
     if copy.home is not None and copy.home.term > term and not claimed:
         return f"{link.target} was promoted (term {copy.home.term}) and may have schemas that {link.source} lacks"
-    if is_ours:
+    if is_own:
         return None
     difference = next((str(divergence) for divergence in divergences(home, copy, complete=False)), None)
     return None if difference is None else f"{link.target} has schemas of its own: {difference}"

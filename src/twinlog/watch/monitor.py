@@ -217,7 +217,7 @@ class Monitor:
         slow_seconds: float = SLOW_SECONDS,
         memory: Memory | None = None,
     ) -> None:
-        self._eyes = observers
+        self._observers = observers
         self._memory = memory
         self._look_seconds = look_seconds
         self._slow_seconds = slow_seconds
@@ -235,7 +235,7 @@ class Monitor:
             # Whoever remembers tells nothing twice. A store that is away must not keep us from looking.
             await asyncio.wait({recalling}, timeout=_RECALL_SECONDS)
             while True:
-                self._meet(self._eyes.links())
+                self._meet(self._observers.links())
                 await asyncio.sleep(min(1.0, self._look_seconds))
         finally:
             recalling.cancel()
@@ -282,7 +282,7 @@ class Monitor:
             if snapshot is not None and snapshot.link == link:
                 continue
             self._forget(name)
-            fresh = self.snapshots[name] = LinkSnapshot(link, self._eyes.observer(link))
+            fresh = self.snapshots[name] = LinkSnapshot(link, self._observers.observer(link))
             if snapshot is not None:  # its settings changed: what it did before is still true
                 fresh.samples, fresh.status, fresh.latencies = snapshot.samples, snapshot.status, snapshot.latencies
                 fresh.last_looks = snapshot.last_looks
@@ -301,7 +301,7 @@ class Monitor:
             began = time.monotonic()
             try:
                 first = snapshot.status is None
-                snapshot.superseded = self._eyes.superseded(snapshot.link)
+                snapshot.superseded = self._observers.superseded(snapshot.link)
                 status = await snapshot.looks.look()
                 states = {status.state, snapshot.status.state if snapshot.status else ""}
                 if "SWITCHED" in states and len(states) > 1:
@@ -334,7 +334,7 @@ class Monitor:
     async def look_at_groups(self, snapshot: LinkSnapshot) -> None:
         """One look at the groups of a link, now."""
         try:
-            snapshot.take_groups(await self._eyes.groups(snapshot.link))
+            snapshot.take_groups(await self._observers.groups(snapshot.link))
         except _ODDITIES as error:
             snapshot.groups_trouble = str(error) or type(error).__name__
         except Exception as error:
@@ -345,7 +345,7 @@ class Monitor:
     async def look_at_switches(self, snapshot: LinkSnapshot) -> None:
         """One look at the switch log of a link, now."""
         try:
-            switches = await self._eyes.switches(snapshot.link)
+            switches = await self._observers.switches(snapshot.link)
         except _ODDITIES as error:
             snapshot.switches_trouble = str(error) or type(error).__name__
         except Exception as error:

@@ -14,15 +14,15 @@ from contextlib import suppress
 from cryptography import x509
 
 from twinlog.config.settings import ClientSettings
-from twinlog.model.health.inspection import CertificateLook
+from twinlog.model.health.inspection import CertificateFacts
 
 
-async def fetch_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:
+async def fetch_certificates(settings: ClientSettings) -> tuple[CertificateFacts, ...]:
     """The certificates that the bootstrap servers of a TLS cluster show; raises when none of them answers."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    certificate_looks: list[CertificateLook] = []
+    certificate_looks: list[CertificateFacts] = []
     trouble: OSError | None = None
     for server in settings.bootstrap_servers:
         host, _, port = server.rpartition(":")
@@ -42,7 +42,7 @@ async def fetch_certificates(settings: ClientSettings) -> tuple[CertificateLook,
     return tuple(certificate_looks)
 
 
-def own_certificates(settings: ClientSettings) -> tuple[CertificateLook, ...]:
+def own_certificates(settings: ClientSettings) -> tuple[CertificateFacts, ...]:
     """The certificates with which a client of ours shows who it is; none when it does not."""
     chain = settings.security.client_chain_pem
     if not settings.security.encrypted or not chain:
@@ -62,6 +62,6 @@ def own_expired(settings: ClientSettings, now_ms: int) -> str | None:
     return f"the certificate {first.subject} of this client expired at {at}"
 
 
-def _look(where: str, certificate: x509.Certificate) -> CertificateLook:
+def _look(where: str, certificate: x509.Certificate) -> CertificateFacts:
     ends = certificate.not_valid_after_utc.timestamp()
-    return CertificateLook(where, certificate.subject.rfc4514_string(), int(ends * 1000))
+    return CertificateFacts(where, certificate.subject.rfc4514_string(), int(ends * 1000))

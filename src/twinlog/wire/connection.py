@@ -216,9 +216,9 @@ class Cluster:
         body += [bytes(16) + compact_string(name) + b"\x00" for name in wanted]
         body.append(b"\x00\x00\x00")  # no auto-creation, no authorised operations, no tags
         # A frozen broker must not hold everybody up: another one knows as well.
-        patience = min(self.timeout_s, _METADATA_SECONDS)
+        within_s = min(self.timeout_s, _METADATA_SECONDS)
         version = min(_METADATA_VERSIONS[1], connection.highest_version(_METADATA))
-        reader = await connection.exchange(_METADATA, version, body, flexible=True, timeout_s=patience)
+        reader = await connection.exchange(_METADATA, version, body, flexible=True, timeout_s=within_s)
         metadata = self._read_metadata(reader)
         for name in wanted:
             self.topics[name] = metadata[name]

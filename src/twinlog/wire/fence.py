@@ -77,15 +77,15 @@ class Fence:
         others "not attempted". Those are asked for again without the refused ones, so one topic costs no other (R8).
         """
         wanted, refused = set(partitions), dict[TopicPartition, int]()
-        patient_until = time.monotonic() + _UNKNOWN_FOR_S
+        retried_until = time.monotonic() + _UNKNOWN_FOR_S
         while wanted:
             errors = await self._add(producer, shard, wanted)
             if not errors:
                 who = _who(producer)
                 await self._ask(_END, (who, b"\x00"), producer.transactional_id, shard, _second)
                 break
-            patient = time.monotonic() < patient_until  # the coordinator may hear late of a new topic
-            news = {p: e for p, e in errors.items() if e == codes.TOPIC_AUTHORIZATION_FAILED or not patient}
+            retried = time.monotonic() < retried_until  # the coordinator may hear late of a new topic
+            news = {p: e for p, e in errors.items() if e == codes.TOPIC_AUTHORIZATION_FAILED or not retried}
             refused |= news
             wanted -= news.keys()
             if not news:

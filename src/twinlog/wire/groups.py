@@ -71,8 +71,8 @@ class GroupCoordinators:
 
     async def list_groups(self) -> dict[str, ListedGroup]:
         """Every group of every broker, whatever its kind and state."""
-        await self._patiently(lambda: self.cluster.refresh(None))
-        answers = await asyncio.gather(*(self._patiently(partial(self._list, node)) for node in self.cluster.nodes))
+        await self._with_retries(lambda: self.cluster.refresh(None))
+        answers = await asyncio.gather(*(self._with_retries(partial(self._list, node)) for node in self.cluster.nodes))
         return {group.name: group for answer in answers for group in answer}
 
     async def fetch_positions(self, groups: Iterable[str]) -> dict[str, Positions | ClusterError]:
@@ -245,7 +245,7 @@ class GroupCoordinators:
                     refused[group] = self._refusal(error, f"group {group}: Describe is needed")
         return refused
 
-    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _with_retries(self, ask: Callable[[], Awaitable[T]]) -> T:
         backoff = Backoff(_PAUSE_S, _LONGEST_PAUSE_S)
         for attempt in range(_ATTEMPTS):
             try:

@@ -13,7 +13,7 @@ from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused
 from twinlog.model.clock import SYSTEM_CLOCK
-from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, ClockLook, DiskLook
+from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, ClockFacts, DiskFacts
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, compact_string, string, unsigned_varint
@@ -29,7 +29,7 @@ _DENIED: Final = frozenset(
 )
 
 
-async def fetch_clock(cluster: Cluster) -> ClockLook:
+async def fetch_clock(cluster: Cluster) -> ClockFacts:
     """Compare the controller's clock with ours; of a few tries the quickest counts.
 
     The controller says of every voter when it was last caught up, and of itself: now.
@@ -38,7 +38,7 @@ async def fetch_clock(cluster: Cluster) -> ClockLook:
     return min(looks, key=lambda look: look.error_ms)
 
 
-async def _look_at_clock(cluster: Cluster) -> ClockLook:
+async def _look_at_clock(cluster: Cluster) -> ClockFacts:
     connection = await cluster.any_connection()
     if connection.highest_version(_DESCRIBE_QUORUM[0]) < _DESCRIBE_QUORUM[1]:
         raise BrokerRefused(cluster.alias, "it does not tell its time; Kafka 3.3 in KRaft mode is needed")
@@ -59,18 +59,18 @@ async def _look_at_clock(cluster: Cluster) -> ClockLook:
         node, _, _, caught_up = reader.i32(), reader.i64(), reader.i64(), reader.i64()
         reader.tags()
         if node == leader and caught_up > 0:
-            return ClockLook(caught_up - (sent + received) * 500, (received - sent) * 500)
+            return ClockFacts(caught_up - (sent + received) * 500, (received - sent) * 500)
     raise BrokerRefused(cluster.alias, "its controller does not tell its time")
 
 
-async def fetch_disks(cluster: Cluster, topics: Mapping[str, int]) -> tuple[DiskLook, ...]:
+async def fetch_disks(cluster: Cluster, topics: Mapping[str, int]) -> tuple[DiskFacts, ...]:
     """The log directories of every broker, and how much these topics (with so many partitions) take of them."""
     await cluster.refresh(None)
     answers = await asyncio.gather(*(_disks_of(cluster, node, topics) for node in cluster.nodes))
     return tuple(disk for answer in answers for disk in answer)
 
 
-async def _disks_of(cluster: Cluster, node: int, topics: Mapping[str, int]) -> list[DiskLook]:
+async def _disks_of(cluster: Cluster, node: int, topics: Mapping[str, int]) -> list[DiskFacts]:
     connection = await cluster.connection(node)
     if connection.highest_version(_DESCRIBE_LOG_DIRS[0]) < _DESCRIBE_LOG_DIRS[1]:
         raise BrokerRefused(cluster.alias, "it does not tell the room on its disks; Kafka 3.3 is needed")
@@ -82,12 +82,12 @@ async def _disks_of(cluster: Cluster, node: int, topics: Mapping[str, int]) -> l
     reader = await connection.exchange(*_DESCRIBE_LOG_DIRS, body, flexible=True, timeout_s=cluster.timeout_s)
     reader.i32()  # throttle
     _check(cluster, reader.i16(), "asking for log directories", "Describe on the cluster")
-    disks: list[DiskLook] = []
+    disks: list[DiskFacts] = []
     for _ in range(reader.uvarint() - 1):
         reader.i16()  # an offline directory has no sizes
         folder = reader.compact_string() or ""
         size = _topic_bytes(reader)
-        disks.append(DiskLook(node, folder, reader.i64(), reader.i64(), size))
+        disks.append(DiskFacts(node, folder, reader.i64(), reader.i64(), size))
         reader.tags()
     return disks
 

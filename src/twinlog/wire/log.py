@@ -137,8 +137,8 @@ async def up_to_marker(
     """
     async for _, batches in reader.batches():
         for header, data in batches:
-            ours = header.is_control and (header.producer_id, header.producer_epoch) == (producer_id, epoch)
-            if ours and header.base_offset >= planted_behind:
+            own = header.is_control and (header.producer_id, header.producer_epoch) == (producer_id, epoch)
+            if own and header.base_offset >= planted_behind:
                 reader.positions[partition] = header.next_offset
                 reader.cluster.drop(reader.lane)
                 return

@@ -82,8 +82,8 @@ class Membership:
                 _bytes(metadata),
             )
             # The coordinator answers when everybody is there, or when those who are not have run out of time.
-            patience = (self.session_timeout_ms + self.rebalance_timeout_ms) / 1000 + 5
-            reader = await self._ask(_JOIN, body, patience)
+            within_s = (self.session_timeout_ms + self.rebalance_timeout_ms) / 1000 + 5
+            reader = await self._ask(_JOIN, body, within_s)
             reader.i32()  # throttle
             error, generation = reader.i16(), reader.i32()
             reader.string()  # protocol
@@ -106,8 +106,8 @@ class Membership:
         parts.append(struct.pack(">i", len(assignments)))
         for member, assignment in assignments.items():
             parts += [string(member), _bytes(assignment)]
-        patience = (self.session_timeout_ms + self.rebalance_timeout_ms) / 1000 + 5
-        reader = await self._ask(_SYNC, parts, patience)
+        within_s = (self.session_timeout_ms + self.rebalance_timeout_ms) / 1000 + 5
+        reader = await self._ask(_SYNC, parts, within_s)
         reader.i32()  # throttle
         self._check(reader.i16())
         return _read_bytes(reader)
@@ -157,9 +157,9 @@ class Membership:
             self.member_id = ""
         raise MembershipLost(error)
 
-    async def _ask(self, api: tuple[int, int], body: Iterable[bytes], patience: float) -> FrameReader:
+    async def _ask(self, api: tuple[int, int], body: Iterable[bytes], within_s: float) -> FrameReader:
         connection = await self._coordinator()
-        return await connection.exchange(*api, body, flexible=False, timeout_s=patience)
+        return await connection.exchange(*api, body, flexible=False, timeout_s=within_s)
 
     async def _coordinator(self) -> BrokerConnection:
         if self._node is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from twinlog.errors import AccessDenied, BrokerRefused
 from twinlog.model.access.client_quotas import Entity
-from twinlog.model.health.inspection import QuotaLook
+from twinlog.model.health.inspection import QuotaFacts
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, compact_string, unsigned_varint
@@ -17,7 +17,7 @@ _DESCRIBE_QUOTAS: Final = (48, 1)  # Kafka 2.8
 _ALTER_QUOTAS: Final = (49, 1)
 
 
-async def fetch_quotas(cluster: Cluster) -> tuple[QuotaLook, ...]:
+async def fetch_quotas(cluster: Cluster) -> tuple[QuotaFacts, ...]:
     """All quotas of users, clients and addresses. Raises AccessDenied without DescribeConfigs on Cluster."""
     connection = await cluster.any_connection()
     body = [b"\x01", b"\x00", b"\x00"]  # whomever they bind
@@ -29,7 +29,7 @@ async def fetch_quotas(cluster: Cluster) -> tuple[QuotaLook, ...]:
         raise AccessDenied(cluster.alias, "reading client quotas: DescribeConfigs on the cluster is needed")
     if error:
         raise BrokerRefused(cluster.alias, f"reading client quotas: {codes.name_of(error)} {problem or ''}".rstrip())
-    quota_looks: list[QuotaLook] = []
+    quota_looks: list[QuotaFacts] = []
     for _ in range(reader.uvarint() - 1):
         entity = _entity(reader)
         limits: list[tuple[str, float]] = []
@@ -38,7 +38,7 @@ async def fetch_quotas(cluster: Cluster) -> tuple[QuotaLook, ...]:
             limits.append((name, struct.unpack(">d", reader.take(8))[0]))
             reader.tags()
         reader.tags()
-        quota_looks.append(QuotaLook(entity, tuple(limits)))
+        quota_looks.append(QuotaFacts(entity, tuple(limits)))
     return tuple(quota_looks)
 
 

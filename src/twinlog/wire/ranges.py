@@ -25,7 +25,7 @@ from twinlog.wire.offsets import EARLIEST, OffsetsRefused, fetch_offset
 
 FETCH_BYTES: Final = 4 << 20
 _MAX_WAIT_MS: Final = 500
-_PATIENCE_S: Final = 60.0
+_LIMIT_S: Final = 60.0
 _GONE: Final = frozenset({codes.UNKNOWN_TOPIC_OR_PARTITION, codes.UNKNOWN_TOPIC_ID, codes.INCONSISTENT_TOPIC_ID})
 
 
@@ -101,7 +101,7 @@ class RangeReader:
 
     async def _fetch(self, position: int) -> FetchedPartition:
         """One answer without an error. What may pass is waited for, within reason."""
-        give_up, backoff, problem = time.monotonic() + _PATIENCE_S, Backoff(), "no leader"
+        give_up, backoff, problem = time.monotonic() + _LIMIT_S, Backoff(), "no leader"
         while True:
             try:
                 part = await self._try(position)

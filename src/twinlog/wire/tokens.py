@@ -24,7 +24,7 @@ from twinlog.config.settings import ClientCredentials
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.wire.web import opened
 
-_PATIENCE_S: Final = 10.0
+_LIMIT_S: Final = 10.0
 _USED_PART_OF_LIFE: Final = 0.8
 # For endpoints that do not say how long their tokens live, in the answer or in the token.
 _UNKNOWN_LIFE_S: Final = 60.0
@@ -82,7 +82,7 @@ def _fetch_token(credentials: ClientCredentials, ca_pem: str | None) -> _Token:
     context = _trust(ca_pem) if url.startswith("https:") else None
     began = time.monotonic()
     try:
-        with opened(request, timeout_s=_PATIENCE_S, context=context) as answer:
+        with opened(request, timeout_s=_LIMIT_S, context=context) as answer:
             data = answer.read(_LONGEST_ANSWER)
     except urllib.error.HTTPError as error:
         raise TokenTrouble(f"{url} answers {error.code}{_reason(error)}") from None

@@ -18,7 +18,7 @@ def test_a_turn_that_is_told_before_the_other_leader_is_heard_of_counts() -> Non
         late: list[GroupState] = []
         tell, mine.on_news = mine.on_news, late.append
         other.lead([GroupState("g").leader_record(Leader("two", "http://two:8083"))])  # it had the turn and leads …
-        mine.on_turn()  # … and left again: it is our turn before we heard of it
+        mine.on_elected()  # … and left again: it is our turn before we heard of it
         wait_until(lambda: topic.leader is mine, bool, within_s=10, what="the first service to lead again")
         mine.on_news = tell
         for group_state in late:
@@ -52,7 +52,7 @@ def test_a_leader_who_is_shut_out_of_the_topic_stands_down() -> None:
     topic = PaperTopic()
     first, second = PaperService(topic, instance="one"), PaperService(topic, instance="two")
     with asked(first), asked(second, active=False):
-        topic.stores[1].on_turn()
+        topic.stores[1].on_elected()
         wait_until(
             lambda: (first.control.leadership.active, second.control.leadership.active),
             lambda seen: seen == (False, True),

@@ -37,13 +37,13 @@ from twinlog.errors import AccessDenied, AuthorizerMissing, BrokerRefused, Topic
 from twinlog.machine.sockets import SocketBuffers
 from twinlog.model.groups.observed import ListedGroup
 from twinlog.model.health.inspection import (
-    BrokerLook,
-    CertificateLook,
-    ClockLook,
-    ClusterLook,
-    DiskLook,
-    NameLook,
-    QuotaLook,
+    BrokerFacts,
+    CertificateFacts,
+    ClockFacts,
+    ClusterFacts,
+    DiskFacts,
+    NameFacts,
+    QuotaFacts,
     Unknown,
 )
 from twinlog.model.ledger.control import Control
@@ -51,14 +51,14 @@ from twinlog.model.ledger.records import Engine, FaultEntry
 from twinlog.model.verify.schemas import SchemaProof
 
 GONE = Unknown("A: no broker answers: connection refused")
-SAME = ClusterLook("id-A", (BrokerLook(9, "b9", 9092, None),), CLUSTER_RIGHTS)
-CLASHING = ClusterLook("id-B", (BrokerLook(9, "A0", 9092, None),), CLUSTER_RIGHTS)
+SAME = ClusterFacts("id-A", (BrokerFacts(9, "b9", 9092, None),), CLUSTER_RIGHTS)
+CLASHING = ClusterFacts("id-B", (BrokerFacts(9, "A0", 9092, None),), CLUSTER_RIGHTS)
 FAULT = FaultEntry(code="RECORD_TOO_LARGE", says="orders-0: too large", remedy="raise it")
-SOON = (CertificateLook("B0:9092", "CN=b", NOW + 5 * 86_400_000),)
-OVER = (CertificateLook("B0:9092", "CN=b", NOW - 86_400_000),)
+SOON = (CertificateFacts("B0:9092", "CN=b", NOW + 5 * 86_400_000),)
+OVER = (CertificateFacts("B0:9092", "CN=b", NOW - 86_400_000),)
 BUSY = {"billing": ListedGroup("billing", "classic", "Stable")}
 SHARED = {"sharing": ListedGroup("sharing", "share", "Stable")}
-QUOTA = (QuotaLook((("client-id", "twinlog"),), (("producer_byte_rate", 1000.0),)),)
+QUOTA = (QuotaFacts((("client-id", "twinlog"),), (("producer_byte_rate", 1000.0),)),)
 
 PLANTED: list[tuple[str, Change, str, str]] = [
     ("source-answers", at("source", cluster=GONE), "fail", "connection refused"),
@@ -67,8 +67,8 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("two-clusters", at("target", cluster=CLASHING), "fail", "both clusters advertise A0:9092"),
     ("source-bootstrap", at("source", servers=("A0:9092",)), "warn", "one bootstrap server"),
     ("target-bootstrap", at("target", servers=("B0:9092",)), "warn", "one bootstrap server"),
-    ("source-names", at("source", names=(NameLook("a", ("1.1.1.1",), 86400),)), "warn", "86400 s"),
-    ("target-names", at("target", names=(NameLook("b", (), None),)), "fail", "no address for b"),
+    ("source-names", at("source", names=(NameFacts("a", ("1.1.1.1",), 86400),)), "warn", "86400 s"),
+    ("target-names", at("target", names=(NameFacts("b", (), None),)), "fail", "no address for b"),
     ("source-version", at("source", versions={0: 9, 1: 12, 10: 3}), "fail", "groups cannot be asked"),
     ("target-version", at("target", versions={0: 9, 1: 12, 10: 4}), "warn", "created again"),
     ("source-certificates", at("source", certificates=SOON), "warn", "ends in 5 days"),
@@ -135,7 +135,7 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("source-quotas", at("source", quotas=QUOTA), "warn", "producer_byte_rate 1,000"),
     (
         "target-quotas",
-        at("target", quotas=(QuotaLook((("user", None),), (("request_percentage", 5.0),)),)),
+        at("target", quotas=(QuotaFacts((("user", None),), (("request_percentage", 5.0),)),)),
         "warn",
         "user by default",
     ),
@@ -166,18 +166,18 @@ PLANTED: list[tuple[str, Change, str, str]] = [
     ("source-replicas", topic("source", "orders", under_replicated=(2,)), "warn", "orders-2"),
     ("target-replicas", topic("target", LEDGER, offline=(1,)), "fail", f"{LEDGER}-1"),
     ("unclean-election", config("target", "A.orders", unclean_leader_election_enable="true"), "warn", "B: A.orders"),
-    ("source-disk", at("source", disks=(DiskLook(4, "/d", 1000, 150),)), "warn", "broker 4 has 15%"),
-    ("target-disk", at("target", disks=(DiskLook(4, "/d", 1000, 50),)), "fail", "5%"),
+    ("source-disk", at("source", disks=(DiskFacts(4, "/d", 1000, 150),)), "warn", "broker 4 has 15%"),
+    ("target-disk", at("target", disks=(DiskFacts(4, "/d", 1000, 50),)), "fail", "5%"),
     ("ledger", config("target", LEDGER, cleanup_policy="delete"), "fail", "not compacted"),
     ("ledger", topic("target", LEDGER, replication_factor=1), "warn", "1 replicas"),
     ("ledger", config("target", LEDGER, min_insync_replicas="1"), "warn", "min.insync.replicas is 1"),
-    ("ledger-size", at("target", disks=(DiskLook(0, "/d", 10**12, 10**11, 6 * 10**9),)), "warn", "6.0 GB"),
+    ("ledger-size", at("target", disks=(DiskFacts(0, "/d", 10**12, 10**11, 6 * 10**9),)), "warn", "6.0 GB"),
     ("internal-topics", topic("target", "__consumer_offsets", replication_factor=1), "warn", "__consumer_offsets"),
     ("auto-create", at("target", broker_configs={0: {"auto.create.topics.enable": "true"}}), "warn", "any topic"),
     ("source-line", set_(sockets=SocketBuffers(212_992, 4_194_304)), "warn", "carries 3 MB/s"),
     ("target-line", at("target", round_trip_s=0.3), "warn", "300 ms round trip"),
-    ("source-clock", at("source", clock=ClockLook(-90_000.0, 5.0)), "fail", "90,000 ms behind"),
-    ("target-clock", at("target", clock=ClockLook(3_000.0, 5.0)), "warn", "3,000 ms ahead"),
+    ("source-clock", at("source", clock=ClockFacts(-90_000.0, 5.0)), "fail", "90,000 ms behind"),
+    ("target-clock", at("target", clock=ClockFacts(3_000.0, 5.0)), "warn", "3,000 ms ahead"),
     ("record-times", set_(status=status(newest_ms=NOW + 3_600_000)), "warn", "orders-0 by 3,600 s"),
     ("group-sync", settings("sync.group.offsets.enabled = false"), "fail", "not written"),
     ("group-sync-fresh", set_(notes=notes(groups=None)), "fail", "never translated"),
@@ -268,7 +268,7 @@ def test_a_planted_fault_is_found_and_comes_with_its_remedy(
     assert found.verdict == verdict, found
     assert words in found.seen
     assert found.why
-    assert found.mend
+    assert found.remedy
 
 
 def test_no_check_was_never_seen_to_find_something() -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from twinlog.config.resolve import resolve
 from twinlog.engine.engine import LinkEngine
-from twinlog.engine.rivals import Rival, has_ended, is_ours
+from twinlog.engine.rivals import Rival, has_ended, is_own
 from twinlog.errors import LinkTaken
 from twinlog.model.ledger.records import Engine
 from twinlog.surface.cli.main import app
@@ -56,10 +56,10 @@ def test_a_stopped_engine_and_a_process_that_is_gone_have_ended() -> None:
 
 
 def test_the_same_process_and_the_same_group_of_services_are_no_strangers() -> None:
-    assert is_ours(engine(HERE, os.getpid()), "")
-    assert is_ours(engine(service="prod"), "prod")
-    assert not is_ours(engine(service="prod"), "test")
-    assert not is_ours(engine(service=""), "")
+    assert is_own(engine(HERE, os.getpid()), "")
+    assert is_own(engine(service="prod"), "prod")
+    assert not is_own(engine(service="prod"), "test")
+    assert not is_own(engine(service=""), "")
 
 
 def test_an_engine_is_dead_when_nothing_is_heard_of_it_for_twenty_seconds(clock: Callable[[float], None]) -> None:

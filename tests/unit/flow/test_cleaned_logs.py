@@ -69,18 +69,18 @@ class CleanedTarget(TargetLog):
         """As `cleaned`; a producer's last batch stays, without its records if need be, and so do markers."""
         newest: dict[bytes | None, int] = {}
         for batch in self.batches:
-            if _is_ours(batch):
+            if _is_own(batch):
                 newest |= {r.key: r.offset for r in read_back(batch) if r.offset < below}
-        last = max((i for i, b in enumerate(self.batches) if _is_ours(b)), default=-1)
+        last = max((i for i, b in enumerate(self.batches) if _is_own(b)), default=-1)
         left = []
         for index, batch in enumerate(self.batches):
-            kept = _thinned(batch, newest, below) if _is_ours(batch) else batch
+            kept = _thinned(batch, newest, below) if _is_own(batch) else batch
             if kept is not None or index == last:
                 left.append(kept if kept is not None else _emptied(batch))
         self.batches = left
 
 
-def _is_ours(batch: bytes) -> bool:
+def _is_own(batch: bytes) -> bool:
     header = read_header(batch)
     return not header.is_control and header.producer_id != STRANGER
 

@@ -12,7 +12,7 @@ import pytest
 
 from twinlog.errors import LedgerUnwritable
 from twinlog.flow.budget import Budget
-from twinlog.flow.stuck import PATIENCE_S
+from twinlog.flow.stuck import LIMIT_S
 from twinlog.flow.write import Writer
 from twinlog.model.names import TopicPartition
 
@@ -90,7 +90,7 @@ def test_a_ledger_that_takes_no_notes_stops_its_own_partitions_and_holds_no_othe
         assert set(writer.notes.under_way) == {0}
         writer.lanes.heard_at = time.monotonic()
         assert not writer.relieve(), "an election passes by itself"
-        writer.notes.under_way[0] -= PATIENCE_S
+        writer.notes.under_way[0] -= LIMIT_S
         assert writer.relieve()
         assert not writer.relieve(), "given up once"
         (fault,) = lost.faults

@@ -20,7 +20,7 @@ from twinlog.flow.lanes import Answer, Lanes
 from twinlog.flow.outbox import Outbox
 from twinlog.flow.ownership import Ownership
 from twinlog.flow.parcel import FLUSH, Parcel
-from twinlog.flow.stuck import PATIENCE_S, PRESSED_S, UNANSWERED_S, Pressure, why_given_up
+from twinlog.flow.stuck import LIMIT_S, PRESSED_S, UNANSWERED_S, Pressure, why_given_up
 from twinlog.flow.takeover import Opened, fresh_state
 from twinlog.flow.write import Writer
 from twinlog.model.ledger.records import RosterTopic
@@ -197,8 +197,8 @@ def test_a_partition_is_given_up_sooner_while_others_wait_and_never_while_nobody
 
     assert after(PRESSED_S, pressed=False) is None
     assert after(PRESSED_S, pressed=True) == "it has no leader"
-    assert after(PATIENCE_S, pressed=False) == "it has no leader"
-    assert after(PATIENCE_S, pressed=True, heard=60) is None  # the whole cluster is away
+    assert after(LIMIT_S, pressed=False) == "it has no leader"
+    assert after(LIMIT_S, pressed=True, heard=60) is None  # the whole cluster is away
     box.hindered_since = None
     box.next_to_send()
     assert after(UNANSWERED_S, pressed=False) is None  # slow, and nobody waits for it

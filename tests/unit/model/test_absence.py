@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.model.topics.absence import UNWATCHED_MS, Absence, AbsencePlan, SourceSight, judge_absences
+from twinlog.model.topics.absence import UNWATCHED_MS, Absence, AbsencePlan, SourceView, judge_absences
 from twinlog.model.topics.deletion import DeleteAfter, IgnoreDeletion, ReportDeletion, TopicDeletion
 
 HOUR = 3_600_000
@@ -21,11 +21,11 @@ absences = st.dictionaries(
 ids = st.sampled_from(("here", "elsewhere"))
 
 
-def snapshot(fates: dict[str, str], cluster_id: str = "here") -> SourceSight:
+def snapshot(fates: dict[str, str], cluster_id: str = "here") -> SourceView:
     def those(fate: str) -> set[str]:
         return {topic for topic, its in fates.items() if its == fate}
 
-    return SourceSight(cluster_id, those("same"), those("other"), those("gone"), dict.fromkeys(those("hidden"), "no"))
+    return SourceView(cluster_id, those("same"), those("other"), those("gone"), dict.fromkeys(those("hidden"), "no"))
 
 
 def watch(fates: dict[str, str], policy: TopicDeletion, *moments: int) -> AbsencePlan:
@@ -41,7 +41,7 @@ snapshots = st.builds(snapshot, fates, ids)
 
 @given(snapshots, absences, st.none() | ids, st.sampled_from(POLICIES), times)
 def test_nothing_is_deleted_while_anything_speaks_against_it(
-    seen: SourceSight, known: dict[str, Absence], pinned: str | None, policy: TopicDeletion, now_ms: int
+    seen: SourceView, known: dict[str, Absence], pinned: str | None, policy: TopicDeletion, now_ms: int
 ) -> None:
     plan = judge_absences(seen, known, pinned, policy, now_ms)
 
@@ -60,7 +60,7 @@ def test_nothing_is_deleted_while_anything_speaks_against_it(
 
 @given(snapshots, absences, ids, st.sampled_from(POLICIES), times)
 def test_another_cluster_is_believed_only_when_nothing_is_missing_there(
-    seen: SourceSight, known: dict[str, Absence], pinned: str, policy: TopicDeletion, now_ms: int
+    seen: SourceView, known: dict[str, Absence], pinned: str, policy: TopicDeletion, now_ms: int
 ) -> None:
     plan = judge_absences(seen, known, pinned, policy, now_ms)
 

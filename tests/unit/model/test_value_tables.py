@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twinlog.model.access.client_quotas import entity_of, entity_text, number_text, quota_values
 from twinlog.model.access.scram_users import missing_users
 from twinlog.model.access.value_tables import ValueChange, judge_values, next_given
-from twinlog.model.health.inspection import QuotaLook
+from twinlog.model.health.inspection import QuotaFacts
 
 OWNERS = st.sampled_from(["anna", "otto"])
 TABLES = st.dictionaries(OWNERS, st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["1", "2", "3"])))
@@ -83,8 +83,8 @@ def test_an_entity_reads_back_as_it_was_written(parts):
 
 def test_quotas_of_addresses_stay_with_their_cluster_and_numbers_have_one_form():
     quotas = [
-        QuotaLook((("ip", "10.0.0.1"),), (("connection_creation_rate", 5.0),)),
-        QuotaLook((("user", "anna"),), (("producer_byte_rate", 1048576.0), ("request_percentage", 12.5))),
+        QuotaFacts((("ip", "10.0.0.1"),), (("connection_creation_rate", 5.0),)),
+        QuotaFacts((("user", "anna"),), (("producer_byte_rate", 1048576.0), ("request_percentage", 12.5))),
     ]
     assert quota_values(quotas) == {'user="anna"': {"producer_byte_rate": "1048576", "request_percentage": "12.5"}}
     assert number_text(0.0) == "0"

@@ -22,6 +22,23 @@ REFUSED = {
     r"theirs": "source or target",
     r"(way|come|comes|comes back|bring|brings) home": "way back, return to its origin",
 }
+NAMES = {
+    "desk": "state, queries",
+    "door doors doorkeeper": "listener, authenticator",
+    "eyes sight lookout": "observer, view, monitor",
+    "faces": "routers",
+    "found one": "what it is: a row, an answer, a match",
+    "heed heeds": "follow",
+    "household": "processes",
+    "keeper steward": "what it keeps: a store, a service",
+    "mend": "remedy",
+    "ours theirs": "own, source, target",
+    "patience patient patiently": "deadline, limit, retries",
+    "pen": "writer",
+    "shelf": "cache",
+}
+"""Words that no name in the code has, and what to say instead. `one_of`, `one_row` and the like are plain English."""
+ALLOWED = {"found": {"chore", "report"}}
 PATTERNS = {re.compile(rf"\b(?:{word})\b", re.IGNORECASE): better for word, better in REFUSED.items()}
 
 

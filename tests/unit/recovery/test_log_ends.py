@@ -12,7 +12,7 @@ import pytest
 from twinlog.errors import BrokerAway, SwitchStopped
 from twinlog.model.names import TopicPartition
 from twinlog.recovery import proof
-from twinlog.recovery.proof import Patience, await_replicas
+from twinlog.recovery.proof import Deadline, await_replicas
 from twinlog.wire import protocol_errors as codes
 from twinlog.wire.connection import Cluster
 from twinlog.wire.frames import FrameReader, string
@@ -73,8 +73,8 @@ def test_a_leader_that_moves_is_asked_again_before_the_cut(monkeypatch: pytest.M
 
     monkeypatch.setattr(proof, "Cluster", lambda *_: leader)
     monkeypatch.setattr(proof, "fetch_offsets", fetch_offsets)
-    asyncio.run(await_replicas(cast("Any", None), [WHERE], Patience("A->B", "fence-source", 30)))
+    asyncio.run(await_replicas(cast("Any", None), [WHERE], Deadline("A->B", "fence-source", 30)))
     assert next(seen, None) is None, "until readers see everything"
     leader.answers = [None]
     with pytest.raises(SwitchStopped, match="orders-0 has no leader that tells where its log ends"):
-        asyncio.run(await_replicas(cast("Any", None), [WHERE], Patience("A->B", "fence-source", 0.1)))
+        asyncio.run(await_replicas(cast("Any", None), [WHERE], Deadline("A->B", "fence-source", 0.1)))

@@ -23,7 +23,7 @@ from twinlog.recovery.journal import Journal
 
 LINK = LinkName("east", "west")
 PAIR = pair_of(LINK)
-OURS, OTHER = Secret("of both sites"), Secret("another one")
+OWN, OTHER = Secret("of both sites"), Secret("another one")
 
 
 def decision(generation: int, **more: Any) -> StateEntry:
@@ -49,7 +49,7 @@ def topic_of(
 def test_a_decision_that_somebody_planted_does_not_count_and_is_named(
     monkeypatch: pytest.MonkeyPatch, by: Secret | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    topic = topic_of(monkeypatch, OURS, (decision(3), OURS), (SHUT, by))
+    topic = topic_of(monkeypatch, OWN, (decision(3), OWN), (SHUT, by))
     assert topic.log.state == decision(3)
     assert (topic.unsigned, topic.distrust) == (1, None)
     assert "is not signed with switch.secret and does not count: state planted" in caplog.text
@@ -76,12 +76,12 @@ def watching(monkeypatch: pytest.MonkeyPatch, secret: Secret | None, by: Secret 
 def test_an_engine_that_finds_decisions_and_can_trust_none_copies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other side may be active: that nobody signed it, or with another secret, does not say that it is not."""
     for by in (None, OTHER):
-        watch = watching(monkeypatch, OURS, by)
+        watch = watching(monkeypatch, OWN, by)
         assert watch.holds
         assert watch.reason is not None
         assert "__twinlog-switch on west is signed with switch.secret" in watch.reason
         assert "twinlog switch sign 'east->west'" in watch.reason
-    assert not watching(monkeypatch, OURS, OURS).holds
+    assert not watching(monkeypatch, OWN, OWN).holds
     assert not watching(monkeypatch, None, None).holds
 
 
@@ -93,12 +93,12 @@ def test_who_does_not_know_the_secret_begins_no_switch(monkeypatch: pytest.Monke
         Journal(home, other, nobody, nobody, 1, nobody, "me").require_trust()
 
     begin(None, None)
-    begin(OURS, OURS)
+    begin(OWN, OWN)
     with pytest.raises(SwitchRefused, match=r"is signed, and this file has no switch\.secret"):
-        begin(None, OURS)
+        begin(None, OWN)
     for by in (None, OTHER):
         with pytest.raises(SwitchRefused, match="no decision in __twinlog-switch on west is signed"):
-            begin(OURS, by)
+            begin(OWN, by)
 
 
 CLAIM = Claim(
@@ -121,5 +121,5 @@ def test_a_signature_covers_all_of_an_entry(entry: SwitchEntry, secret: str, key
 
 @given(st.none() | st.binary(max_size=20))
 def test_bytes_of_others_are_not_signed(value: bytes | None) -> None:
-    assert not is_signed_with(value, OURS)
+    assert not is_signed_with(value, OWN)
     is_signed(value)

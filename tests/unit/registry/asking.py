@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from twinlog.registry.memory import MemoryStore
 from twinlog.surface.registry.app import RegistryApp
-from twinlog.surface.registry.desk import Desk
+from twinlog.surface.registry.registry import Registry
 
 
 class Answered(NamedTuple):
@@ -26,8 +26,8 @@ class Asking:
 
     def __init__(self, **rules: Any) -> None:
         self.store = MemoryStore()
-        self.desk = Desk(self.store, cluster_id="cluster", **rules)
-        self.app = RegistryApp(self.desk)
+        self.registry = Registry(self.store, cluster_id="cluster", **rules)
+        self.app = RegistryApp(self.registry)
 
     def __call__(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None

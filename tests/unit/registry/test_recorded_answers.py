@@ -31,14 +31,14 @@ class Ids:
     """Which id here means the same as an id there."""
 
     def __init__(self) -> None:
-        self._ours: dict[int, int] = {}
+        self._own: dict[int, int] = {}
 
     def learn(self, theirs: Any, ours: Any) -> None:
         if isinstance(theirs, dict) and isinstance(ours, dict) and isinstance(theirs.get("id"), int):
-            self._ours[theirs["id"]] = ours.get("id", -1)
+            self._own[theirs["id"]] = ours.get("id", -1)
 
     def translated(self, answer: str) -> str:
-        return re.sub(r'"id":(\d+)', lambda found: f'"id":{self._ours.get(int(found[1]), int(found[1]))}', answer)
+        return re.sub(r'"id":(\d+)', lambda found: f'"id":{self._own.get(int(found[1]), int(found[1]))}', answer)
 
 
 def _loaded(text: str) -> Any:

@@ -32,7 +32,7 @@ def service_over(folder: Path, backend: PaperBackend, log: PaperLog | None = Non
     return PaperService(
         PaperTopic(),
         app_state=lambda audit: AppState.of(
-            backend, audit, look_seconds=0.02, memory=memory, keeper=ReportFolder(folder)
+            backend, audit, look_seconds=0.02, memory=memory, store=ReportFolder(folder)
         ),
     )
 

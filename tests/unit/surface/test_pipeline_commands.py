@@ -11,19 +11,19 @@ import pytest
 from tests.kit.browser import served
 from tests.kit.commands import run_command
 from tests.kit.paper_backend import PaperBackend, everything
-from tests.kit.paper_pipelines import PaperDesk, paper_desk
+from tests.kit.paper_pipelines import PaperPipelines, paper_desk
 
 ORDERS = "orders-to-search"
 
 
 @pytest.fixture(scope="module")
-def desk() -> PaperDesk:
+def paper() -> PaperPipelines:
     return paper_desk()
 
 
 @pytest.fixture(scope="module")
-def url(desk: PaperDesk) -> Iterator[str]:
-    with served(everything(PaperBackend(pipelines=desk))) as address:
+def url(paper: PaperPipelines) -> Iterator[str]:
+    with served(everything(PaperBackend(pipelines=paper))) as address:
         yield address
 
 
@@ -68,7 +68,7 @@ def test_an_unknown_name_and_a_missing_service_are_told_with_the_way_out(run: Ru
 
 
 def test_parked_records_are_listed_shown_replayed_and_dropped_through_the_service(
-    run: Run, url: str, desk: PaperDesk, tmp_path: Path
+    run: Run, url: str, paper: PaperPipelines, tmp_path: Path
 ) -> None:
     listed = run("dlq", "list", ORDERS, "--url", url)
     assert listed.output.splitlines()[0] == "orders-dlq: 3 open, 0 replayed, 0 dropped"
@@ -86,16 +86,16 @@ def test_parked_records_are_listed_shown_replayed_and_dropped_through_the_servic
     ):
         told = run("dlq", *wrong, "--url", url)
         assert (told.exit_code, says in told.error) == (2, True), (wrong, told)
-    assert desk.ordered == []
+    assert paper.ordered == []
     dry = run("dlq", "replay", ORDERS, "--url", url, "--dry-run")
     assert "0:7" in dry.output + dry.error
-    assert desk.ordered == []
+    assert paper.ordered == []
     repaired = tmp_path / "repaired.json"
     repaired.write_text('{"id": 9}')
     told = run("dlq", "replay", ORDERS, "--url", url, "--at", "0:9", "--value", str(repaired))
     assert told.output == "orders-dlq: 1 written back\n"
     assert run("dlq", "drop", ORDERS, "--url", url, "--reason", "(7)").output == "orders-dlq: 1 dropped\n"
-    assert desk.ordered == [
+    assert paper.ordered == [
         ("replayed", ORDERS, ["0:9"], {"0:9": b'{"id": 9}'}),
         ("dropped", ORDERS, ["0:7"], {}),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.kit.paper_backend import PaperBackend
-from tests.kit.paper_pipelines import PaperDesk, paper_engine
+from tests.kit.paper_pipelines import PaperPipelines, paper_engine
 
 from twinlog.control.states import State
 from twinlog.pipelines.engine import Engine
@@ -14,7 +14,7 @@ from twinlog.surface.metrics.prometheus import MetricsWish, render
 
 
 def rendered(*engines: Engine, lag: tuple[int, float] | None = None, **standing: State) -> str:
-    backend = PaperBackend(pipelines=PaperDesk(list(engines), standing))
+    backend = PaperBackend(pipelines=PaperPipelines(list(engines), standing))
     app_state = AppState.of(backend)
     asyncio.run(app_state.pipeline_watch.look())
     if lag is not None:

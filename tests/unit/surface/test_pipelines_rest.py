@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.waiting import wait_until
 
-from twinlog.control.states import EngineSight
+from twinlog.control.states import EngineView
 from twinlog.pipelines.spec import PipelineSpec
 from twinlog.pipelines.worker_settings import read_worker
 
@@ -83,10 +83,10 @@ def test_a_failed_pipeline_says_why_and_a_partition_that_stands_still_fails_its_
 ) -> None:
     rest.post("/connectors", json={"name": "out", "config": CONFIG})
     until_runs(service, "out")
-    service.runner.pipelines["pipeline out"] = EngineSight("waiting", "the disk is full")
+    service.runner.pipelines["pipeline out"] = EngineView("waiting", "the disk is full")
     status = state(rest, "out")
     assert (status["connector"]["state"], status["connector"]["trace"]) == ("FAILED", "the disk is full")
-    service.runner.pipelines["pipeline out"] = EngineSight("running", None, 2, {1: "t-0 offset 7: not JSON"}, ("t",))
+    service.runner.pipelines["pipeline out"] = EngineView("running", None, 2, {1: "t-0 offset 7: not JSON"}, ("t",))
     status = state(rest, "out")
     assert status["connector"]["state"] == "RUNNING"
     assert [task["state"] for task in status["tasks"]] == ["RUNNING", "FAILED"], "one task, not both"

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.kit.connect_paper import PaperService, PaperTopic, asked
 from tests.kit.paper_backend import PaperBackend, everything
-from tests.kit.paper_pipelines import PaperDesk, paper_desk
+from tests.kit.paper_pipelines import PaperPipelines, paper_desk
 
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.rights import right_of
@@ -17,13 +17,13 @@ ORDERS = "orders-to-search"
 
 
 @pytest.fixture
-def desk() -> PaperDesk:
+def paper() -> PaperPipelines:
     return paper_desk()
 
 
 @pytest.fixture
-def client(desk: PaperDesk) -> Iterator[TestClient]:
-    with TestClient(everything(PaperBackend(pipelines=desk))) as found:
+def client(paper: PaperPipelines) -> Iterator[TestClient]:
+    with TestClient(everything(PaperBackend(pipelines=paper))) as found:
         yield found
 
 
@@ -47,14 +47,14 @@ def test_one_pipeline_names_the_task_that_waits(client: TestClient) -> None:
     assert (unknown.status_code, unknown.json()["code"]) == (404, "CONNECTOR_UNKNOWN")
 
 
-def test_parked_records_are_replayed_once_with_the_repaired_value(client: TestClient, desk: PaperDesk) -> None:
+def test_parked_records_are_replayed_once_with_the_repaired_value(client: TestClient, paper: PaperPipelines) -> None:
     listed = client.get(f"/v1/pipelines/{ORDERS}/parked").json()
     assert [one["at"] for one in listed] == ["0:9", "0:8", "0:7"]
     assert (listed[0]["value"], listed[0]["origin"]) == ('{"id": "x9"', "orders-0 offset 17")
     path = f"/v1/pipelines/{ORDERS}/parked"
     done = client.post(f"{path}/replay", json={"at": ["0:8"], "value": '{"id": 8}'})
     assert (done.status_code, done.json()["message"]) == (200, "1 record was written back")
-    assert desk.ordered == [("replayed", ORDERS, ["0:8"], {"0:8": b'{"id": 8}'})]
+    assert paper.ordered == [("replayed", ORDERS, ["0:8"], {"0:8": b'{"id": 8}'})]
     again = client.post(f"{path}/replay", json={"at": ["0:8"]})
     assert (again.status_code, again.json()["code"]) == (409, "PARKED_REFUSED")
     assert client.post(f"{path}/drop", json={"at": ["0:7"]}).status_code == 200
@@ -75,10 +75,10 @@ def test_parked_records_are_replayed_once_with_the_repaired_value(client: TestCl
     ],
 )
 def test_a_wrong_order_changes_nothing(
-    client: TestClient, desk: PaperDesk, path: str, body: object, status: int
+    client: TestClient, paper: PaperPipelines, path: str, body: object, status: int
 ) -> None:
     assert client.post(f"/v1/pipelines/{ORDERS}/parked/{path}", json=body).status_code == status
-    assert desk.ordered == []
+    assert paper.ordered == []
 
 
 def test_a_preview_shows_each_step(client: TestClient) -> None:
@@ -95,8 +95,8 @@ def test_orders_are_for_operators_of_that_pipeline(path: str) -> None:
     assert right_of("GET", f"/ui/pipelines/{ORDERS}/parked").connector == ORDERS
 
 
-def test_whoever_only_looks_sees_no_contents_of_records_and_gets_no_buttons(desk: PaperDesk) -> None:
-    backend = PaperBackend(pipelines=desk)
+def test_whoever_only_looks_sees_no_contents_of_records_and_gets_no_buttons(paper: PaperPipelines) -> None:
+    backend = PaperBackend(pipelines=paper)
     service = PaperService(PaperTopic(), app_state=lambda audit: AppState.of(backend, audit))
     with asked(service, anonymous=True) as visitor:
         page = visitor.get(f"/ui/pipelines/{ORDERS}/parked").text
@@ -107,4 +107,4 @@ def test_whoever_only_looks_sees_no_contents_of_records_and_gets_no_buttons(desk
         assert {(one["key"], one["value"]) for one in listed} == {(None, None)}
         assert visitor.post(f"/v1/pipelines/{ORDERS}/parked/replay", json={}).status_code == 403
         assert visitor.post(f"/v1/pipelines/{ORDERS}/preview", json={}).status_code == 403
-    assert desk.ordered == []
+    assert paper.ordered == []

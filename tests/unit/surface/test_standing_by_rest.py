@@ -29,7 +29,7 @@ def test_a_service_that_stands_by_runs_nothing_and_takes_over(topic: PaperTopic)
             assert refused.status_code == 409, "nobody answers at http://one:8083"
             assert "Ask it directly" in refused.json()["message"], "nobody signed that it leads"
             assert other.get("/connectors/c/status").json()["connector"]["state"] == "UNASSIGNED"
-            topic.stores[1].on_turn()
+            topic.stores[1].on_elected()
             await_links(second, "A->B", "F->G")
             await_links(first)
             assert client.get("/connectors/c/status").json()["connector"]["state"] == "UNASSIGNED"
@@ -46,7 +46,7 @@ def test_a_service_is_not_ready_before_it_is_known_who_leads(topic: PaperTopic):
         assert (said.status_code, said.json()["status"]) == (503, "starting")
         topic.plant(*topic.group_state.leader_record(Leader("before", service.control.leadership.url)))
         assert client.get("/health").status_code == 503, "who led at this address before is no more"
-        topic.stores[1].on_turn()
+        topic.stores[1].on_elected()
         wait_until(lambda: client.get("/health").status_code, lambda code: code == 200, within_s=20, what="our turn")
 
 

@@ -20,7 +20,7 @@ from twinlog.wire.batch import read_header, walk
 from twinlog.wire.codec import PlainRecord
 from twinlog.wire.ranges import RawBatch
 
-OURS = 4711
+OWN = 4711
 
 
 def chunk_for(runs: Sequence[Run], first: int, after: int, target_first: int, target_next: int) -> Chunk:
@@ -37,7 +37,7 @@ def chunk_for(runs: Sequence[Run], first: int, after: int, target_first: int, ta
         target_first,
         target_next,
         stretches_between([ledger], first, after),
-        lineage=Lineage(own=frozenset({OURS})),
+        lineage=Lineage(own=frozenset({OWN})),
     )
 
 
@@ -121,7 +121,7 @@ def test_equal_logs_are_equal_however_both_are_cut(
 
 def test_a_batch_that_passed_unopened_is_compared_unopened() -> None:
     source = make_batch(ten(), LZ4).data
-    target = rewritten(source, base_offset=100, producer_id=OURS, producer_epoch=3, base_sequence=9, leader_epoch=1)
+    target = rewritten(source, base_offset=100, producer_id=OWN, producer_epoch=3, base_sequence=9, leader_epoch=1)
     result = compared(identity(), [source], [target])
     assert (result.equal, result.unopened, result.differing) == (10, 10, 0)
 
@@ -189,7 +189,7 @@ def test_two_swapped_records_are_moved_not_changed() -> None:
     assert [(d.kind, d.source, d.shift) for d in result.differences] == [(Kind.MOVED, 2, 1), (Kind.MOVED, 3, -1)]
 
 
-@pytest.mark.parametrize(("producer", "who"), [(OURS, "this link"), (5, "producer 5, not by this link")])
+@pytest.mark.parametrize(("producer", "who"), [(OWN, "this link"), (5, "producer 5, not by this link")])
 def test_a_duplicate_behind_the_ledgers_back_is_extra(producer: int, who: str) -> None:
     records = ten()
     chunk = chunk_for([Run(0, 100, 4), Run(4, 105, 6)], 0, 10, 100, 110 + 1)
@@ -297,10 +297,10 @@ def test_hops_in_headers_are_added_on_purpose_and_keep_records_from_coming_home(
 
 def test_records_of_others_in_a_shared_topic_are_set_aside_but_not_those_of_this_link() -> None:
     records = ten()
-    lineage = Lineage(own=frozenset({OURS}), shared=True)
+    lineage = Lineage(own=frozenset({OWN}), shared=True)
     chunk = replace(chunk_for([Run(0, 100, 4), Run(4, 106, 6)], 0, 10, 100, 112), lineage=lineage)
     others = rewritten(batch([at(104, b"local")]), producer_id=5)
-    again = rewritten(batch([records[3]._replace(offset=105)]), producer_id=OURS)
+    again = rewritten(batch([records[3]._replace(offset=105)]), producer_id=OWN)
     target = [batch(copied(records[:4], 100)), others, again, batch(copied(records[4:], 106))]
     result = compared(chunk, [batch(records)], target)
     assert (result.equal, result.foreign) == (10, 1)

@@ -18,8 +18,8 @@ from twinlog.model.verify.schemas import SchemaProof
 from twinlog.registry.memory import MemoryStore
 from twinlog.registry.pair.sampling import Sample
 from twinlog.registry.protobuf_messages import class_of, file_of, message_at
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Request
+from twinlog.surface.registry.registry import Registry
 from twinlog.surface.registry.writing import register
 from twinlog.verify.schema_proof import Schemas, proof_of
 from twinlog.wire.codec import PlainRecord
@@ -33,7 +33,7 @@ def _registered(*schemas: tuple[str, Any, str]) -> Schemas:
     for subject, schema, kind in schemas:
         text = schema if isinstance(schema, str) else json.dumps(schema)
         body = json.dumps({"schema": text, "schemaType": kind}).encode()
-        asyncio.run(register(Desk(store), Request("POST", ["subjects", subject, "versions"], {}, {}, body)))
+        asyncio.run(register(Registry(store), Request("POST", ["subjects", subject, "versions"], {}, {}, body)))
     found = Schemas()
     for offset, record in enumerate(store.log):
         found.take(record.key, record.value, offset)

@@ -123,9 +123,9 @@ def _connection(cluster: Mapping[str, Any], imported: Imported) -> dict[str, str
         if len(certificates) > 1:
             imported.note(f"{alias}.tls.trustedCertificates", "put all certificates into one PEM file")
     settings |= _login(kind, login, str(alias), imported)
-    settings |= {str(key): _text(value) for key, value in (cluster.get("config") or {}).items() if _is_ours(str(key))}
+    settings |= {str(key): _text(value) for key, value in (cluster.get("config") or {}).items() if _is_own(str(key))}
     for key in cluster.get("config") or {}:
-        if not _is_ours(str(key)):
+        if not _is_own(str(key)):
             imported.note(f"{alias}.config.{key}", "a Connect worker's setting; Twinlog has no Connect worker")
     return settings
 
@@ -157,7 +157,7 @@ def _login(kind: str, login: Mapping[str, Any], alias: str, imported: Imported) 
     return {}
 
 
-def _is_ours(key: str) -> bool:
+def _is_own(key: str) -> bool:
     return not key.startswith(
         ("config.storage.", "offset.storage.", "status.storage.", "group.id", "connector.client.")
     )

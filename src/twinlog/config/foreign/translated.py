@@ -47,8 +47,8 @@ class Translated(ABC):
                     table[name] = Origin(origin.value, written, origin.line if written else None)
 
     def _words(self, sentence: str) -> str:
-        for ours, theirs in self._phrases():
-            sentence = sentence.replace(ours, theirs)
+        for own, foreign in self._phrases():
+            sentence = sentence.replace(own, foreign)
         return sentence
 
     def _put(self, key: str, entry: Entry, *, weak: bool = False) -> None:

@@ -92,11 +92,11 @@ def _code(ways: tuple[str, ...]) -> str:
 
 def _row(key: Key[Any]) -> str:
     name = f"`{key.name}`" + "".join(f" (old: `{old}`)" for old in key.old_names)
-    theirs = "-" if key.own else "the same" if key.mm2_default is None else f"`{key.mm2_default}`"
+    mirrormaker = "-" if key.own else "the same" if key.mm2_default is None else f"`{key.mm2_default}`"
     default = "" if key.default is None else f"`{key.default}`" if key.default else "empty"
     secret = " Masked in every output." if key.secret else ""
     where = " or ".join(scope.value for scope in key.scopes)
-    cells = (name, default, theirs, key.meaning + secret, key.kind.allowed, where)
+    cells = (name, default, mirrormaker, key.meaning + secret, key.kind.allowed, where)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 

@@ -66,8 +66,8 @@ def _is_brooklin(document: dict[str, Any]) -> bool:
 
 def _flat(config: dict[str, Any]) -> bool:
     """Whether it may be a file of ours in another notation: all values are plain, and a key looks like one of ours."""
-    ours = any("." in key or key == "clusters" for key in config)
-    return ours and not any(isinstance(value, dict | list) for value in config.values())
+    of_links = any("." in key or key == "clusters" for key in config)
+    return of_links and not any(isinstance(value, dict | list) for value in config.values())
 
 
 def _yaml_kind(data: bytes, file: str) -> str | None:

@@ -17,10 +17,10 @@ def _clock(end: EndFacts) -> Answer:
     ahead = abs(look.ahead_ms)
     side = "ahead of" if look.ahead_ms > 0 else "behind"
     seen = f"{ahead:,.0f} ms {side} this machine (+- {look.error_ms:.0f} ms)"
-    mend = f"chronyc tracking   # on the controller of {end.alias} and on this machine"
+    remedy = f"chronyc tracking   # on the controller of {end.alias} and on this machine"
     if ahead - look.error_ms > _WRONG_MS:
-        return fail(seen, mend)
-    return warn(seen, mend) if ahead - look.error_ms > _NOTICEABLE_MS else ok(seen)
+        return fail(seen, remedy)
+    return warn(seen, remedy) if ahead - look.error_ms > _NOTICEABLE_MS else ok(seen)
 
 
 def _record_times(facts: Facts) -> Answer:

@@ -78,11 +78,11 @@ def _replicas(end: EndFacts, names: Iterable[str]) -> Answer:
     mine = [looks[name] for name in names if name in looks]
     offline = [f"{look.name}-{number}" for look in mine for number in look.offline]
     behind = [f"{look.name}-{number}" for look in mine for number in look.under_replicated]
-    mend = f"{end.command('kafka-topics')} --describe --under-replicated-partitions   # then look at those brokers"
+    remedy = f"{end.command('kafka-topics')} --describe --under-replicated-partitions   # then look at those brokers"
     if offline:
-        return fail(f"without a leader: {named(offline)}", mend)
+        return fail(f"without a leader: {named(offline)}", remedy)
     if behind:
-        return warn(f"replicas are behind or away: {named(behind)}", mend)
+        return warn(f"replicas are behind or away: {named(behind)}", remedy)
     return ok(f"all replicas of {len(mine):,} topics are in sync")
 
 
@@ -111,10 +111,10 @@ def _disk(end: EndFacts) -> Answer:
     tight = min(disks, key=lambda disk: disk.usable_bytes / disk.total_bytes)
     share = tight.usable_bytes / tight.total_bytes
     seen = f"broker {tight.node} has {share:.0%} of {tight.total_bytes / 1e9:,.0f} GB free in {tight.folder}"
-    mend = f"{end.command('kafka-log-dirs')} --describe   # then add disk, or lower retention"
+    remedy = f"{end.command('kafka-log-dirs')} --describe   # then add disk, or lower retention"
     if share < _NO_ROOM:
-        return fail(seen, mend)
-    return warn(seen, mend) if share < _LITTLE_ROOM else ok(seen)
+        return fail(seen, remedy)
+    return warn(seen, remedy) if share < _LITTLE_ROOM else ok(seen)
 
 
 def _ledger(facts: Facts) -> Answer:

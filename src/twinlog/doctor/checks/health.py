@@ -99,22 +99,22 @@ def _rto(facts: Facts) -> Answer:
 
 
 def _drilled(facts: Facts) -> Answer:
-    mend = f"twinlog drill '{facts.link.name}' -c FILE --paper   # and --shadow, --canary"
+    remedy = f"twinlog drill '{facts.link.name}' -c FILE --paper   # and --shadow, --canary"
     if facts.drill is None:
-        return warn("this link was never rehearsed", mend)
+        return warn("this link was never rehearsed", remedy)
     days = (facts.now_ms - int(facts.drill.body.get("at_ms", 0))) / 86_400_000
     if facts.drill.body.get("verdict") == "failed":
-        return fail(f"the last drill ({facts.drill.body.get('kind')}) failed", mend)
+        return fail(f"the last drill ({facts.drill.body.get('kind')}) failed", remedy)
     if days > _OLD_DRILL_DAYS:
-        return warn(f"the last drill was {days:,.0f} days ago", mend)
+        return warn(f"the last drill was {days:,.0f} days ago", remedy)
     return ok(f"{facts.drill.body.get('kind')} drill {days:,.0f} days ago: {facts.drill.body.get('verdict')}")
 
 
 def _paused(facts: Facts) -> Answer:
     held = known(facts.status).control.held
     if held:
-        mend = f"twinlog link resume-topic '{facts.link.name}' TOPIC"
-        return fail(f"paused by an operator, so not copied: {named(held)}", mend)
+        remedy = f"twinlog link resume-topic '{facts.link.name}' TOPIC"
+        return fail(f"paused by an operator, so not copied: {named(held)}", remedy)
     return ok("no topic is paused")
 
 

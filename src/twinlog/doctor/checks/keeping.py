@@ -43,12 +43,12 @@ def _time_to_loss(facts: Facts) -> Answer:
         key=lambda topic: topic.time_to_loss_s or 0.0,
     )
     left = first.time_to_loss_s or 0.0
-    mend = set_config(facts.source, first.topic, "retention.ms", "-1") + "   # until the link has caught up"
+    remedy = set_config(facts.source, first.topic, "retention.ms", "-1") + "   # until the link has caught up"
     if left == 0:
-        return fail(f"{first.topic}: the source may delete what is not copied at any moment", mend)
+        return fail(f"{first.topic}: the source may delete what is not copied at any moment", remedy)
     behind = first.seconds or 0.0
     if left < 3600 or left < behind:
-        return warn(f"{first.topic}: in {left / 60:,.0f} min the source deletes what is not copied", mend)
+        return warn(f"{first.topic}: in {left / 60:,.0f} min the source deletes what is not copied", remedy)
     return ok(f"the first that is not copied is kept for {left / 3600:,.1f} more hours ({first.topic})")
 
 

@@ -15,7 +15,7 @@ _THEME: Final = "rights"
 _WRITING: Final = frozenset({"WRITE", "ALL", "DELETE", "ALTER", "ALTER_CONFIGS"})
 
 
-def foreign_writers(bindings: Iterable[AclBinding], ours: frozenset[str]) -> dict[str, AclBinding]:
+def foreign_writers(bindings: Iterable[AclBinding], own: frozenset[str]) -> dict[str, AclBinding]:
     """Principals other than ours who may write to some topic of our own, each with a rule that lets them.
 
     A rule that denies takes the right away again where it covers all our topics. Super users have no rules, and do not
@@ -38,7 +38,7 @@ def foreign_writers(bindings: Iterable[AclBinding], ours: frozenset[str]) -> dic
         return {}
     writers: dict[str, AclBinding] = {}
     for rule in sorted(concerns):
-        if rule.allows and rule.principal not in ours and rule.principal not in denied:
+        if rule.allows and rule.principal not in own and rule.principal not in denied:
             writers.setdefault(rule.principal, rule)
     return writers
 
@@ -60,17 +60,17 @@ def _judge(facts: Facts, end: EndFacts) -> Answer:
             return ok(f"{end.alias} has neither logins nor an authorizer: whoever reaches it may write everywhere")
         told = f"{end.alias} has no authorizer: whoever logs in there may write to {OWN_PREFIX}* and order a switch"
         return warn(told, "set authorizer.class.name on the brokers, and give Write on these topics to Twinlog alone")
-    ours = frozenset((*facts.link.switch.principals, *(f"User:{name}" for name in end.users)))
-    strangers = foreign_writers(known(end.acls), ours)
+    own = frozenset((*facts.link.switch.principals, *(f"User:{name}" for name in end.users)))
+    strangers = foreign_writers(known(end.acls), own)
     if not strangers:
         return ok(f"nobody else may write to {OWN_PREFIX}* on {end.alias} (super users are not listed)")
-    unknown = "" if ours else "; our principal there is unknown; set switch.principals"
+    unknown = "" if own else "; our principal there is unknown; set switch.principals"
     who, rule = next(iter(strangers.items()))
-    mend = (
+    remedy = (
         f"{end.command('kafka-acls')} --add --deny-principal '{who}' --operation Write --topic {OWN_PREFIX} "
         f"--resource-pattern-type prefixed   # or narrow: {rule}"
     )
-    return warn(f"may write to {OWN_PREFIX}* on {end.alias}: {named(strangers)}{unknown}", mend)
+    return warn(f"may write to {OWN_PREFIX}* on {end.alias}: {named(strangers)}{unknown}", remedy)
 
 
 _WHY: Final = f"Whoever may write to {SWITCH_TOPIC} can stop links and have a side shut."

@@ -8,7 +8,7 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import EndFacts, Facts
-from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, CertificateLook, Unknown, release_of
+from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, CertificateFacts, Unknown, release_of
 
 _THEME = "reach"
 _LONG_TTL_S: Final = 60
@@ -102,7 +102,7 @@ def _own_certificates(facts: Facts) -> Answer:
     return _expiry(own, facts.now_ms, "renew it and change ssl.keystore.* in the file; a running engine picks it up")
 
 
-def _expiry(looks: Iterable[CertificateLook], now_ms: int, mend: str) -> Answer:
+def _expiry(looks: Iterable[CertificateFacts], now_ms: int, remedy: str) -> Answer:
     by_end = sorted(looks, key=lambda look: look.ends_ms)
     if not by_end:
         return ok("none was shown")
@@ -110,9 +110,9 @@ def _expiry(looks: Iterable[CertificateLook], now_ms: int, mend: str) -> Answer:
     days = (first.ends_ms - now_ms) / 86_400_000
     where = f"{first.subject} at {first.where}"
     if days <= 0:
-        return fail(f"{where} ended {-days:.0f} days ago", mend)
+        return fail(f"{where} ended {-days:.0f} days ago", remedy)
     if first.ends_ms - now_ms < _SOON_MS:
-        return warn(f"{where} ends in {days:.0f} days", mend)
+        return warn(f"{where} ends in {days:.0f} days", remedy)
     return ok(f"the first to end is {where}, in {days:.0f} days")
 
 

@@ -64,12 +64,12 @@ def _create(facts: Facts) -> Answer:
     existing = {name for name, look in known(facts.target.topics).items() if isinstance(look, TopicFacts)}
     lacking = [topic for topic in facts.selected if facts.remote(topic) not in existing]
     prefix = f"{facts.link.source}." if facts.link.naming.policy == "default" else ""
-    mend = _grant(facts.target, ["CREATE"], "--cluster")
+    remedy = _grant(facts.target, ["CREATE"], "--cluster")
     if prefix:
-        mend = _grant(facts.target, ["CREATE"], f"--topic {prefix} --resource-pattern-type prefixed")
+        remedy = _grant(facts.target, ["CREATE"], f"--topic {prefix} --resource-pattern-type prefixed")
     if lacking:
-        return fail(f"Create on the cluster is missing, and {named(lacking)} have no copy yet", mend)
-    return warn("Create on the cluster is missing: new topics are mirrored only where a prefix allows it", mend)
+        return fail(f"Create on the cluster is missing, and {named(lacking)} have no copy yet", remedy)
+    return warn("Create on the cluster is missing: new topics are mirrored only where a prefix allows it", remedy)
 
 
 def _acls(facts: Facts) -> Answer:
@@ -94,16 +94,16 @@ def _fence(facts: Facts) -> Answer:
     if not unaltered:
         return ok("a switch may shut producers out")
     end = unaltered[0]
-    seen, mend = f"Alter on the cluster is missing on {end.alias}", _grant(end, ["ALTER", "DESCRIBE"], "--cluster")
+    seen, remedy = f"Alter on the cluster is missing on {end.alias}", _grant(end, ["ALTER", "DESCRIBE"], "--cluster")
     if means == "acl":
-        return fail(f"{seen}: switch.fence = acl cannot shut producers out", mend)
-    return warn(f"{seen}: a switch shuts it by topic config, which lets strays in while a failback copies", mend)
+        return fail(f"{seen}: switch.fence = acl cannot shut producers out", remedy)
+    return warn(f"{seen}: a switch shuts it by topic config, which lets strays in while a failback copies", remedy)
 
 
 def _groups(end: EndFacts, operation: str) -> Answer:
     if isinstance(end.groups, Unknown) and end.groups.denied:
-        mend = _grant(end, ["DESCRIBE"], "--group '*'")
-        return fail(f"groups cannot be listed: {end.groups.why}", mend)
+        remedy = _grant(end, ["DESCRIBE"], "--group '*'")
+        return fail(f"groups cannot be listed: {end.groups.why}", remedy)
     known(end.groups)  # who could not be listed cannot be judged
     rights = known(end.group_rights)
     refused = [name for name, operations in rights.items() if isinstance(operations, AccessDenied)]

@@ -10,13 +10,13 @@ import json
 from collections.abc import Iterable
 from typing import Final, TypeAlias
 
-from twinlog.model.health.inspection import QuotaLook
+from twinlog.model.health.inspection import QuotaFacts
 
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 _COPIED: Final = frozenset({"user", "client-id"})
 
 
-def quota_values(quotas: Iterable[QuotaLook]) -> dict[str, dict[str, str]]:
+def quota_values(quotas: Iterable[QuotaFacts]) -> dict[str, dict[str, str]]:
     """The quotas of users and client ids, by entity and key."""
     return {
         entity_text(quota.entity): {key: number_text(limit) for key, limit in quota.limits}

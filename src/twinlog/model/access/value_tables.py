@@ -47,15 +47,15 @@ def judge_values(source: Values, target: Values, given: Values, *, removing: boo
     by_hand: list[ValueChange] = []
     kept: list[ValueChange] = []
     for owner, key in sorted({*_keys(source), *_keys(given)}):
-        wish, have, ours = _value(source, owner, key), _value(target, owner, key), _value(given, owner, key)
+        wish, have, written = _value(source, owner, key), _value(target, owner, key), _value(given, owner, key)
         change = ValueChange(owner, key, wish, have)
         if have == wish:
             continue
         if wish is None:
             # It is not there on the source any more. Only what still is as we set it was ours.
-            if have == ours:
+            if have == written:
                 (changes if removing else kept).append(change)
-        elif have is None or have == ours:
+        elif have is None or have == written:
             changes.append(change)
         else:
             by_hand.append(change)

@@ -158,8 +158,8 @@ def standings(now: GroupsNow, rewinds: Rewinds, *, writing: bool) -> Iterator[St
             key = GroupPartition(group, copied.remote)
             held = there.get(copied.remote)
             told = now.told.get(key)
-            ours = now.written.get(key, told.downstream if told else None)
-            place = _Place(group, partition, committed, copied, held.offset if held else None, active, told, ours)
+            written = now.written.get(key, told.downstream if told else None)
+            place = _Place(group, partition, committed, copied, held.offset if held else None, active, told, written)
             yield place.stand(rewinds, writing=writing)
 
 
@@ -173,7 +173,7 @@ class _Place(NamedTuple):
     on_target: int | None
     active: bool
     told: Told | None
-    ours: int | None
+    written: int | None
 
     def stand(self, rewinds: Rewinds, *, writing: bool) -> Standing:
         translation = translation_of(self.committed.offset, self.copied)
@@ -247,7 +247,7 @@ class _Place(NamedTuple):
             return True
         if end is not None and there > end:
             return True  # a place that does not exist: left by an older topic of that name
-        return there == self.ours and not held
+        return there == self.written and not held
 
     def _standing(
         self,

@@ -40,7 +40,7 @@ class Unknown:
 Known: TypeAlias = T | Unknown
 
 
-class BrokerLook(NamedTuple):
+class BrokerFacts(NamedTuple):
     """One broker."""
 
     node: int
@@ -50,11 +50,11 @@ class BrokerLook(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ClusterLook:
+class ClusterFacts:
     """A cluster as a whole. `operations` are what we may do with it."""
 
     cluster_id: str
-    brokers: tuple[BrokerLook, ...]
+    brokers: tuple[BrokerFacts, ...]
     operations: frozenset[str]
 
 
@@ -70,21 +70,21 @@ class TopicFacts:
     operations: frozenset[str] = frozenset()
 
 
-class ClockLook(NamedTuple):
+class ClockFacts(NamedTuple):
     """How far the cluster's clock is ahead of ours, and how exactly that is known (half the round trip)."""
 
     ahead_ms: float
     error_ms: float
 
 
-class QuotaLook(NamedTuple):
+class QuotaFacts(NamedTuple):
     """One quota: whom it binds (`user`, `client-id`, `ip`; None for the default) and to what."""
 
     entity: tuple[tuple[str, str | None], ...]
     limits: tuple[tuple[str, float], ...]
 
 
-class DiskLook(NamedTuple):
+class DiskFacts(NamedTuple):
     """One log directory of a broker. Sizes are -1 when the broker is too old to tell."""
 
     node: int
@@ -94,7 +94,7 @@ class DiskLook(NamedTuple):
     topic_bytes: int = 0  # of the topics that were asked about
 
 
-class CertificateLook(NamedTuple):
+class CertificateFacts(NamedTuple):
     """A certificate and when it ends."""
 
     where: str
@@ -102,7 +102,7 @@ class CertificateLook(NamedTuple):
     ends_ms: int
 
 
-class NameLook(NamedTuple):
+class NameFacts(NamedTuple):
     """A bootstrap name and how long its address may be remembered; None for a plain address."""
 
     name: str

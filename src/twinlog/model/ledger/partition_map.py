@@ -26,8 +26,8 @@ class PartitionMap:
     def __init__(self, state: PartitionState, sealed: Parts | None = None) -> None:
         """Sealed parts of other incarnations of the topic are left out."""
         self.span = Span(state.source_first, state.target_first, state.source_next, state.target_next)
-        ours = sealed is not None and sealed.incarnation == state.incarnation
-        self._sealed = sealed.before(state.map_first) if sealed is not None and ours else None
+        same = sealed is not None and sealed.incarnation == state.incarnation
+        self._sealed = sealed.before(state.map_first) if sealed is not None and same else None
         self._packed = state.open_map
         self._edges = edges_of(state.open_map)
 

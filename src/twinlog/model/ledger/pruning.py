@@ -91,19 +91,19 @@ def unwanted_keys(
 
 def _outlived(state: PartitionState, parts: Parts, starts: Starts) -> int:
     """How many parts, from the oldest on, lie below both starts."""
-    ours = parts.before(state.map_first)
+    own = parts.before(state.map_first)
     edges = edges_of(state.open_map)
-    for index in range(len(ours)):
-        if index + 1 < len(ours):
-            target = ours.target(index + 1)
+    for index in range(len(own)):
+        if index + 1 < len(own):
+            target = own.target(index + 1)
         else:
             target = edges.first_target if edges is not None else state.target_next
-        if _first_behind(state, ours, index + 1) > starts.source or target > starts.target:
+        if _first_behind(state, own, index + 1) > starts.source or target > starts.target:
             return index
-    return len(ours)
+    return len(own)
 
 
 def _first_behind(state: PartitionState, parts: Parts, count: int) -> int:
     """Where the map begins without its first `count` parts."""
-    ours = parts.before(state.map_first)
-    return ours.first(count) if count < len(ours) else state.map_first
+    own = parts.before(state.map_first)
+    return own.first(count) if count < len(own) else state.map_first

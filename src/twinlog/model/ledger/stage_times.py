@@ -44,7 +44,7 @@ class Durations:
     def plus(self, other: Durations) -> Durations:
         """Both together."""
         pairs = zip(self.counts, other.counts, strict=True)
-        return Durations([mine + theirs for mine, theirs in pairs], self.total_us + other.total_us)
+        return Durations([count + other_count for count, other_count in pairs], self.total_us + other.total_us)
 
     def minus(self, earlier: Durations) -> Durations:
         """What came since `earlier`, which is an older state of the same."""

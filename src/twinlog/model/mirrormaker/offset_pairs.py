@@ -20,8 +20,8 @@ def newest_pair(state: PartitionState, sealed: Parts | None) -> Pair | None:
     """The last record that was copied; None when there is none yet."""
     edges = edges_of(state.open_map)
     if edges is None and sealed is not None and sealed.incarnation == state.incarnation:
-        ours = sealed.before(state.map_first)
-        edges = edges_of(ours.data(len(ours) - 1)) if ours else None
+        own = sealed.before(state.map_first)
+        edges = edges_of(own.data(len(own) - 1)) if own else None
     return Pair(edges.last_source, edges.last_target) if edges is not None else None
 
 

@@ -66,12 +66,12 @@ class Fences:
 
     def acls_before(self, bindings: Collection[AclBinding]) -> frozenset[AclBinding]:
         """The ACLs without the rules of fences."""
-        ours: set[AclBinding] = set()
+        own: set[AclBinding] = set()
         for note in self._standing:
             if note.means != _ACL:
                 continue
             earlier, topics = set(note.denied or ()), set(note.topics)
-            ours |= {
+            own |= {
                 binding
                 for binding in bindings
                 if (binding.resource, binding.pattern, binding.host, binding.operation, binding.permission)
@@ -79,7 +79,7 @@ class Fences:
                 and binding.name in topics
                 and (binding.name, binding.principal) not in earlier
             }
-        return frozenset(bindings) - ours
+        return frozenset(bindings) - own
 
 
 def _same_cluster(fenced: Fenced, other: Fenced) -> bool:

@@ -40,7 +40,7 @@ class Absence:
 
 
 @dataclass(frozen=True)
-class SourceSight:
+class SourceView:
     """What the source says about the topics that we mirror, each asked by its name."""
 
     cluster_id: str
@@ -62,7 +62,7 @@ class AbsencePlan:
 
 
 def judge_absences(
-    snapshot: SourceSight,
+    snapshot: SourceView,
     known: Mapping[str, Absence],
     cluster_id: str | None,
     policy: TopicDeletion,
@@ -103,7 +103,7 @@ def judge_absences(
             assert_never(policy)
 
 
-def _doubt(snapshot: SourceSight, pinned: str) -> str | None:
+def _doubt(snapshot: SourceView, pinned: str) -> str | None:
     """Why the source cannot be believed about what is gone; None when it can."""
     gone, left = len(snapshot.gone), len(snapshot.same)
     if not gone:

@@ -58,8 +58,8 @@ class Lineage:
         if self.provenance.mode != "header" or not headers or headers[-1][0] != HEADER:
             return headers
         hops = read_hops(headers[-1:])
-        ours = bool(hops) and (hops[0].cluster, hops[0].topic) == (self.clusters.source, topic)
-        return headers[:-1] if ours else headers
+        of_link = bool(hops) and (hops[0].cluster, hops[0].topic) == (self.clusters.source, topic)
+        return headers[:-1] if of_link else headers
 
 
 @dataclass(frozen=True)

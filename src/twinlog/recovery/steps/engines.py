@@ -23,7 +23,7 @@ from twinlog.model.switch.facts import (
 from twinlog.model.switch.log import Copying, switch_name
 from twinlog.recovery.context import StepResult, SwitchContext
 from twinlog.recovery.copies import dead_copies, sentences_about
-from twinlog.recovery.standstill import await_heeded, gone, stop_and_prove
+from twinlog.recovery.standstill import await_followed, gone, stop_and_prove
 
 
 async def freeze(ctx: SwitchContext) -> StepResult:
@@ -31,11 +31,11 @@ async def freeze(ctx: SwitchContext) -> StepResult:
     state = await ctx.journal.decide(
         "a planned failover drains the link", links={ctx.link.name: "draining", ctx.back.name: "held"}
     )
-    engine = await await_heeded(ctx, "freeze", ctx.link, state.generation)
+    engine = await await_followed(ctx, "freeze", ctx.link, state.generation)
     if engine is None or gone(engine):
         raise SwitchStopped(ctx.link.name, "freeze", "no engine runs the link", "Start it with `twinlog run`.")
     if ctx.pair.back_enabled:
-        await await_heeded(ctx, "freeze", ctx.back, state.generation)
+        await await_followed(ctx, "freeze", ctx.back, state.generation)
     return StepResult(f"the engine on {engine.host} only copies records from now on", Frozen())
 
 

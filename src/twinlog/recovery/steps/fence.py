@@ -21,9 +21,9 @@ from twinlog.model.switch.facts import (
 from twinlog.model.switch.log import Copying
 from twinlog.recovery.context import ShutByUs, StepResult, SwitchContext
 from twinlog.recovery.fencing import Fence
-from twinlog.recovery.proof import Patience
+from twinlog.recovery.proof import Deadline
 from twinlog.recovery.side_fences import note_and_read, source_fence, target_fence
-from twinlog.recovery.standstill import await_heeded, stop_and_prove
+from twinlog.recovery.standstill import await_followed, stop_and_prove
 from twinlog.recovery.topics import source_topics, target_topics
 
 _LOOKS: Final = 5
@@ -71,7 +71,7 @@ async def _let_engine_see(ctx: SwitchContext, topics: Collection[str]) -> None:
         return
     ctx.say(f"newer than the engine's last look: {counted(len(topics), 'topic')}")
     state = await ctx.journal.decide("topics are new on the source", links={ctx.link.name: "draining"})
-    await await_heeded(ctx, "fence-source", ctx.link, state.generation)
+    await await_followed(ctx, "fence-source", ctx.link, state.generation)
     known = (await ctx.ledger(ctx.link)).roster
     missing = [topic for topic in topics if topic not in known or known[topic].problem is not None]
     if missing:
@@ -126,7 +126,7 @@ async def _shut(
     keeps = kind is not TargetFence and ctx.journal.switch.claim.command != "failover-planned"
     noted = await note_and_read(ctx, fence, topics, keeps=keeps)
     ctx.shut[cluster] = ShutByUs(fence, tuple(topics), noted)
-    ends = await fence.shut(topics, Patience(ctx.link.name, kind.step, within_s), noted, ctx.journal.prove_owner)
+    ends = await fence.shut(topics, Deadline(ctx.link.name, kind.step, within_s), noted, ctx.journal.prove_owner)
     await ctx.journal.decide(f"{cluster} is shut", fence_on_return=_without(ctx, cluster))
     kept = "; they keep everything until a failback" if noted.kept is not None else ""
     says = f"{counted(len(topics), 'topic')} of {cluster} shut ({fence.means}), standing still{kept}"

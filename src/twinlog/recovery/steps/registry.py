@@ -16,8 +16,8 @@ from twinlog.registry.pair.home import HOME_SUBJECT, Home
 from twinlog.registry.pair.index import TopicIndex
 from twinlog.registry.pair.merge import Cut, Merge
 from twinlog.registry.pair.orders import BringHome, Promote
-from twinlog.registry.pair.pen import opened
 from twinlog.registry.pair.reading import IndexReader
+from twinlog.registry.pair.registry_writer import opened
 from twinlog.registry.pair.sampling import Sample, sample_topics, unresolved
 from twinlog.registry.records import CONFIG, LogicalKey
 from twinlog.sync.registry import noted_home
@@ -53,9 +53,9 @@ async def _promote(ctx: SwitchContext) -> StepResult:
     if planned and lacking:
         way = "Wait until the link has copied the schemas, or register them on the target, then resume."
         raise SwitchStopped(ctx.link.name, "registry", "; ".join(lacking[:5]), way)
-    async with opened(ctx.at_target, registry.topic, registry.transactional_id) as pen:
+    async with opened(ctx.at_target, registry.topic, registry.transactional_id) as writer:
         order = Promote(_cluster_id(ctx.at_target), noted_home(view), registry.id_gap)
-        home = (await pen.write(order)).answer
+        home = (await writer.write(order)).answer
     if not isinstance(home, Home):
         raise TypeError("a promotion answers with a home")
     ids, records = sum(len(sample.ids) for sample in samples), sum(sample.records for sample in samples)

@@ -18,7 +18,7 @@ from twinlog.registry.pair.reading import IndexReader
 from twinlog.wire.connection import Cluster
 from twinlog.wire.membership import Membership, MembershipLost
 
-_PATIENCE_S: Final = 5.0
+_LIMIT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Site:
 
 
 @dataclass
-class SiteLook:
+class SiteFacts:
     """Looks at one cluster again and again; what was read of the topic is kept."""
 
     alias: str
@@ -63,10 +63,10 @@ class SiteLook:
         async with self._one_at_a_time:
             cluster = Cluster(self.client, "twinlog|registries")
             try:
-                async with asyncio.timeout(_PATIENCE_S):
+                async with asyncio.timeout(_LIMIT_S):
                     return await self._look(cluster)
             except TimeoutError:
-                return Site(self.alias, self.topic, trouble=f"{self.alias} did not answer within {_PATIENCE_S:.0f} s")
+                return Site(self.alias, self.topic, trouble=f"{self.alias} did not answer within {_LIMIT_S:.0f} s")
             except (ClusterError, MembershipLost) as error:
                 return Site(self.alias, self.topic, trouble=str(error))
             finally:
@@ -93,7 +93,7 @@ def instances_of(members: Mapping[str, tuple[bytes, bytes]]) -> tuple[Instance, 
     return tuple(sorted(instances, key=lambda instance: (not instance.leads, instance.url)))
 
 
-async def look_at_all(looks: Sequence[SiteLook]) -> list[Site]:
+async def look_at_all(looks: Sequence[SiteFacts]) -> list[Site]:
     """All clusters side by side. The home is named by its alias where one of them is it, else by its id."""
     sites = await asyncio.gather(*(look.look() for look in looks))
     aliases = {site.cluster_id: site.cluster for site in sites if site.cluster_id is not None}

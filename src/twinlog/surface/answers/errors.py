@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-_OURS = "/v1"
+_OWN = "/v1"
 
 
 class Problem(BaseModel):
@@ -34,6 +34,6 @@ def refused(  # noqa: PLR0917  the five of `problem`, and the path
     path: str, status: int, code: str, message: str, remedy: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """An error in the form of the API that the path belongs to. Connect has no remedy: there `message` must do."""
-    if path == _OURS or path.startswith(f"{_OURS}/"):
+    if path == _OWN or path.startswith(f"{_OWN}/"):
         return problem(status, code, message, remedy, headers)
     return refusal(status, message, headers)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from twinlog.pipelines.parked import Parked
     from twinlog.pipelines.preview import Preview
-    from twinlog.surface.http.app_state import PipelineLook
+    from twinlog.surface.http.app_state import PipelineState
 
 _FAULTS_SHOWN = 100
 
@@ -90,14 +90,14 @@ class PreviewAnswer(BaseModel):
     actions: list[str] = Field(description="What the target would be sent.")
 
 
-def summary_of(look: PipelineLook) -> PipelineSummary:
+def summary_of(look: PipelineState) -> PipelineSummary:
     """One pipeline in a line."""
     return PipelineSummary(**_summary(look))
 
 
-def _summary(look: PipelineLook) -> dict[str, Any]:
-    sight, meter = look
-    status, engine = sight.status, sight.engine
+def _summary(look: PipelineState) -> dict[str, Any]:
+    view, meter = look
+    status, engine = view.status, view.engine
     states = [status.of_task(number) for number in range(status.tasks)]
     failed = [(state, trace) for state, trace in states if state == "FAILED"]
     state: str = status.state
@@ -107,20 +107,20 @@ def _summary(look: PipelineLook) -> dict[str, Any]:
         reason = "; ".join(dict.fromkeys(trace for _, trace in failed if trace))
     totals = None if engine is None else engine.progress.totals()
     return {
-        "name": sight.name, "type": sight.type, "class_name": sight.class_name, "state": state, "reason": reason,
+        "name": view.name, "type": view.type, "class_name": view.class_name, "state": state, "reason": reason,
         "records_per_second": meter.records_per_second if engine is not None else None,
         "lag_records": meter.lag_records, "lag_seconds": meter.lag_seconds, "tasks": status.tasks,
         "tasks_failed": len(failed),
-        "records": None if totals is None else totals["put" if sight.type == "sink" else "written"],
+        "records": None if totals is None else totals["put" if view.type == "sink" else "written"],
         "parked": None if totals is None else totals["parked"],
         "restarts": None if engine is None else engine.progress.restarts,
     }  # fmt: skip
 
 
-def detail_of(look: PipelineLook) -> PipelineDetail:
+def detail_of(look: PipelineState) -> PipelineDetail:
     """One pipeline with its tasks."""
-    sight = look.sight
-    status, progress = sight.status, None if sight.engine is None else sight.engine.progress
+    view = look.view
+    status, progress = view.status, None if view.engine is None else view.engine.progress
     by_task = {} if progress is None else dict(progress.by_task)
     tasks = []
     for number in range(status.tasks):
@@ -134,13 +134,13 @@ def detail_of(look: PipelineLook) -> PipelineDetail:
         faults_left_out=max(0, len(faults) - _FAULTS_SHOWN),
         failed=[] if progress is None else progress.failed[-20:],
         counts={} if progress is None else dict(progress.totals()),
-        topics=list(sight.topics),
+        topics=list(view.topics),
         lag_by_partition=look.meter.lag_by_partition,
-        dead_letters=sight.dead_letters,
+        dead_letters=view.dead_letters,
         last_failure="" if progress is None else progress.trace,
         last_failure_ms=None if progress is None or not progress.failed_at else round(progress.failed_at * 1000),
         moved_ms=None if progress is None or not progress.moved_at else round(progress.moved_at * 1000),
-        config=dict(sight.config),
+        config=dict(view.config),
     )
 
 

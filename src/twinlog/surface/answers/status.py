@@ -29,13 +29,13 @@ class _SeenOnce:
         return self._found
 
 
-class LinkLook(LinkDetail):
+class LinkStatusAnswer(LinkDetail):
     """One link with everything, from one look: what takes a history to know is null."""
 
     partition_list: list[PartitionRow]
 
 
-def status_of(link: LinkSettings, outcome: LinkStatus | ClusterError) -> LinkLook:
+def status_of(link: LinkSettings, outcome: LinkStatus | ClusterError) -> LinkStatusAnswer:
     """All that is known of a link."""
     snapshot = LinkSnapshot(link, _SeenOnce(outcome), looked_ms=SYSTEM_CLOCK.now_ms())
     if isinstance(outcome, ClusterError):
@@ -44,4 +44,4 @@ def status_of(link: LinkSettings, outcome: LinkStatus | ClusterError) -> LinkLoo
         snapshot.status, snapshot.looked_ms = outcome, outcome.now_ms
     partitions = [] if snapshot.status is None else snapshot.status.partitions
     rows = [partition_of(part, None) for part in partitions]
-    return LinkLook(**{**detail_of(snapshot).model_dump(), "movement": None}, partition_list=rows)
+    return LinkStatusAnswer(**{**detail_of(snapshot).model_dump(), "movement": None}, partition_list=rows)

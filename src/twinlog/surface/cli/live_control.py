@@ -123,10 +123,10 @@ def _places(topics: list[str], numbers: list[int] | None) -> list[dict[str, Any]
 async def _look(link: LinkSettings) -> LinkStatus:
     from twinlog.service.questions import observer
 
-    eyes = observer(link)
-    await eyes.look()
+    observing = observer(link)
+    await observing.look()
     await asyncio.sleep(1.0)  # the speed is the difference of two looks
-    return await eyes.look()
+    return await observing.look()
 
 
 def _order(link: str, config: Path, wish: dict[str, Any], dry_run: bool, output: Output) -> None:

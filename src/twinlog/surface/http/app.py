@@ -27,7 +27,7 @@ from twinlog.surface.http.forward import Forward
 from twinlog.surface.http.gate import Gate
 from twinlog.surface.http.local_login import TokenLogin
 from twinlog.surface.http.response_cache import ResponseCache
-from twinlog.surface.http.routers import add_faces
+from twinlog.surface.http.routers import add_routers
 from twinlog.surface.http.safe_headers import SafeHeaders, add_safe_headers
 from twinlog.surface.rest.connect import connectors, offsets, plugins, worker
 from twinlog.surface.rest.connect.paths import Paths
@@ -59,7 +59,7 @@ def build_app(
     if app_state is not None:
         app_state.most_streams = http.streams_per_user
         control.orders.on_order = app_state.note_order
-        add_faces(app, app_state)
+        add_routers(app, app_state)
     app.add_exception_handler(HTTPException, _unknown)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(Exception, _mistake)

@@ -20,23 +20,23 @@ from twinlog.control.states import ConnectorStatus
 from twinlog.errors import ConnectorUnknown, LinkUnknown
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.history import Event, Level
-from twinlog.service.pipeline_desk import PipelineSight
+from twinlog.service.pipeline_queries import PipelineView
 from twinlog.service.pipeline_watch import Meter, PipelineWatch
 from twinlog.surface.http.backend import Backend
-from twinlog.surface.http.operations import Keeper, Kind, Operation, Operations
+from twinlog.surface.http.operations import Kind, Operation, Operations, OperationStore
 from twinlog.watch.clusters import ClusterCard, ClusterWatch
 from twinlog.watch.day_history import DayHistory
 from twinlog.watch.monitor import LinkSnapshot, Memory, Monitor, Observers
 
 if TYPE_CHECKING:
-    from twinlog.surface.registry.desk import Desk
+    from twinlog.surface.registry.registry import Registry
     from twinlog.surface.registry.status import Status
 
 
-class PipelineLook(NamedTuple):
+class PipelineState(NamedTuple):
     """One pipeline, and what was measured of it."""
 
-    sight: PipelineSight
+    view: PipelineView
     meter: Meter
 
 
@@ -44,7 +44,7 @@ class RegistryBeside(Protocol):
     """What pages see of a schema registry in the same process."""
 
     @property
-    def desk(self) -> Desk: ...
+    def registry(self) -> Registry: ...
 
     @property
     def status(self) -> Status: ...
@@ -60,7 +60,7 @@ class AppState:
     backend: Backend
     monitor: Monitor
     audit: Audit | None = None  # where actions are written down
-    keeper: Keeper | None = None  # where reports outlive the process
+    store: OperationStore | None = None  # where reports outlive the process
     operations: Operations = field(init=False)
     pipeline_watch: PipelineWatch = field(init=False)
     _looks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -75,7 +75,7 @@ class AppState:
     registry: RegistryBeside | None = None  # the schema registry that this service serves, once it runs
 
     def __post_init__(self) -> None:
-        self.operations = Operations(self._note, self.keeper)
+        self.operations = Operations(self._note, self.store)
         self.cluster_watch = ClusterWatch(self.backend.links, self.backend.look_at_cluster)
         self.pipeline_watch = PipelineWatch(self.backend.pipelines.engines)
 
@@ -87,11 +87,11 @@ class AppState:
         *,
         look_seconds: float = 2.0,
         memory: Memory | None = None,
-        keeper: Keeper | None = None,
+        store: OperationStore | None = None,
     ) -> AppState:
-        """A desk over these rooms; without memory and keeper it knows only what happened in its own time."""
+        """The state over this backend. Without `memory` and `store` it knows only what happened since it began."""
         observers = Observers(backend.links, backend.observer, backend.groups, backend.standing, backend.superseded)
-        return cls(backend, Monitor(observers, look_seconds=look_seconds, memory=memory), audit, keeper)
+        return cls(backend, Monitor(observers, look_seconds=look_seconds, memory=memory), audit, store)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -164,7 +164,7 @@ class AppState:
             return statuses
         return {name: status for name, status in statuses.items() if self._sees(self.backend.link_of(name) or "")}
 
-    def pipelines(self) -> list[PipelineLook]:
+    def pipelines(self) -> list[PipelineState]:
         """The pipelines that may be shown, with their rates and lags."""
         looks = []
         for name in self.backend.pipelines.names():
@@ -172,11 +172,11 @@ class AppState:
                 looks.append(self.pipeline(name))
         return looks
 
-    def pipeline(self, name: str) -> PipelineLook:
+    def pipeline(self, name: str) -> PipelineState:
         """One of them. Raises ConnectorUnknown."""
         if not self._sees(name):
             raise ConnectorUnknown(name, f"Connector {name} not found")
-        return PipelineLook(self.backend.pipelines.sight(name), self.pipeline_watch.meter(name))
+        return PipelineState(self.backend.pipelines.view(name), self.pipeline_watch.meter(name))
 
     def hang_up(self) -> None:
         """End all streams: a server that stops waits for its answers."""

@@ -38,7 +38,7 @@ from twinlog.registry.pair.site import Site
 from twinlog.service import examine_link, group_report, observer, translate_position
 from twinlog.service.actions import order_control
 from twinlog.service.links import Service
-from twinlog.service.pipeline_desk import PipelineDesk, PipelineSight
+from twinlog.service.pipeline_queries import PipelineQueries, PipelineView
 from twinlog.service.questions import record_pair, topic_explanation
 from twinlog.service.registries import Registries
 from twinlog.sync.answers.explain import TopicExplanation
@@ -61,7 +61,7 @@ OrderChange = Callable[[Control, LedgerView], Control]
 
 
 class Pipelines(Protocol):
-    """What can be asked of pipelines, and ordered (service/pipeline_desk.py)."""
+    """What can be asked of pipelines, and ordered (service/pipeline_queries.py)."""
 
     def names(self) -> Sequence[str]:
         """All of them, those that stand still included."""
@@ -69,7 +69,7 @@ class Pipelines(Protocol):
     def engines(self) -> Sequence[Engine]:
         """Those that run here."""
 
-    def sight(self, name: str) -> PipelineSight:
+    def view(self, name: str) -> PipelineView:
         """One of them. Raises ConnectorUnknown."""
 
     async def offsets(self, name: str) -> Sequence[Offset]:
@@ -195,7 +195,7 @@ class ServiceBackend:
 
     @property
     def pipelines(self) -> Pipelines:
-        return PipelineDesk(self.service, self.control)
+        return PipelineQueries(self.service, self.control)
 
     def link_of(self, connector: str) -> str | None:
         return self.control.connectors.about(connector)

@@ -100,13 +100,13 @@ class Gate:
         self._app = app
         self._settings = settings
         self._audit = audit
-        self._door = Authenticator(settings) if settings.asks_who else None
+        self._authenticator = Authenticator(settings) if settings.asks_who else None
         self._link_of = link_of
         self._logins = LoginLog(audit)
         self._used = LastUsed(last_used_file())
         self._writing = ThreadPool("audit", threads=1, most_waiting=64)
         self._trust = trust
-        self._token = token if self._door is None else None
+        self._token = token if self._authenticator is None else None
         self._only_here = is_loopback(bound_to) and not settings.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -154,15 +154,15 @@ class Gate:
         who = await self._who(scope, headers)
         if not isinstance(who, Who):
             return who
-        sign_in = self._door.sign_in if self._door is not None else None
-        if method not in READING and sign_in is not None and not sign_in.is_ours(who, headers):
+        sign_in = self._authenticator.sign_in if self._authenticator is not None else None
+        if method not in READING and sign_in is not None and not sign_in.is_own(who, headers):
             told = "This order did not come from a page of this service; reload the page and try again"
             return refused(path, 403, "FOREIGN_PAGE", told, "Reload the page and try again.")
         if (denied := self._denied(who, method, path)) is not None:
             return denied
         scope["twinlog.who"] = who
-        if self._door is not None:
-            scope["twinlog.still_in"] = partial(self._door.still_in, who)
+        if self._authenticator is not None:
+            scope["twinlog.still_in"] = partial(self._authenticator.still_in, who)
         if method not in READING and self._audit.required:
             return await self._ask_first(who, method, path)
         return None
@@ -182,9 +182,9 @@ class Gate:
         if may:
             return None
         self._audit.note(who, method, path, outcome=f"denied: needs {right.role}")
-        where, way = f" at {link}" if link else "", f". {WAY_IN}" if self._door is None else ""
+        where, way = f" at {link}" if link else "", f". {WAY_IN}" if self._authenticator is None else ""
         told = f"{who.name} is {who.role}; this needs {right.role}{where}{way}"
-        remedy = WAY_IN if self._door is None else f"Ask for the role {right.role}{where}."
+        remedy = WAY_IN if self._authenticator is None else f"Ask for the role {right.role}{where}."
         return refused(path, 403, "FORBIDDEN", told, remedy)
 
     async def _who(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Who | Response:
@@ -198,16 +198,16 @@ class Gate:
             by_token = self._token.follow_link(scope) or self._token.by(headers, address)
             if by_token is not None:
                 return by_token
-        if self._door is None or scope["path"] in OPEN_PATHS:
+        if self._authenticator is None or scope["path"] in OPEN_PATHS:
             return replace(NOBODY, address=address)
         try:
             if (answer := await self._signing_in(scope, headers, address)) is not None:
                 return answer
-            who = await self._door.identify(headers.get(b"authorization", b"").decode("latin-1"), address)
-            if who is None and self._door.sign_in is not None:
-                who = self._door.sign_in.by_session(scope, headers, address)
+            who = await self._authenticator.identify(headers.get(b"authorization", b"").decode("latin-1"), address)
+            if who is None and self._authenticator.sign_in is not None:
+                who = self._authenticator.sign_in.by_session(scope, headers, address)
             if who is None:
-                who = self._door.by_certificate(scope.get(CERTIFICATE, ""), address)
+                who = self._authenticator.by_certificate(scope.get(CERTIFICATE, ""), address)
         except IssuerAwayError as error:
             told = f"{error}: the issuer of tokens does not answer; ask again"
             return refused(scope["path"], 503, "ISSUER_SILENT", told, _AGAIN, {"Retry-After": "5"})
@@ -237,7 +237,7 @@ class Gate:
 
     async def _signing_in(self, scope: Scope, headers: Mapping[bytes, bytes], address: str) -> Response | None:
         """Answer what belongs to signing in with the issuer."""
-        sign_in = self._door.sign_in if self._door is not None else None
+        sign_in = self._authenticator.sign_in if self._authenticator is not None else None
         answer = None if sign_in is None else await sign_in.answer(scope, headers)
         if isinstance(answer, WrongSignIn):
             self._logins.wrong("", address, "wrong sign-in")
@@ -246,7 +246,7 @@ class Gate:
 
     def _ask_for_login(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Response:
         """Send a browser to the issuer, or let it ask for name and password; where both work, people choose."""
-        if self._door is None or self._door.sign_in is None:
+        if self._authenticator is None or self._authenticator.sign_in is None:
             return HTMLResponse(_LOGIN, 401, headers=_CHALLENGE)
         link = sign_in_link(scope["path"])
         if self._settings.users_file is None and scope["method"] == "GET" and b"hx-request" not in headers:

@@ -115,7 +115,7 @@ class HttpService:
         control = self._control = parts.connectors
         await control.use_file(self.file)
         backend = ServiceBackend(service, control, Path(self.file.draft.lookup.file), self.file.links)
-        app_state = AppState.of(backend, control.audit, memory=parts.past, keeper=parts.reports)
+        app_state = AppState.of(backend, control.audit, memory=parts.past, store=parts.reports)
         app_state.notifier = parts.notifier
         app_state.days, app_state.grafana = DayHistory(state_folder() / "history.sqlite"), settings.grafana_url
         app = build_app(

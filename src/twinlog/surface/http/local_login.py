@@ -23,7 +23,7 @@ from twinlog.control.audit import Who
 from twinlog.machine.local_token import LocalToken
 from twinlog.surface.http.request_limits import LimitedProtocol
 
-DOOR: Final = "twinlog.door"
+LISTENER: Final = "twinlog.listener"
 SOCKET: Final = "socket"
 WAY_IN: Final = "To give orders, open the link that `twinlog run` prints, or use its Unix socket (--listen unix:PATH)."
 _ASKED: Final = "access"
@@ -61,12 +61,12 @@ class ThroughSocket:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
-        await self._app({**scope, DOOR: SOCKET}, receive, send)
+        await self._app({**scope, LISTENER: SOCKET}, receive, send)
 
 
 def at_socket(scope: Mapping[str, Any]) -> Who | None:
     """Return who asks through the socket; None for a request that came another way."""
-    if scope.get(DOOR) != SOCKET:
+    if scope.get(LISTENER) != SOCKET:
         return None
     address = scope["client"][0] if scope.get("client") else "unix"
     return Who(address.removeprefix("unix:"), "admin", address)

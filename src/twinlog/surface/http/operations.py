@@ -96,7 +96,7 @@ def operation_from(kept: Mapping[str, Any]) -> Operation | None:
     return operation if known and isinstance(operation.began_ms, int) and isinstance(operation.pid, int) else None
 
 
-class Keeper(Protocol):
+class OperationStore(Protocol):
     """Where operations outlive the process (connectors.reports). All of it blocks."""
 
     def keep(self, name: str, report: Mapping[str, Any]) -> None:
@@ -112,22 +112,24 @@ Work = Callable[[Operation], Awaitable[dict[str, Any]]]
 class Operations:
     """The operations of this machine, newest last; those of former processes are over."""
 
-    def __init__(self, on_change: Callable[[Operation], None] = lambda _: None, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self, on_change: Callable[[Operation], None] = lambda _: None, store: OperationStore | None = None
+    ) -> None:
         self._all: OrderedDict[str, Operation] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._on_change = on_change
-        self._keeper = keeper
+        self._store = store
 
     async def recall(self) -> None:
         """Read what former processes did. What none of them ended was interrupted."""
-        if self._keeper is None:
+        if self._store is None:
             return
-        for operation in filter(None, map(operation_from, await asyncio.to_thread(self._keeper.read))):
+        for operation in filter(None, map(operation_from, await asyncio.to_thread(self._store.read))):
             if operation.status == "running":
                 if operation.pid != os.getpid() and _lives(operation.pid):
                     continue  # of a service beside us, which will tell
                 operation.interrupt()
-                await asyncio.to_thread(self._keeper.keep, operation.id, operation.kept())
+                await asyncio.to_thread(self._store.keep, operation.id, operation.kept())
             self._all.setdefault(operation.id, operation)
 
     def find(self, operation_id: str) -> Operation | None:
@@ -168,8 +170,8 @@ class Operations:
 
     async def _run(self, operation: Operation, work: Work) -> None:
         try:
-            if self._keeper is not None:
-                await asyncio.to_thread(self._keeper.keep, operation.id, operation.kept())
+            if self._store is not None:
+                await asyncio.to_thread(self._store.keep, operation.id, operation.kept())
             operation.result = await work(operation)
         except asyncio.CancelledError:  # the service stops
             operation.interrupt()
@@ -189,9 +191,9 @@ class Operations:
 
     def _end(self, operation: Operation) -> None:
         operation.ended_ms = SYSTEM_CLOCK.now_ms()
-        if self._keeper is not None:
+        if self._store is not None:
             # Before anybody hears of the end: whoever asks then may ask another process already.
-            self._keeper.keep(operation.id, operation.kept())
+            self._store.keep(operation.id, operation.kept())
         self._on_change(operation)
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from twinlog.surface.page.pipeline_pages import add_pipeline_pages
 from twinlog.surface.rest.v1 import actions, control, links, looks, pipelines, stream
 
 
-def add_faces(app: FastAPI, app_state: AppState) -> None:
+def add_routers(app: FastAPI, app_state: AppState) -> None:
     """Add them to an application, which opens the desk while it lives."""
     app.state.app_state = app_state
     for router in (

@@ -99,7 +99,7 @@ class SignIn:
         """Whether a session was signed out since."""
         return self._sessions.is_ended(who.proof)
 
-    def is_ours(self, who: Who, headers: Mapping[bytes, bytes]) -> bool:
+    def is_own(self, who: Who, headers: Mapping[bytes, bytes]) -> bool:
         """Whether an order with a session comes from one of our own pages."""
         return who.by != "session" or hmac.compare_digest(headers.get(_CHECK, b""), who.proof.encode())
 

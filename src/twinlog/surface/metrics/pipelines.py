@@ -13,34 +13,34 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 if TYPE_CHECKING:
     from twinlog.pipelines.engine import Engine
-    from twinlog.surface.http.app_state import PipelineLook
+    from twinlog.surface.http.app_state import PipelineState
 
 STATES: Final = ("RUNNING", "FAILED", "PAUSED", "STOPPED", "UNASSIGNED", "RESTARTING")
 _TASK: Final = ["connector", "task"]
 Counts = Mapping[str, int]
 
 
-def pipeline_families(looks: Iterable[PipelineLook]) -> Iterator[Metric]:
+def pipeline_families(looks: Iterable[PipelineState]) -> Iterator[Metric]:
     """All families of all pipelines. Those that do not run here have a state and nothing else."""
     all_looks = list(looks)
     yield from _states(all_looks)
     yield from _own(all_looks)
-    yield from _connect([look.sight.engine for look in all_looks if look.sight.engine is not None])
+    yield from _connect([look.view.engine for look in all_looks if look.view.engine is not None])
 
 
-def _states(looks: list[PipelineLook]) -> Iterator[Metric]:
+def _states(looks: list[PipelineState]) -> Iterator[Metric]:
     state = GaugeMetricFamily("twinlog_pipeline_state", "1 for the state that it has.", labels=["pipeline", "state"])
     failed = GaugeMetricFamily("twinlog_pipeline_tasks_failed", "Tasks that do not advance.", labels=["pipeline"])
-    for sight, _ in looks:
+    for view, _ in looks:
         for name in STATES:
-            state.add_metric([sight.name, name], float(sight.status.state == name))
-        tasks = [sight.status.of_task(number)[0] for number in range(sight.status.tasks)]
+            state.add_metric([view.name, name], float(view.status.state == name))
+        tasks = [view.status.of_task(number)[0] for number in range(view.status.tasks)]
         # Connect has no tasks where the connector itself failed; whoever counts failed tasks must see it all the same.
-        failed.add_metric([sight.name], tasks.count("FAILED") or float(sight.status.state == "FAILED"))
+        failed.add_metric([view.name], tasks.count("FAILED") or float(view.status.state == "FAILED"))
     yield from (state, failed)
 
 
-def _own(looks: list[PipelineLook]) -> Iterator[Metric]:
+def _own(looks: list[PipelineState]) -> Iterator[Metric]:
     def gauge(name: str, text: str) -> GaugeMetricFamily:
         return GaugeMetricFamily(f"twinlog_pipeline_{name}", text, labels=["pipeline"])
 
@@ -60,10 +60,10 @@ def _own(looks: list[PipelineLook]) -> Iterator[Metric]:
         "Records by what became of them: put, written, dropped, failed, parked.",
         labels=["pipeline", "kind"],
     )
-    for sight, meter in looks:
-        if sight.engine is None:
+    for view, meter in looks:
+        if view.engine is None:
             continue
-        name, progress = [sight.name], sight.engine.progress
+        name, progress = [view.name], view.engine.progress
         tasks.add_metric(name, progress.tasks)
         failures.add_metric(name, progress.failures_in_a_row)
         waiting.add_metric(name, float(bool(progress.hindrance)))

@@ -74,14 +74,14 @@ def render(app_state: AppState, wish: MetricsWish) -> bytes:
 
 class _Families(Collector):
     def __init__(self, app_state: AppState, wish: MetricsWish) -> None:
-        self._desk = app_state
+        self._app_state = app_state
         self._wish = wish
 
     def describe(self) -> Iterable[Metric]:
         return []
 
     def collect(self) -> Iterator[Metric]:
-        return families(self._desk, self._wish)
+        return families(self._app_state, self._wish)
 
 
 def families(app_state: AppState, wish: MetricsWish) -> Iterator[Metric]:

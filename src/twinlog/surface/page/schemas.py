@@ -18,9 +18,9 @@ from twinlog.surface.answers.tables import TheWish, Wish, part_of
 from twinlog.surface.page.schema_rows import compared, subject_rows
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
 from twinlog.surface.registry.app import answered
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Request as RegistryRequest
 from twinlog.surface.registry.reading import compatibility_with_all
+from twinlog.surface.registry.registry import Registry
 
 router = APIRouter(prefix="/ui/schemas", route_class=PageRoute, include_in_schema=False)
 _SORTABLE: Final = ("subject", "kind", "versions", "latest", "id", "level", "mode", "elsewhere")
@@ -41,31 +41,31 @@ async def schemas_part(visit: TheVisit, wish: TheWish) -> HTMLResponse:
 
 
 async def _all(visit: Visit, wish: Wish) -> dict[str, Any]:
-    desk, sites = await _seen(visit)
-    rows = [] if desk is None else subject_rows(desk.state, desk.rules.default_level, sites)
+    registry, sites = await _seen(visit)
+    rows = [] if registry is None else subject_rows(registry.state, registry.rules.default_level, sites)
     part = part_of(rows, wish, lambda row: row.subject, lambda row: row.mode, _SORTABLE)
-    registry = visit.app_state.registry
-    return {"part": part, "wish": wish, "sites": sites, "facts": None if registry is None else registry.status.facts()}
+    beside = visit.app_state.registry
+    return {"part": part, "wish": wish, "sites": sites, "facts": None if beside is None else beside.status.facts()}
 
 
-async def _seen(visit: Visit) -> tuple[Desk | None, Sequence[Site]]:
+async def _seen(visit: Visit) -> tuple[Registry | None, Sequence[Site]]:
     """The registry beside the links, if there is one, and the clusters of all links. Raises UsageError."""
     if visit.app_state.who is not None:
         raise UsageError(f"{visit.who.name}: schemas belong to no link; the role viewer for all links shows them")
-    registry = visit.app_state.registry
-    return None if registry is None else registry.desk, await visit.app_state.backend.registries()
+    beside = visit.app_state.registry
+    return None if beside is None else beside.registry, await visit.app_state.backend.registries()
 
 
 @router.get("/subject")
 async def subject_page(visit: TheVisit, name: Name, left: int | None = None, right: int | None = None) -> HTMLResponse:
     """Two versions of one subject side by side."""
-    desk, sites = await _seen(visit)
+    registry, sites = await _seen(visit)
     subject = normalized(name)
-    comparison = None if desk is None else compared(desk.state, subject, left, right)
-    if desk is None or comparison is None:
+    comparison = None if registry is None else compared(registry.state, subject, left, right)
+    if registry is None or comparison is None:
         return visit.page("gone.html", 404, here="schemas")
-    rows = [row for row in subject_rows(desk.state, desk.rules.default_level, sites) if row.subject == subject]
-    versions = desk.state.versions(subject, deleted=True)
+    rows = [row for row in subject_rows(registry.state, registry.rules.default_level, sites) if row.subject == subject]
+    versions = registry.state.versions(subject, deleted=True)
     values: dict[str, Any] = {"subject": subject, "versions": versions, "compared": comparison}
     return visit.page("subject.html", **values, row=rows[0] if rows else None, here="schemas")
 
@@ -73,17 +73,17 @@ async def subject_page(visit: TheVisit, name: Name, left: int | None = None, rig
 @router.post("/check")
 async def check_part(visit: TheVisit, request: Request) -> HTMLResponse:
     """Whether a pasted schema could be registered: the answer that the registry gives to any client."""
-    desk, _ = await _seen(visit)
+    registry, _ = await _seen(visit)
     body = await request.body()
     form = {key: values[0] for key, values in parse_qs(body[:_LONGEST].decode("utf-8", "replace")).items()}
     subject, text = normalized(form.get("subject", "")), form.get("schema", "")
-    if desk is None or not subject:
+    if registry is None or not subject:
         return visit.page("gone.html", 404, here="schemas")
     asked = {"schema": text, "schemaType": form.get("type", "AVRO")}
     segments = ["compatibility", "subjects", subject, "versions"]
     question = RegistryRequest("POST", segments, {"verbose": ["true"]}, {}, json.dumps(asked).encode())
     try:
-        verdict = json.loads((await answered(desk, compatibility_with_all, question)).body)
+        verdict = json.loads((await answered(registry, compatibility_with_all, question)).body)
     except Refusal as refusal:
         verdict = {"is_compatible": False, "messages": [refusal.message]}
     return visit.page("check_part.html", verdict=verdict, subject=subject)

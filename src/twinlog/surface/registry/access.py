@@ -34,21 +34,21 @@ class Access:
     """Stands before the handlers. Without users in the file everybody may do everything, as with Confluent."""
 
     def __init__(self, settings: HttpSettings, audit: Audit) -> None:
-        self._door = Authenticator(settings) if settings.asks_who else None
+        self._authenticator = Authenticator(settings) if settings.asks_who else None
         self._audit = audit
 
     @property
     def asks(self) -> bool:
-        return self._door is not None
+        return self._authenticator is not None
 
     async def who(self, authorization: bytes, address: str, certificate: str) -> Who:
         """Who asks. Raises Refusal 401, 429 or 503."""
-        if self._door is None:
+        if self._authenticator is None:
             return replace(NOBODY, address=address)
         try:
-            who = await self._door.identify(authorization.decode("latin-1"), address)
+            who = await self._authenticator.identify(authorization.decode("latin-1"), address)
             if who is None:
-                who = self._door.by_certificate(certificate, address)
+                who = self._authenticator.by_certificate(certificate, address)
         except TooManyLoginsError as error:
             raise Refusal(
                 429, f"Too many wrong logins; ask again in {error.seconds} s", retry_after_s=error.seconds
@@ -61,7 +61,7 @@ class Access:
 
     def check(self, who: Who, request: Request, *, writes: bool) -> None:
         """Raises Refusal 403."""
-        if self._door is None:
+        if self._authenticator is None:
             return
         if not writes:
             allowed, needed = who.may_somewhere("viewer"), "viewer"
@@ -75,7 +75,7 @@ class Access:
 
     def note(self, who: Who, request: Request, status: int) -> None:
         """Write an order down with its outcome."""
-        if self._door is not None:
+        if self._authenticator is not None:
             outcome = "done" if status < 400 else f"refused: {status}"
             self._audit.note(who, request.method, _path(request), outcome=outcome)
 

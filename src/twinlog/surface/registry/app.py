@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, Final
 
 from twinlog.registry.refusals import NotFound, Refusal
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import (
     V1,
     Answer,
@@ -25,6 +24,7 @@ from twinlog.surface.registry.exchange import (
 )
 from twinlog.surface.registry.hot_path import Prepared
 from twinlog.surface.registry.paths import below_context, segments_of, with_aliases
+from twinlog.surface.registry.registry import Registry
 from twinlog.surface.registry.routes import Handler, WrongVerb, handler_of
 
 if TYPE_CHECKING:
@@ -45,17 +45,17 @@ class TooLong(Exception):
 class RegistryApp:
     """Answers requests of clients. Without `served` it is a registry in memory, for tests."""
 
-    def __init__(self, desk: Desk, served: "Served | None" = None, *, most_bytes: int = 16 << 20) -> None:
-        self.desk = desk
+    def __init__(self, registry: Registry, served: "Served | None" = None, *, most_bytes: int = 16 << 20) -> None:
+        self.registry = registry
         self._served = served
         self._most_bytes = most_bytes
-        self.prepared = Prepared(lambda: desk.state, self._may_prepare, desk.known.find)
+        self.prepared = Prepared(lambda: registry.state, self._may_prepare, registry.known.find)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             return
-        revision = self.desk.state.revision
+        revision = self.registry.state.revision
         began = time.perf_counter()
         headers = dict(scope["headers"])
         answer = await self._answer(scope, headers, receive)
@@ -100,7 +100,7 @@ class RegistryApp:
     def _request(self, scope: Scope, headers: dict[bytes, bytes]) -> Request:
         query = read_query(scope["query_string"]) if scope["query_string"] else {}
         segments = below_context(segments_of(scope["raw_path"]), query)
-        segments = with_aliases(segments, query, self.desk.state, self.desk.prefixes)
+        segments = with_aliases(segments, query, self.registry.state, self.registry.prefixes)
         return Request(scope["method"], segments, query, headers)
 
     async def answer(self, request: Request, scope: Scope) -> Answer:
@@ -111,8 +111,8 @@ class RegistryApp:
         if answer_type(request.headers.get(b"accept")) is None:
             return plain_error(406, "Not Acceptable")
         if self._served is not None:
-            return await self._served.answer(self.desk, handler, request, scope)
-        return await answered(self.desk, handler, request)
+            return await self._served.answer(self.registry, handler, request, scope)
+        return await answered(self.registry, handler, request)
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         length = headers.get(b"content-length", b"0")
@@ -133,21 +133,21 @@ class RegistryApp:
                 return b"".join(parts)
 
 
-async def answered(desk: Desk, handler: Handler, request: Request) -> Answer:
+async def answered(registry: Registry, handler: Handler, request: Request) -> Answer:
     """The answer of a handler; what is not known is looked for again at the end of the topic."""
     try:
-        return await handler(desk, request)
+        return await handler(registry, request)
     except NoSuchPath:
         return plain_error(404, "Not Found", typed=True)  # a number of the path or query that is none
     except NotFound as missing:
         # Another instance may have written it a moment ago: read up to the end of the topic, then answer.
-        before = desk.state.revision
-        if not await desk.store.caught_up():
+        before = registry.state.revision
+        if not await registry.store.caught_up():
             missing.retry_after_s = 1
             raise
-        if desk.state.revision == before:
+        if registry.state.revision == before:
             raise
-        return await handler(desk, request)
+        return await handler(registry, request)
 
 
 def _messages(answer: Answer, kind: bytes, *, head: bool) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -15,8 +15,8 @@ from twinlog.registry.scopes import config_in_scope, mode_in_scope, own_config, 
 from twinlog.registry.state import Entry
 from twinlog.registry.subject_names import WILDCARD, is_default_scope, normalized
 from twinlog.surface.registry.bodies import read_schema
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Answer, NoSuchPath, Request, json_answer
+from twinlog.surface.registry.registry import Registry
 
 _LARGEST: Final = 2**31 - 1
 
@@ -48,21 +48,21 @@ def wanted_id(text: str) -> int:
 # --- schemas ---------------------------------------------------------------------------------------------------------
 
 
-async def root(_desk: Desk, _request: Request) -> Answer:
+async def root(_registry: Registry, _request: Request) -> Answer:
     """Asked by load balancers."""
     return json_answer({})
 
 
-async def types(_desk: Desk, _request: Request) -> Answer:
+async def types(_registry: Registry, _request: Request) -> Answer:
     """Kinds of schemas."""
     return json_answer(list(KINDS))
 
 
-async def schemas(desk: Desk, request: Request) -> Answer:
+async def schemas(registry: Registry, request: Request) -> Answer:
     """Versions of all subjects."""
-    start, end = request.page(desk.rules.most_listed)
+    start, end = request.page(registry.rules.most_listed)
     rows = reads.schemas(
-        desk.state,
+        registry.state,
         request.text("subjectPrefix"),
         deleted=request.flag("deleted"),
         latest_only=request.flag("latestOnly"),
@@ -72,11 +72,11 @@ async def schemas(desk: Desk, request: Request) -> Answer:
     return json_answer(rows[start:end])
 
 
-async def schema_by_id(desk: Desk, request: Request) -> Answer:
+async def schema_by_id(registry: Registry, request: Request) -> Answer:
     """`GET /schemas/ids/{id}`."""
     row = reads.schema_by_id(
-        desk.state,
-        desk.parser,
+        registry.state,
+        registry.parser,
         wanted_id(request.segments[2]),
         normalized(request.text("subject")),
         form=request.text("format"),
@@ -86,48 +86,50 @@ async def schema_by_id(desk: Desk, request: Request) -> Answer:
     return json_answer(row)
 
 
-async def text_by_id(desk: Desk, request: Request) -> Answer:
+async def text_by_id(registry: Registry, request: Request) -> Answer:
     """`GET /schemas/ids/{id}/schema`."""
     subject, form = normalized(request.text("subject")), request.text("format")
-    text = reads.text_by_id(desk.state, desk.parser, wanted_id(request.segments[2]), subject, form)
+    text = reads.text_by_id(registry.state, registry.parser, wanted_id(request.segments[2]), subject, form)
     return Answer(200, text.encode("utf-8", "replace"))
 
 
-async def subjects_of_id(desk: Desk, request: Request) -> Answer:
+async def subjects_of_id(registry: Registry, request: Request) -> Answer:
     """`GET /schemas/ids/{id}/subjects`."""
-    versions = _versions_of_id(desk, request)
+    versions = _versions_of_id(registry, request)
     start, end = request.page()
     return json_answer([version["subject"] for version in versions][start:end])
 
 
-async def versions_of_id(desk: Desk, request: Request) -> Answer:
+async def versions_of_id(registry: Registry, request: Request) -> Answer:
     """`GET /schemas/ids/{id}/versions`."""
     start, end = request.page()
-    return json_answer(_versions_of_id(desk, request)[start:end])
+    return json_answer(_versions_of_id(registry, request)[start:end])
 
 
-def _versions_of_id(desk: Desk, request: Request) -> list[dict[str, Any]]:
+def _versions_of_id(registry: Registry, request: Request) -> list[dict[str, Any]]:
     schema_id, subject = wanted_id(request.segments[2]), normalized(request.text("subject"))
-    return reads.versions_of_id(desk.state, schema_id, subject, deleted=request.flag("deleted"))
+    return reads.versions_of_id(registry.state, schema_id, subject, deleted=request.flag("deleted"))
 
 
-async def schema_by_guid(desk: Desk, request: Request) -> Answer:
+async def schema_by_guid(registry: Registry, request: Request) -> Answer:
     """`GET /schemas/guids/{guid}`."""
-    return json_answer(reads.schema_by_guid(desk.state, desk.parser, request.segments[2], request.text("format")))
+    return json_answer(
+        reads.schema_by_guid(registry.state, registry.parser, request.segments[2], request.text("format"))
+    )
 
 
-async def ids_of_guid(desk: Desk, request: Request) -> Answer:
+async def ids_of_guid(registry: Registry, request: Request) -> Answer:
     """`GET /schemas/guids/{guid}/ids`."""
-    return json_answer(reads.ids_of_guid(desk.state, request.segments[2]))
+    return json_answer(reads.ids_of_guid(registry.state, request.segments[2]))
 
 
 # --- subjects --------------------------------------------------------------------------------------------------------
 
 
-async def subjects(desk: Desk, request: Request) -> Answer:
+async def subjects(registry: Registry, request: Request) -> Answer:
     """`GET /subjects`."""
     names = reads.subject_names(
-        desk.state,
+        registry.state,
         request.text("subjectPrefix", WILDCARD),
         deleted=request.flag("deleted"),
         deleted_only=request.flag("deletedOnly"),
@@ -136,10 +138,10 @@ async def subjects(desk: Desk, request: Request) -> Answer:
     return json_answer(names[start:end])
 
 
-async def versions(desk: Desk, request: Request) -> Answer:
+async def versions(registry: Registry, request: Request) -> Answer:
     """`GET /subjects/{subject}/versions`."""
     numbers = reads.version_numbers(
-        desk.state,
+        registry.state,
         normalized(request.segments[1]),
         deleted=request.flag("deleted"),
         deleted_only=request.flag("deletedOnly"),
@@ -149,89 +151,89 @@ async def versions(desk: Desk, request: Request) -> Answer:
     return json_answer(numbers[start:end])
 
 
-def _entry(desk: Desk, request: Request, *, deleted: bool) -> Entry:
+def _entry(registry: Registry, request: Request, *, deleted: bool) -> Entry:
     subject, version = normalized(request.segments[1]), wanted_version(request.segments[3])
-    return reads.version_of(desk.state, subject, version, deleted=deleted)
+    return reads.version_of(registry.state, subject, version, deleted=deleted)
 
 
-async def version(desk: Desk, request: Request) -> Answer:
+async def version(registry: Registry, request: Request) -> Answer:
     """`GET /subjects/{subject}/versions/{version}`."""
-    entry = _entry(desk, request, deleted=request.flag("deleted"))
+    entry = _entry(registry, request, deleted=request.flag("deleted"))
     qualified = request.text("referenceFormat") == "qualified"
     form = request.text("format")
-    return json_answer(reads.version_object(desk.state, desk.parser, entry, form=form, qualified=qualified))
+    return json_answer(reads.version_object(registry.state, registry.parser, entry, form=form, qualified=qualified))
 
 
-async def version_text(desk: Desk, request: Request) -> Answer:
+async def version_text(registry: Registry, request: Request) -> Answer:
     """`GET /subjects/{subject}/versions/{version}/schema`."""
-    entry = _entry(desk, request, deleted=request.flag("deleted"))
-    text = reads.formatted(desk.state, desk.parser, entry, request.text("format")) or entry.content.text
+    entry = _entry(registry, request, deleted=request.flag("deleted"))
+    text = reads.formatted(registry.state, registry.parser, entry, request.text("format")) or entry.content.text
     return Answer(200, text.encode("utf-8", "replace"))
 
 
-async def referenced_by(desk: Desk, request: Request) -> Answer:
+async def referenced_by(registry: Registry, request: Request) -> Answer:
     """`GET /subjects/{subject}/versions/{version}/referencedby`."""
-    start, end = request.page(desk.rules.most_listed)
-    return json_answer(reads.referenced_by(desk.state, _entry(desk, request, deleted=True))[start:end])
+    start, end = request.page(registry.rules.most_listed)
+    return json_answer(reads.referenced_by(registry.state, _entry(registry, request, deleted=True))[start:end])
 
 
-async def metadata(desk: Desk, request: Request) -> Answer:
+async def metadata(registry: Registry, request: Request) -> Answer:
     """`GET /subjects/{subject}/metadata`."""
     pairs = dict(zip(request.texts("key"), request.texts("value"), strict=False))
     subject, form = normalized(request.segments[1]), request.text("format")
     deleted = request.flag("deleted")
-    return json_answer(reads.with_metadata(desk.state, desk.parser, subject, pairs, deleted=deleted, form=form))
+    return json_answer(reads.with_metadata(registry.state, registry.parser, subject, pairs, deleted=deleted, form=form))
 
 
-async def lookup(desk: Desk, request: Request) -> Answer:
+async def lookup(registry: Registry, request: Request) -> Answer:
     """Under which version a subject has a schema."""
     wanted = read_schema(request.body, normalized(request.segments[1]), "lookUpSchemaUnderSubject.arg5")
     deleted = request.flag("deleted")
-    normal = wants_normal(desk, request, wanted.subject)
-    await desk.read_large(wanted, normalize=normal)
-    hit = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=normal, deleted=deleted)
+    normal = wants_normal(registry, request, wanted.subject)
+    await registry.read_large(wanted, normalize=normal)
+    hit = look_up(registry.state, registry.parser, wanted, registry.rules, normalize=normal, deleted=deleted)
     if hit is None and normal:
-        hit = look_up(desk.state, desk.parser, wanted, desk.rules, normalize=False, deleted=deleted)
+        hit = look_up(registry.state, registry.parser, wanted, registry.rules, normalize=False, deleted=deleted)
     if hit is None:
-        if not desk.state.has_subject(wanted.subject, deleted=deleted):
+        if not registry.state.has_subject(wanted.subject, deleted=deleted):
             raise refusals.subject_not_found(wanted.subject)
         raise refusals.schema_not_found()
-    text = reads.formatted(desk.state, desk.parser, hit.entry, request.text("format"))
+    text = reads.formatted(registry.state, registry.parser, hit.entry, request.text("format"))
     return json_answer(bare_version(hit.entry, text=text) if hit.exact else full_version(hit.entry, text=text))
 
 
-def wants_normal(desk: Desk, request: Request, subject: str) -> bool:
+def wants_normal(registry: Registry, request: Request, subject: str) -> bool:
     """Whether the request or the settings of the subject ask for normalized schemas."""
     return request.flag("normalize") or bool(
-        config_in_scope(desk.state, subject, desk.rules.default_level).get("normalize")
+        config_in_scope(registry.state, subject, registry.rules.default_level).get("normalize")
     )
 
 
 # --- compatibility ---------------------------------------------------------------------------------------------------
 
 
-async def compatibility_with_version(desk: Desk, request: Request) -> Answer:
+async def compatibility_with_version(registry: Registry, request: Request) -> Answer:
     """`POST /compatibility/subjects/{subject}/versions/{version}`."""
     subject, number = normalized(request.segments[2]), wanted_version(request.segments[4])
     wanted = read_schema(request.body, subject, "testCompatibilityBySubjectName.arg4")
-    entry = desk.state.latest(subject) if number is None else desk.state.entry(subject, number)
+    entry = registry.state.latest(subject) if number is None else registry.state.entry(subject, number)
     if entry is not None and entry.deleted:
         entry = None
     if entry is None and number is not None:
         raise refusals.version_not_found(number)
-    return await _compatibility(desk, request, wanted, [] if entry is None else [entry])
+    return await _compatibility(registry, request, wanted, [] if entry is None else [entry])
 
 
-async def compatibility_with_all(desk: Desk, request: Request) -> Answer:
+async def compatibility_with_all(registry: Registry, request: Request) -> Answer:
     """`POST /compatibility/subjects/{subject}/versions`."""
     wanted = read_schema(request.body, normalized(request.segments[2]), "testCompatibilityForSubject.arg3")
-    return await _compatibility(desk, request, wanted, desk.state.versions(wanted.subject))
+    return await _compatibility(registry, request, wanted, registry.state.versions(wanted.subject))
 
 
-async def _compatibility(desk: Desk, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> Answer:
+async def _compatibility(registry: Registry, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> Answer:
     verbose = request.flag("verbose")
     try:
-        reasons = await _problems(desk, request, wanted, earlier)
+        reasons = await _problems(registry, request, wanted, earlier)
     except Refusal as refusal:
         if not verbose or refusal.code != 42201:
             raise
@@ -242,18 +244,20 @@ async def _compatibility(desk: Desk, request: Request, wanted: SchemaRequest, ea
     return json_answer(answer)
 
 
-async def _problems(desk: Desk, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> list[str]:
+async def _problems(registry: Registry, request: Request, wanted: SchemaRequest, earlier: list[Entry]) -> list[str]:
     if wanted.is_blank:
         raise refusals.invalid_schema("Empty schema")
-    config = config_in_scope(desk.state, wanted.subject, desk.rules.default_level)
-    if desk.rules.validate_fields and "validateFields" not in config:
+    config = config_in_scope(registry.state, wanted.subject, registry.rules.default_level)
+    if registry.rules.validate_fields and "validateFields" not in config:
         config = {**config, "validateFields": True}
-    normal = wants_normal(desk, request, wanted.subject)
-    await desk.read_large(wanted, normalize=normal)
-    new = desk.parser.of_request(desk.state, wanted, how_to_read(desk.state, wanted, desk.rules, normalize=normal))
+    normal = wants_normal(registry, request, wanted.subject)
+    await registry.read_large(wanted, normalize=normal)
+    new = registry.parser.of_request(
+        registry.state, wanted, how_to_read(registry.state, wanted, registry.rules, normalize=normal)
+    )
     if not config["compatibilityLevel"].endswith("_TRANSITIVE") and config.get("compatibilityGroup") is None:
         earlier = earlier[-1:]
-    versions = [Version(desk.parser.of_entry(desk.state, e), e.content.metadata, e.version) for e in earlier]
+    versions = [Version(registry.parser.of_entry(registry.state, e), e.content.metadata, e.version) for e in earlier]
     check = (config, Version(new.schema, new.content.metadata), versions)
     if len(wanted.text or "") + sum(len(e.content.text) for e in earlier) > 32_768 or wanted.kind == "JSON":
         reasons: list[str] = await in_worker(problems, *check)
@@ -270,29 +274,29 @@ def scope_of(request: Request) -> str | None:
     return None if is_default_scope(name) else normalized(name or "")
 
 
-async def config(desk: Desk, request: Request) -> Answer:
+async def config(registry: Registry, request: Request) -> Answer:
     """`GET /config` and `/config/{subject}`."""
-    scope, level = scope_of(request), desk.rules.default_level
+    scope, level = scope_of(request), registry.rules.default_level
     find: Callable[..., Any] = config_in_scope if request.flag("defaultToGlobal") else own_config
-    config = find(desk.state, scope, level)
+    config = find(registry.state, scope, level)
     if config is None:
         raise refusals.level_not_configured(scope)
     return json_answer(config)
 
 
-async def mode(desk: Desk, request: Request) -> Answer:
+async def mode(registry: Registry, request: Request) -> Answer:
     """`GET /mode` and `/mode/{subject}`."""
     scope = scope_of(request)
-    mode = mode_in_scope(desk.state, scope) if request.flag("defaultToGlobal") else own_mode(desk.state, scope)
+    mode = mode_in_scope(registry.state, scope) if request.flag("defaultToGlobal") else own_mode(registry.state, scope)
     if mode is None:
         raise refusals.mode_not_configured(scope)
     return json_answer({"mode": mode})
 
 
-async def contexts(desk: Desk, request: Request) -> Answer:
+async def contexts(registry: Registry, request: Request) -> Answer:
     """`GET /contexts`."""
     prefix = request.text("contextPrefix")
-    names = [name for name in [".", *desk.state.context_names()] if name.startswith(prefix)]
+    names = [name for name in [".", *registry.state.context_names()] if name.startswith(prefix)]
     start, end = request.page()
     return json_answer(names[start:end])
 
@@ -300,19 +304,19 @@ async def contexts(desk: Desk, request: Request) -> Answer:
 # --- the server itself -----------------------------------------------------------------------------------------------
 
 
-async def cluster(desk: Desk, _request: Request) -> Answer:
+async def cluster(registry: Registry, _request: Request) -> Answer:
     """`GET /v1/metadata/id`."""
-    clusters = {"kafka-cluster": desk.cluster_id, "schema-registry-cluster": desk.group_id}
+    clusters = {"kafka-cluster": registry.cluster_id, "schema-registry-cluster": registry.group_id}
     answer = json_answer({"scope": {"path": [], "clusters": clusters}})
     answer.volatile = True  # the first answer of Kafka tells its id
     return answer
 
 
-async def server_version(desk: Desk, _request: Request) -> Answer:
+async def server_version(registry: Registry, _request: Request) -> Answer:
     """`GET /v1/metadata/version`."""
-    return json_answer(desk.version)
+    return json_answer(registry.version)
 
 
-async def deployment(_desk: Desk, _request: Request) -> Answer:
+async def deployment(_registry: Registry, _request: Request) -> Answer:
     """`GET /v1/metadata/deployment`."""
     return json_answer({"attributes": []})

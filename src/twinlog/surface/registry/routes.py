@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from twinlog.surface.registry import reading, writing
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Answer, NoSuchPath, Request
+from twinlog.surface.registry.registry import Registry
 
-Handler = Callable[[Desk, Request], Awaitable[Answer]]
+Handler = Callable[[Registry, Request], Awaitable[Answer]]
 
 
 class WrongVerb(Exception):

@@ -10,9 +10,9 @@ from twinlog.registry.refusals import Refusal
 from twinlog.surface.http.request_limits import CERTIFICATE
 from twinlog.surface.registry.access import CHALLENGE, Access, NotLoggedIn
 from twinlog.surface.registry.app import answered
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Answer, Request, json_answer, refused
 from twinlog.surface.registry.forwarding import Forwarding
+from twinlog.surface.registry.registry import Registry
 from twinlog.surface.registry.routes import WRITES, Handler
 from twinlog.surface.registry.status import METRICS_TYPE, Status
 
@@ -60,7 +60,7 @@ class Served:
             return json_answer(self.status.facts())
         return None
 
-    async def answer(self, desk: Desk, handler: Handler, request: Request, scope: Any) -> Answer:
+    async def answer(self, registry: Registry, handler: Handler, request: Request, scope: Any) -> Answer:
         """Let in, wait until the topic was read, find the leader for what writes."""
         writes = handler in WRITES
         try:
@@ -72,8 +72,8 @@ class Served:
         if not self.status.is_ready() and handler.__name__ not in _WITHOUT_TOPIC:
             raise Refusal(503, self.status.loading(), retry_after_s=1)
         if not writes:
-            return await answered(desk, handler, request)
-        answer = await self._write(desk, handler, request, scope)
+            return await answered(registry, handler, request)
+        answer = await self._write(registry, handler, request, scope)
         self.access.note(who, request, answer.status)
         if answer.status >= 400:
             log.info("%s %s: %d", request.method, scope["path"], answer.status)
@@ -86,14 +86,14 @@ class Served:
         self.access.check(who, request, writes=writes)
         return who
 
-    async def _write(self, desk: Desk, handler: Handler, request: Request, scope: Any) -> Answer:
+    async def _write(self, registry: Registry, handler: Handler, request: Request, scope: Any) -> Answer:
         query = scope["query_string"]
         target = scope["raw_path"] + (b"?" + query if query else b"")
         try:
             try:
                 # What is known already is answered here, in any mode, with or without a leader.
-                return await answered(desk, handler, request)
+                return await answered(registry, handler, request)
             except LeadershipLost:
-                return await self.forwarding.write(request, target, lambda: answered(desk, handler, request))
+                return await self.forwarding.write(request, target, lambda: answered(registry, handler, request))
         except Refusal as refusal:
             return refused(refusal)

@@ -27,10 +27,10 @@ from twinlog.registry.topic import TopicWish
 from twinlog.surface.http.connection_limits import Listener
 from twinlog.surface.registry.access import Access
 from twinlog.surface.registry.app import RegistryApp
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.forwarding import Forwarding
 from twinlog.surface.registry.hot_path import hot_protocol
 from twinlog.surface.registry.peers import Peers
+from twinlog.surface.registry.registry import Registry
 from twinlog.surface.registry.served import Served
 from twinlog.surface.registry.status import Status
 
@@ -68,7 +68,7 @@ class RegistryServer:
         )
         self.status = Status(self.node, forwarding)
         audit = Audit(settings.http.audit_file, required=settings.http.audit_required)
-        self.desk = Desk(
+        self.registry = Registry(
             self.node,
             Rules(
                 default_level=settings.level,
@@ -83,7 +83,7 @@ class RegistryServer:
             prefixes=settings.subject_prefixes,
             version={"version": f"twinlog-{_own_version()}", "commitId": ""},
         )
-        self._app = RegistryApp(self.desk, Served(Access(settings.http, audit), forwarding, self.status))
+        self._app = RegistryApp(self.registry, Served(Access(settings.http, audit), forwarding, self.status))
         self.status.prepared = self._app.prepared
         self._servers: list[uvicorn.Server] = []
 
@@ -126,7 +126,7 @@ class RegistryServer:
         """The id of the Kafka cluster comes with its first answer."""
         while self.node.cluster.cluster_id is None:  # noqa: ASYNC110  moments after the start
             await asyncio.sleep(0.1)
-        self.desk.cluster_id = self.node.cluster.cluster_id
+        self.registry.cluster_id = self.node.cluster.cluster_id
 
     def _server(self, listener: ListenerSettings) -> uvicorn.Server:
         tls = self.settings.tls if listener.scheme == "https" else None

@@ -11,7 +11,6 @@ from twinlog.registry.writes.register import Register, known
 from twinlog.registry.writes.round import Order, Written
 from twinlog.registry.writes.settings import DeleteConfig, DeleteMode, PutConfig, PutMode
 from twinlog.surface.registry.bodies import read_config, read_mode, read_schema
-from twinlog.surface.registry.desk import Desk
 from twinlog.surface.registry.exchange import Answer, Request, json_answer
 from twinlog.surface.registry.reading import scope_of, wanted_version, wants_normal
 from twinlog.surface.registry.told_records import RECORDS, WANTED, packed
@@ -20,8 +19,8 @@ OFFSET = b"x-registry-offset"
 """Tells a follower up to where it must have read before it passes the answer on."""
 
 
-async def _write(desk: Desk, request: Request, order: Order) -> Answer:
-    written = await desk.store.submit(order)
+async def _write(registry: Registry, request: Request, order: Order) -> Answer:
+    written = await registry.store.submit(order)
     plan = written.plan
     body = b"" if plan.status == 204 else encode(plan.answer)
     return _with_offset(Answer(plan.status, body), written, request)
@@ -36,28 +35,28 @@ def _with_offset(answer: Answer, written: Written, request: Request) -> Answer:
     return answer
 
 
-async def register(desk: Desk, request: Request) -> Answer:
+async def register(registry: Registry, request: Request) -> Answer:
     """`POST /subjects/{subject}/versions`."""
     given = request.segments[1]
-    if not request.query and (ready := desk.known.find(desk.state, given, request.body)) is not None:
+    if not request.query and (ready := registry.known.find(registry.state, given, request.body)) is not None:
         return Answer(200, ready)
     wanted = read_schema(request.body, normalized(given), "register.arg5")
     if not is_valid(given):
         raise refusals.invalid_subject(given)
-    normal = wants_normal(desk, request, wanted.subject)
-    await desk.read_large(wanted, normalize=normal)
-    known_answer = known(desk.state, desk.parser, desk.rules, wanted, normalize=normal)
+    normal = wants_normal(registry, request, wanted.subject)
+    await registry.read_large(wanted, normalize=normal)
+    known_answer = known(registry.state, registry.parser, registry.rules, wanted, normalize=normal)
     if known_answer is not None:
-        answer = json_answer(_formatted(desk, request, wanted.subject, known_answer))
-        entry = desk.state.entry(wanted.subject, known_answer["version"])
+        answer = json_answer(_formatted(registry, request, wanted.subject, known_answer))
+        entry = registry.state.entry(wanted.subject, known_answer["version"])
         if not request.query and entry is not None and "ts" not in known_answer:
-            desk.known.keep(desk.state, given, request.body, entry, answer.body)
+            registry.known.keep(registry.state, given, request.body, entry, answer.body)
         return answer
-    order = Register(wanted, normal, desk.parser, desk.rules)
-    written = await desk.store.submit(order)
+    order = Register(wanted, normal, registry.parser, registry.rules)
+    written = await registry.store.submit(order)
     plan = written.plan
-    answer = json_answer(_formatted(desk, request, wanted.subject, plan.answer))
-    made = desk.state.entry(wanted.subject, plan.answer["version"])
+    answer = json_answer(_formatted(registry, request, wanted.subject, plan.answer))
+    made = registry.state.entry(wanted.subject, plan.answer["version"])
     plain = not request.query and wanted.version == 0 and wanted.id < 0
     # What it inherited from the version before may be another thing the next time.
     if (
@@ -65,47 +64,47 @@ async def register(desk: Desk, request: Request) -> Answer:
         and made is not None
         and (made.content.metadata, made.content.rule_set) == (wanted.metadata, wanted.rule_set)
     ):
-        desk.known.keep(desk.state, given, request.body, made, answer.body)
+        registry.known.keep(registry.state, given, request.body, made, answer.body)
     return _with_offset(answer, written, request)
 
 
-def _formatted(desk: Desk, request: Request, subject: str, answer: dict[str, Any]) -> dict[str, Any]:
+def _formatted(registry: Registry, request: Request, subject: str, answer: dict[str, Any]) -> dict[str, Any]:
     form = request.text("format")
     if not form.strip():
         return answer
-    entry = desk.state.entry(subject, answer["version"])
+    entry = registry.state.entry(subject, answer["version"])
     if entry is None:
         return answer
-    return {**answer, "schema": desk.parser.of_entry(desk.state, entry).formatted(form)}
+    return {**answer, "schema": registry.parser.of_entry(registry.state, entry).formatted(form)}
 
 
-async def delete_subject(desk: Desk, request: Request) -> Answer:
+async def delete_subject(registry: Registry, request: Request) -> Answer:
     """`DELETE /subjects/{subject}`."""
-    return await _write(desk, request, DeleteSubject(normalized(request.segments[1]), request.flag("permanent")))
+    return await _write(registry, request, DeleteSubject(normalized(request.segments[1]), request.flag("permanent")))
 
 
-async def delete_version(desk: Desk, request: Request) -> Answer:
+async def delete_version(registry: Registry, request: Request) -> Answer:
     """`DELETE /subjects/{subject}/versions/{version}`."""
     asked = request.segments[3]
     number = wanted_version(asked)
     order = DeleteVersion(normalized(request.segments[1]), number, request.flag("permanent"), asked)
-    return await _write(desk, request, order)
+    return await _write(registry, request, order)
 
 
-async def put_config(desk: Desk, request: Request) -> Answer:
+async def put_config(registry: Registry, request: Request) -> Answer:
     """`PUT /config` and `/config/{subject}`."""
     named = len(request.segments) > 1
     changes = read_config(request.body, "updateSubjectLevelConfig.arg2" if named else "updateTopLevelConfig.arg1")
     _check_scope(request)
-    return await _write(desk, request, PutConfig(scope_of(request), changes))
+    return await _write(registry, request, PutConfig(scope_of(request), changes))
 
 
-async def delete_config(desk: Desk, request: Request) -> Answer:
+async def delete_config(registry: Registry, request: Request) -> Answer:
     """`DELETE /config` and `/config/{subject}`."""
-    return await _write(desk, request, DeleteConfig(scope_of(request), desk.rules))
+    return await _write(registry, request, DeleteConfig(scope_of(request), registry.rules))
 
 
-async def put_mode(desk: Desk, request: Request) -> Answer:
+async def put_mode(registry: Registry, request: Request) -> Answer:
     """`PUT /mode` and `/mode/{subject}`."""
     named = len(request.segments) > 1
     present, mode, sent = read_mode(request.body, "updateMode.arg2" if named else "updateTopLevelMode.arg1")
@@ -113,19 +112,19 @@ async def put_mode(desk: Desk, request: Request) -> Answer:
     scope = scope_of(request)
     if mode == "FORWARD" and (scope is None or split(scope) != (".__GLOBAL", "")):
         raise refusals.invalid_mode("Forward mode only supported on global level")
-    order = PutMode(scope, mode, request.flag("force"), desk.rules)
-    written = await desk.store.submit(order)
+    order = PutMode(scope, mode, request.flag("force"), registry.rules)
+    written = await registry.store.submit(order)
     return _with_offset(json_answer({"mode": sent} if present else {}), written, request)
 
 
-async def delete_mode(desk: Desk, request: Request) -> Answer:
+async def delete_mode(registry: Registry, request: Request) -> Answer:
     """`DELETE /mode` and `/mode/{subject}`."""
-    return await _write(desk, request, DeleteMode(scope_of(request), request.flag("recursive"), desk.rules))
+    return await _write(registry, request, DeleteMode(scope_of(request), request.flag("recursive"), registry.rules))
 
 
-async def delete_context(desk: Desk, request: Request) -> Answer:
+async def delete_context(registry: Registry, request: Request) -> Answer:
     """`DELETE /contexts/{context}`."""
-    return await _write(desk, request, DeleteContext(normalized(request.segments[1])))
+    return await _write(registry, request, DeleteContext(normalized(request.segments[1])))
 
 
 def _check_scope(request: Request) -> None:

@@ -106,12 +106,12 @@ def _locked(s: BinlogSettings, connections: list[Any], server: Server) -> dict[s
 
     Then rows can be newer than the position. Their changes follow from the log, so every table ends up right.
     """
-    with connected(s) as keeper:
+    with connected(s) as lock_holder:
         if s.locking != "none":
             with suppress(pymysql.OperationalError):
-                asked(keeper, "FLUSH TABLES WITH READ LOCK")
-        position = log_end(keeper, server)
+                asked(lock_holder, "FLUSH TABLES WITH READ LOCK")
+        position = log_end(lock_holder, server)
         for connection in connections:
             asked(connection, _BEGIN)
-        asked(keeper, "UNLOCK TABLES")
+        asked(lock_holder, "UNLOCK TABLES")
     return position

@@ -19,7 +19,7 @@ SOURCE: Final = source_schema(
     "io.debezium.connector.postgresql.Source", ("schema", Schema("string")), ("table", Schema("string")),
     ("txId", _MAYBE_LONG), ("lsn", _MAYBE_LONG), ("xmin", _MAYBE_LONG),
 )  # fmt: skip
-_OURS: Final = frozenset({"pg_catalog", "information_schema"})
+_OWN: Final = frozenset({"pg_catalog", "information_schema"})
 _COLUMNS: Final = """
     SELECT n.nspname, c.relname, a.attname, t.typname, a.atttypmod, a.attnotnull,
            coalesce(a.attnum = ANY (i.indkey), false) AS in_key, a.atttypid
@@ -71,7 +71,7 @@ class Catalogue:
         self._facts: dict[tuple[str, str], list[ColumnFacts]] = {}
 
     def wanted(self, schema: str, table: str) -> bool:
-        return schema not in _OURS and self._schemas.take(schema) and self._tables.take(f"{schema}.{table}")
+        return schema not in _OWN and self._schemas.take(schema) and self._tables.take(f"{schema}.{table}")
 
     def load(self, db: psycopg.Connection[Any]) -> dict[tuple[str, str], list[ColumnFacts]]:
         """All wanted tables, in the order of their names."""

@@ -130,5 +130,5 @@ def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
     console.print(line, soft_wrap=True)
     if diagnosis.verdict != "ok":
         console.print(Text(f"        {diagnosis.why}", "dim"), soft_wrap=True)
-    if diagnosis.mend:
-        console.print(Text("        try: ", "cyan").append(diagnosis.mend), soft_wrap=True)
+    if diagnosis.remedy:
+        console.print(Text("        try: ", "cyan").append(diagnosis.remedy), soft_wrap=True)

@@ -12,7 +12,7 @@ Message: TypeAlias = MutableMapping[str, Any]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Message, Callable[[], Awaitable[Message]], Send], Awaitable[None]]
 
-_OURS: Final = ("/connectors", "/connector-plugins", "/admin/loggers", "/health")
+_OWN: Final = ("/connectors", "/connector-plugins", "/admin/loggers", "/health")
 
 
 class Paths:
@@ -23,7 +23,7 @@ class Paths:
 
     async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
         """One request."""
-        if scope["type"] == "http" and (scope["path"] == "/" or scope["path"].startswith(_OURS)):
+        if scope["type"] == "http" and (scope["path"] == "/" or scope["path"].startswith(_OWN)):
             path = scope["path"].rstrip("/") or "/"
             raw = scope.get("raw_path", path.encode()).rstrip(b"/") or b"/"
             scope = {**scope, "path": path, "raw_path": raw}

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from twinlog.control.audit import Who
-from twinlog.control.levels import LEVELS, OURS, is_ours, known_loggers, level_of, set_level
+from twinlog.control.levels import LEVELS, OWN, is_own, known_loggers, level_of, set_level
 from twinlog.errors import ConnectorRefused, ConnectorUnknown, TwinlogError
 from twinlog.surface.answers.errors import refusal
 from twinlog.surface.rest.connect.exchange import (
@@ -55,7 +55,7 @@ async def health(request: Request) -> Response:
         # It may name any link: who sees only some of them is told that there is one.
         why = leadership.trouble if who.view is None else "its log and people who see all links are told why"
         return JSONResponse({"status": "starting", "message": f"Not ready: {why}"}, 503)
-    if leadership.waits_for_its_turn:
+    if leadership.waits_for_election:
         told = f"Not ready: it is not decided yet who runs the links of the group {leadership.group}"
         return JSONResponse({"status": "starting", "message": told}, 503)
     if missing := leadership.unserved:
@@ -104,8 +104,8 @@ async def put_logger(
         raise ConnectorRefused(logger, "Desired 'level' parameter was not specified in request.")
     if level.upper() not in LEVELS:
         raise ConnectorUnknown(logger, f"invalid log level '{level}'.")
-    if not is_ours(logger):
-        return refusal(404, f"Logger {logger} not found; loggers here are root and {OURS}.*")
+    if not is_own(logger):
+        return refusal(404, f"Logger {logger} not found; loggers here are root and {OWN}.*")
     who = who_asks(request)
     if scope.lower() == "cluster":
         await orders_of(request).set_levels(who, logger, level.upper())

@@ -30,7 +30,7 @@ NO_DEAD_LETTERS: Final = "it parks no records: errors.deadletterqueue.topic.name
 
 
 @dataclass(frozen=True)
-class PipelineSight:
+class PipelineView:
     """One pipeline as it is shown. `engine` is None where it does not run, or not here."""
 
     name: str
@@ -47,7 +47,7 @@ class PipelineSight:
         return self.config.get("errors.deadletterqueue.topic.name", "")
 
 
-class PipelineDesk:
+class PipelineQueries:
     """The pipelines of one service, and its connectors that are none are left out."""
 
     def __init__(self, service: Service, control: ConnectorService) -> None:
@@ -65,14 +65,14 @@ class PipelineDesk:
     def _jobs(self) -> list[PipelineJob]:
         return [job for job in self._service.jobs if isinstance(job, PipelineJob)]
 
-    def sight(self, name: str) -> PipelineSight:
+    def view(self, name: str) -> PipelineView:
         """One of them. Raises ConnectorUnknown."""
         connectors = self._control.connectors
         connector = connectors.connector(name)
         if not _is_pipeline(connector):
             raise ConnectorUnknown(name, f"{name} is no pipeline: the page of its link shows it")
         job = next((running for running in self._jobs() if running.spec.connector_name == name), None)
-        return PipelineSight(
+        return PipelineView(
             name, connectors.type(name), connector.class_name, masked(connector.config), connectors.status(name),
             () if job is None else job.topics, None if job is None else job.engine,
         )  # fmt: skip
@@ -110,13 +110,13 @@ class PipelineDesk:
         return await asyncio.to_thread(self._service.preview, spec, rows)
 
     def _letters(self, name: str) -> tuple[ClientSettings, str]:
-        spec, topic = self._spec(name), self.sight(name).dead_letters
+        spec, topic = self._spec(name), self.view(name).dead_letters
         if not topic:
             raise ConnectorRefused(name, f"{name}: {NO_DEAD_LETTERS}")
         return spec.worker.cluster, topic
 
     def _spec(self, name: str) -> PipelineSpec:
-        self.sight(name)
+        self.view(name)
         plan = self._control.planning.plan
         spec = plan.specs.get(f"pipeline {name}")
         if not isinstance(spec, PipelineSpec):

@@ -1,7 +1,7 @@
-"""Writing into a topic of schemas without being an instance of its registry: for promoting and for bringing home.
+"""Writing into a topic of schemas without being an instance of its registry: for a promotion and for a merge.
 
-The pen takes over the registry's transactional id, so it fences whoever leads, reads to its own marker and writes, as a
-leader does. An instance that led is elected again afterwards and takes over in turn. If that happens in the middle,
+The writer takes over the registry's transactional id. So it fences the leader, reads up to its own marker and writes, as
+a leader does. An instance that led is elected again afterwards and takes over in turn. If that happens in the middle,
 nothing is half: an order is planned against what the topic holds, and it is tried again.
 """
 
@@ -20,7 +20,7 @@ from twinlog.registry.store import TopicReader
 from twinlog.registry.writes.round import Order, Plan
 from twinlog.wire.connection import Cluster
 
-log = logging.getLogger("twinlog.registry.pen")
+log = logging.getLogger("twinlog.registry.writer")
 
 _LOADED_S: Final = 60.0
 _WRITE_S: Final = 30.0
@@ -28,7 +28,7 @@ _TIMES: Final = 5
 
 
 @dataclass
-class Pen:
+class RegistryWriter:
     """One topic, read to its end and followed."""
 
     cluster: Cluster
@@ -70,13 +70,13 @@ class Pen:
 
 
 @contextlib.asynccontextmanager
-async def opened(cluster: Cluster, topic: str, transactional_id: str) -> AsyncIterator[Pen]:
-    """A pen whose topic was read to its end. The cluster is closed by whoever made it. Raises ClusterError."""
+async def opened(cluster: Cluster, topic: str, transactional_id: str) -> AsyncIterator[RegistryWriter]:
+    """A writer whose topic was read to its end. The cluster is closed by whoever made it. Raises ClusterError."""
     reader = TopicReader(cluster, topic)
     following = asyncio.create_task(reader.run())
     try:
         await _loaded(reader, following)
-        yield Pen(cluster, reader, transactional_id)
+        yield RegistryWriter(cluster, reader, transactional_id)
     finally:
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

@@ -33,7 +33,7 @@ class Store(Protocol):
 
 
 @dataclass
-class Desk:
+class Registry:
     """The parts that handlers use."""
 
     store: Store
