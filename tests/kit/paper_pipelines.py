@@ -13,7 +13,7 @@ from twinlog.errors import ConnectorUnknown, ParkedRefused
 from twinlog.pipelines.connector import read_connector
 from twinlog.pipelines.engine import Engine
 from twinlog.pipelines.parked import Parked, Place
-from twinlog.pipelines.preview import Preview, StepView
+from twinlog.pipelines.preview_rows import Preview, StepView
 from twinlog.service.pipeline_queries import PipelineView, chosen_of
 
 SINK: Mapping[str, str] = MappingProxyType({"connector.class": "FileStreamSink", "file": "/x", "topics": "t"})

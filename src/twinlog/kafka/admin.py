@@ -240,7 +240,9 @@ class ClusterAdmin:
         answers = self._offsets_now(partitions, spec, committed=committed)
         if forgotten := [where for where, answer in answers.items() if _is_forgotten(answer)]:
             there = self.describe_topics({where.topic for where in forgotten})
-            answers |= {where: found for where in forgotten if isinstance(found := there[where.topic], TopicUnknown)}
+            answers |= {
+                where: unknown for where in forgotten if isinstance(unknown := there[where.topic], TopicUnknown)
+            }
             young = [where for where in forgotten if not isinstance(there[where.topic], ClusterError)]
             answers |= self._offsets_now(young, spec, committed=committed)
         while changed := [where for where, answer in answers.items() if isinstance(answer, LeaderMissing)]:

@@ -55,6 +55,6 @@ def _digest(jar: Path) -> str:
 
 
 if __name__ == "__main__":
-    found = {jar.name: _digest(jar) for folder in sys.argv[1:] for jar in Path(folder).glob("*.jar")}
-    for name, digest in sorted(found.items()):
+    jars = {jar.name: _digest(jar) for folder in sys.argv[1:] for jar in Path(folder).glob("*.jar")}
+    for name, digest in sorted(jars.items()):
         sys.stdout.write(f"{digest}  {name}\n")

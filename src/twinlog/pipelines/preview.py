@@ -6,9 +6,8 @@ the same way with given records.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -16,18 +15,18 @@ from pyspark.sql import DataFrame
 
 from twinlog.errors import ConnectorRefused
 from twinlog.kafka.record_reader import RecordReader
-from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Retriable, SinkBatch
 from twinlog.pipelines.bytes_kind import kind_of, remark
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.plan import Frame
 from twinlog.pipelines.plugins import find
+from twinlog.pipelines.preview_rows import Preview, StepView, shown, text_of
+from twinlog.pipelines.preview_source import preview_source
 from twinlog.pipelines.read_kafka import ROWS_SQL
 from twinlog.pipelines.records import ConversionFailed, PlanRefused
 from twinlog.pipelines.session import own_session
 from twinlog.pipelines.settings import SettingsRefused
 from twinlog.pipelines.sink_planner import SinkPlanner
-from twinlog.pipelines.sink_text import document
 from twinlog.pipelines.worker_settings import Worker
 from twinlog.spark.session import Session, make_active
 
@@ -45,23 +44,6 @@ class RawRecord:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
-
-
-@dataclass(frozen=True)
-class StepView:
-    """All samples after one step."""
-
-    name: str
-    rows: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a preview found."""
-
-    steps: list[StepView]
-    remarks: list[str] = field(default_factory=list)
-    actions: list[str] = field(default_factory=list)  # what the sink would do
 
 
 def sample_records(worker: Worker, planner: SinkPlanner, count: int) -> list[RawRecord]:
@@ -93,8 +75,6 @@ def sample_records(worker: Worker, planner: SinkPlanner, count: int) -> list[Raw
 
 def preview(spark: Session, connector: Connector, worker: Worker, rows: int) -> Preview:
     """Samples of a pipeline after each step. Raises ConnectorRefused, ClusterError."""
-    from twinlog.pipelines.preview_source import preview_source  # noqa: PLC0415  it shows rows as this module does
-
     session = own_session(spark)
     make_active(session)
     try:
@@ -167,44 +147,6 @@ def _raw(record: RawRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def text_of(data: bytes | None) -> str | None:
-    """Bytes as text; those that are none as escapes."""
-    return None if data is None else data.decode(errors="backslashreplace")
-
-
-def shown(frame: Frame) -> list[dict[str, Any]]:
-    """All records of a frame, as people read them."""
-    made = frame.delivered(
-        lambda record: {
-            "key": document(record.key, record.key_shape),
-            "value": document(record.value, record.value_shape),
-        },
-        ["from_topic", "partition", "offset", "topic", "timestamp", "headers", "error", "drop", "branch"],
-    )
-    schemas = {branch.number: branch for branch in frame.branches}
-    rows = []
-    for row in made.collect():
-        view: dict[str, Any] = {"topic": row["topic"], "timestamp": row["timestamp"]}
-        if row["error"] is not None:
-            view["error"] = f"{row['error']['stage']}: {row['error']['exception']}: {row['error']['message']}"
-        if row["drop"]:
-            view["left out"] = True
-        view |= {"key": _parsed(row["key"]), "value": _parsed(row["value"])}
-        if row["headers"]:
-            view["headers"] = {header["key"]: text_of(bytes(header["value"] or b"")) for header in row["headers"]}
-        schema = schemas[row["branch"]].value_shape.schema
-        view["schema"] = None if schema is None else schema.name or schema.type
-        rows.append(view)
-    return rows
-
-
-def _parsed(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except ValueError:
-        return text
-
-
 def _actions(sink: Any, rows: DataFrame, frame: Frame) -> list[str]:
     table = rows.toArrow().combine_chunks()
     actions: list[str] = []
@@ -232,6 +174,3 @@ def _actions(sink: Any, rows: DataFrame, frame: Frame) -> list[str]:
                 made = pa.RecordBatch.from_pydict({name: some.column(its) for name, its in parts.items()})
                 actions += sink.preview(SinkBatch(topic, made, branch.key_shape.schema, branch.value_shape.schema))
     return actions
-
-
-__all__ = ["Preview", "RawRecord", "StepView", "TopicPartition", "preview", "preview_sink", "sample_records"]

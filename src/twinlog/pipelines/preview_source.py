@@ -18,7 +18,7 @@ from twinlog.errors import ConnectorRefused
 from twinlog.pipelines.api import Chunk, Source
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.engine import Nothing
-from twinlog.pipelines.preview import Preview, StepView, shown, text_of
+from twinlog.pipelines.preview_rows import Preview, StepView, shown, text_of
 from twinlog.pipelines.source_planner import SourcePlanner, Stream
 from twinlog.pipelines.source_task import SourceTask, schemas_of
 from twinlog.pipelines.task_line import LineAddress

@@ -32,7 +32,8 @@ from twinlog.kafka.admin import ClusterAdmin
 from twinlog.model.switch.events import OnSwitchEvent, ignore_event
 from twinlog.model.verify.conflicts import ConflictReport
 from twinlog.model.verify.report import VerifyReport
-from twinlog.pipelines.preview import Preview, preview
+from twinlog.pipelines.preview import preview
+from twinlog.pipelines.preview_rows import Preview
 from twinlog.pipelines.spec import PipelineSpec
 from twinlog.recovery.guard import ReturnGuard
 from twinlog.recovery.own_engines import EngineCopier

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from twinlog.control.kind import Offset
     from twinlog.pipelines.engine import Engine
     from twinlog.pipelines.parked import Parked, Place
-    from twinlog.pipelines.preview import Preview
+    from twinlog.pipelines.preview_rows import Preview
     from twinlog.service.links import Service
 
 NO_DEAD_LETTERS: Final = "it parks no records: errors.deadletterqueue.topic.name is not set"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from twinlog.pipelines.parked import Parked
-    from twinlog.pipelines.preview import Preview
+    from twinlog.pipelines.preview_rows import Preview
     from twinlog.surface.http.app_state import PipelineState
 
 _FAULTS_SHOWN = 100

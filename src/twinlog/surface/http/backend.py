@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from twinlog.control.kind import Offset
     from twinlog.pipelines.engine import Engine
     from twinlog.pipelines.parked import Parked
-    from twinlog.pipelines.preview import Preview
+    from twinlog.pipelines.preview_rows import Preview
 
 Say = Callable[[str], None]
 OrderChange = Callable[[Control, LedgerView], Control]

@@ -17,7 +17,7 @@ from twinlog.registry.subject_names import normalized
 from twinlog.surface.answers.tables import TheWish, Wish, part_of
 from twinlog.surface.page.schema_rows import compared, subject_rows
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
-from twinlog.surface.registry.app import answered
+from twinlog.surface.registry.answering import answered
 from twinlog.surface.registry.exchange import Request as RegistryRequest
 from twinlog.surface.registry.reading import compatibility_with_all
 from twinlog.surface.registry.registry import Registry

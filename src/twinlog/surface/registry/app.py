@@ -7,9 +7,10 @@ times that. What repeats does not even come here: `hot_path.py` answers it while
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from twinlog.registry.refusals import NotFound, Refusal
+from twinlog.registry.refusals import Refusal
+from twinlog.surface.registry.answering import answered
 from twinlog.surface.registry.exchange import (
     V1,
     Answer,
@@ -25,10 +26,8 @@ from twinlog.surface.registry.exchange import (
 from twinlog.surface.registry.hot_path import Prepared
 from twinlog.surface.registry.paths import below_context, segments_of, with_aliases
 from twinlog.surface.registry.registry import Registry
-from twinlog.surface.registry.routes import Handler, WrongVerb, handler_of
-
-if TYPE_CHECKING:
-    from twinlog.surface.registry.served import Served
+from twinlog.surface.registry.routes import WrongVerb, handler_of
+from twinlog.surface.registry.served import Served
 
 log = logging.getLogger("twinlog.registry")
 Scope = MutableMapping[str, Any]
@@ -45,7 +44,7 @@ class TooLong(Exception):
 class RegistryApp:
     """Answers requests of clients. Without `served` it is a registry in memory, for tests."""
 
-    def __init__(self, registry: Registry, served: "Served | None" = None, *, most_bytes: int = 16 << 20) -> None:
+    def __init__(self, registry: Registry, served: Served | None = None, *, most_bytes: int = 16 << 20) -> None:
         self.registry = registry
         self._served = served
         self._most_bytes = most_bytes
@@ -131,23 +130,6 @@ class RegistryApp:
             parts.append(part)
             if not message.get("more_body"):
                 return b"".join(parts)
-
-
-async def answered(registry: Registry, handler: Handler, request: Request) -> Answer:
-    """The answer of a handler; what is not known is looked for again at the end of the topic."""
-    try:
-        return await handler(registry, request)
-    except NoSuchPath:
-        return plain_error(404, "Not Found", typed=True)  # a number of the path or query that is none
-    except NotFound as missing:
-        # Another instance may have written it a moment ago: read up to the end of the topic, then answer.
-        before = registry.state.revision
-        if not await registry.store.caught_up():
-            missing.retry_after_s = 1
-            raise
-        if registry.state.revision == before:
-            raise
-        return await handler(registry, request)
 
 
 def _messages(answer: Answer, kind: bytes, *, head: bool) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -9,7 +9,7 @@ from twinlog.registry.leader import LeadershipLost
 from twinlog.registry.refusals import Refusal
 from twinlog.surface.http.request_limits import CERTIFICATE
 from twinlog.surface.registry.access import CHALLENGE, Access, NotLoggedIn
-from twinlog.surface.registry.app import answered
+from twinlog.surface.registry.answering import answered
 from twinlog.surface.registry.exchange import Answer, Request, json_answer, refused
 from twinlog.surface.registry.forwarding import Forwarding
 from twinlog.surface.registry.registry import Registry

@@ -26,22 +26,22 @@ class RowsUnfit(Exception):
 
 def rows_of_structs(values: Any, schema: Schema, *, has_times: bool) -> pa.Table:
     """One column per field; `has_times`: the format knows times of a day."""
-    names = [one.name for one in schema.fields]
-    arrays = [_array(pc.struct_field(values, [n]), one.schema, has_times) for n, one in enumerate(schema.fields)]
+    names = [field.name for field in schema.fields]
+    arrays = [_array(pc.struct_field(values, [n]), field.schema, has_times) for n, field in enumerate(schema.fields)]
     return pa.Table.from_arrays(arrays, names=names)
 
 
 def rows_of_documents(texts: Any) -> pa.Table:
     """One column per member, with the types that the values show. Raises RowsUnfit."""
-    documents = [json.loads(one) for one in texts.to_pylist()]
-    if not all(isinstance(one, dict) for one in documents):
+    documents = [json.loads(text) for text in texts.to_pylist()]
+    if not all(isinstance(document, dict) for document in documents):
         raise RowsUnfit("a row is made of an object, and the value is none")
-    names = dict.fromkeys(name for one in documents for name in one)
+    names = dict.fromkeys(name for document in documents for name in document)
     try:
-        made = pa.table({name: pa.array([one.get(name) for one in documents]) for name in names})
+        made = pa.table({name: pa.array([document.get(name) for document in documents]) for name in names})
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise RowsUnfit(str(error)) from error
-    known = [(one.name, _known(one.type)) for one in made.schema]
+    known = [(field.name, _known(field.type)) for field in made.schema]
     return fitted(made, pa.schema([pa.field(name, kind) for name, kind in known if kind is not None]))
 
 
@@ -49,7 +49,7 @@ def _known(kind: Any) -> Any:
     """The type without members of which only nulls were seen; None: nothing else is left of it."""
     if pa.types.is_struct(kind):
         fields = [(kind.field(n).name, _known(kind.field(n).type)) for n in range(kind.num_fields)]
-        left = [pa.field(name, one) for name, one in fields if one is not None]
+        left = [pa.field(name, kind) for name, kind in fields if kind is not None]
         return pa.struct(left) if left else None
     if pa.types.is_list(kind):
         return None if pa.types.is_null(kind.value_type) else pa.list_(_textual(kind.value_type))
@@ -77,8 +77,8 @@ def _array(array: Any, schema: Schema, has_times: bool) -> Any:
                 return array.cast(pa.int64()).cast(pa.time64("us"))
             return array.cast(pa.int32()).cast(pa.time32("ms")).cast(pa.time64("us"))
     if schema.type == "struct":
-        arrays = [_array(pc.struct_field(array, [n]), one.schema, has_times) for n, one in enumerate(schema.fields)]
-        fields = [pa.field(one.name, made.type) for one, made in zip(schema.fields, arrays, strict=True)]
+        arrays = [_array(pc.struct_field(array, [n]), field.schema, has_times) for n, field in enumerate(schema.fields)]
+        fields = [pa.field(field.name, made.type) for field, made in zip(schema.fields, arrays, strict=True)]
         return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(array))
     if schema.type in {"array", "map"}:
         return array.cast(_wide(arrow_type(schema)))
@@ -98,10 +98,13 @@ def _wide(kind: Any) -> Any:
 
 def merged(table: pa.Schema, rows: pa.Schema, *, widens: bool) -> pa.Schema:
     """The columns of a table, with what the rows have beyond them behind."""
-    there = {one.name: one for one in table}
-    new = {one.name: one for one in rows}
-    old = [one.with_type(_merged(one.type, new[one.name].type, widens)) if one.name in new else one for one in table]
-    return pa.schema([*old, *(one.with_nullable(True) for name, one in new.items() if name not in there)])
+    there = {field.name: field for field in table}
+    new = {field.name: field for field in rows}
+    old = [
+        field.with_type(_merged(field.type, new[field.name].type, widens)) if field.name in new else field
+        for field in table
+    ]
+    return pa.schema([*old, *(field.with_nullable(True) for name, field in new.items() if name not in there)])
 
 
 def _merged(old: Any, new: Any, widens: bool) -> Any:
@@ -114,14 +117,14 @@ def _merged(old: Any, new: Any, widens: bool) -> Any:
 def fitted(rows: pa.Table, columns: pa.Schema) -> pa.Table:
     """The rows with exactly these columns. Raises RowsUnfit."""
     made = []
-    for one in columns:
+    for wanted in columns:
         try:
-            column = _fitted(rows.column(one.name), one.type) if one.name in rows.column_names else None
+            column = _fitted(rows.column(wanted.name), wanted.type) if wanted.name in rows.column_names else None
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-            raise RowsUnfit(f"column {one.name}: {error}") from error
-        column = pa.nulls(rows.num_rows, one.type) if column is None else column
-        if not one.nullable and column.null_count:
-            raise RowsUnfit(f"column {one.name} needs a value, and the record has none")
+            raise RowsUnfit(f"column {wanted.name}: {error}") from error
+        column = pa.nulls(rows.num_rows, wanted.type) if column is None else column
+        if not wanted.nullable and column.null_count:
+            raise RowsUnfit(f"column {wanted.name} needs a value, and the record has none")
         made.append(column)
     return pa.Table.from_arrays(made, schema=columns)
 
@@ -135,9 +138,9 @@ def _fitted(array: Any, kind: Any) -> Any:
     there = {whole.type.field(n).name: n for n in range(whole.type.num_fields)}
     fields = [kind.field(n) for n in range(kind.num_fields)]
     arrays = [
-        _fitted(pc.struct_field(whole, [there[one.name]]), one.type)
-        if one.name in there
-        else pa.nulls(len(whole), one.type)
-        for one in fields
+        _fitted(pc.struct_field(whole, [there[field.name]]), field.type)
+        if field.name in there
+        else pa.nulls(len(whole), field.type)
+        for field in fields
     ]
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=pc.is_null(whole))

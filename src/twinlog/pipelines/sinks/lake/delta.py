@@ -32,7 +32,7 @@ class DeltaSink(LakeSink):
 
     def __init__(self, s: DeltaSettings) -> None:
         if urlsplit(s.url).scheme not in _SCHEMES:
-            known = ", ".join(f"{one}://" for one in _SCHEMES)
+            known = ", ".join(f"{scheme}://" for scheme in _SCHEMES)
             raise SettingsRefused([Finding("delta.table.url", f"{s.url}: must begin with one of {known}")])
         self.s = s
         self._lake: DeltaLake
@@ -107,9 +107,9 @@ class DeltaTable:
 
     def note(self, connector: str) -> Note:
         version = self._table.transaction_version
-        found = {place: version(_app(connector, place)) for place in self._places}
+        versions = {place: version(_app(connector, place)) for place in self._places}
         owners = [version(_owner(connector, place)) or 0 for place in self._places]
-        return Note(max(owners, default=0), {place: at for place, at in found.items() if at is not None})
+        return Note(max(owners, default=0), {place: at for place, at in versions.items() if at is not None})
 
     def commit(self, rows: pa.Table, connector: str, note: Note) -> None:
         from deltalake import CommitProperties, Transaction, write_deltalake  # noqa: PLC0415

@@ -36,12 +36,12 @@ def parts_of(text: str) -> list[tuple[str, str, int]]:
     """Column, transform and its number of each part of `country, day(at), bucket(id, 8)`. Raises SettingsRefused."""
     made = []
     for part in re.findall(r"[^,(]+\([^)]*\)|[^,]+", text):
-        found = _TRANSFORM.fullmatch(part.strip())
-        name = found[1].lower().removesuffix("s") if found else ""
-        if found is None and "(" not in part and part.strip():
+        matched = _TRANSFORM.fullmatch(part.strip())
+        name = matched[1].lower().removesuffix("s") if matched else ""
+        if matched is None and "(" not in part and part.strip():
             made.append((part.strip(), "identity", 0))
-        elif found and ((name in _TIMES and not found[3]) or (name in _SIZED and found[3])):
-            made.append((found[2], name, int(found[3] or 0)))
+        elif matched and ((name in _TIMES and not matched[3]) or (name in _SIZED and matched[3])):
+            made.append((matched[2], name, int(matched[3] or 0)))
         elif part.strip():
             told = (
                 f"{part.strip()}: not a column, year, month, day or hour of one, bucket(column, n), truncate(column, n)"
@@ -91,10 +91,10 @@ class IcebergSink(LakeSink):
         chosen = [_text(row, self.s.route_field) for row in rows_of(batch)]
         if self.s.dynamic:
             for name in dict.fromkeys(chosen):
-                yield (name or "").lower(), pa.array([one == name for one in chosen])
+                yield (name or "").lower(), pa.array([value == name for value in chosen])
             return
         for name, pattern in self._patterns.items():
-            yield name, pa.array([one is not None and pattern.fullmatch(one) is not None for one in chosen])
+            yield name, pa.array([value is not None and pattern.fullmatch(value) is not None for value in chosen])
 
 
 class IcebergLake:
@@ -149,7 +149,7 @@ class IcebergLake:
             "month": transforms.MonthTransform, "day": transforms.DayTransform, "hour": transforms.HourTransform,
             "bucket": transforms.BucketTransform, "truncate": transforms.TruncateTransform,
         }  # fmt: skip
-        parts = [*self.cuts(name), *((one, "identity", 0) for one in folders)]
+        parts = [*self.cuts(name), *((folder, "identity", 0) for folder in folders)]
         try:
             self.catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
             keys = dict(self._s.create_keys)
@@ -180,15 +180,19 @@ class IcebergTable:
         text = self._table.metadata.properties.get(f"{_NOTE}{connector}")
         if text is None:
             return Note()
-        found = json.loads(text)
-        return Note(found["generation"], {TopicPartition.parse(place): at for place, at in found["next"].items()})
+        document = json.loads(text)
+        return Note(document["generation"], {TopicPartition.parse(place): at for place, at in document["next"].items()})
 
     def commit(self, rows: pa.Table, connector: str, note: Note) -> None:
         from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415
 
         places = {str(place): at for place, at in sorted(note.positions.items())}
         text = json.dumps({"generation": note.generation, "next": places}, separators=(",", ":"))
-        new = [one for one in rows.schema if one.name not in self.columns.names or one != self.columns.field(one.name)]
+        new = [
+            field
+            for field in rows.schema
+            if field.name not in self.columns.names or field != self.columns.field(field.name)
+        ]
         try:
             with self._table.transaction() as made:
                 if new:
@@ -204,13 +208,13 @@ class IcebergTable:
 
 def plain(schema: pa.Schema) -> pa.Schema:
     """A schema without the numbers of its fields."""
-    return pa.schema([pa.field(one.name, _plain(one.type), one.nullable) for one in schema])
+    return pa.schema([pa.field(field.name, _plain(field.type), field.nullable) for field in schema])
 
 
 def _plain(kind: Any) -> Any:
     if pa.types.is_struct(kind):
         fields = [kind.field(n) for n in range(kind.num_fields)]
-        return pa.struct([pa.field(one.name, _plain(one.type), one.nullable) for one in fields])
+        return pa.struct([pa.field(field.name, _plain(field.type), field.nullable) for field in fields])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.list_(_plain(kind.value_type))
     if pa.types.is_map(kind):
@@ -237,8 +241,8 @@ def _refused(s: IcebergSettings) -> Iterator[Finding]:
         yield Finding("iceberg.tables.route-field", "missing; iceberg.tables.dynamic-enabled needs it")
     if not s.dynamic and not s.tables:
         yield Finding("iceberg.tables", "missing; or set iceberg.tables.dynamic-enabled and iceberg.tables.route-field")
-    yield from (Finding("iceberg.tables", f"{one}: a table needs its namespace: shop.orders")
-                for one in s.tables if "." not in one)  # fmt: skip
+    yield from (Finding("iceberg.tables", f"{table}: a table needs its namespace: shop.orders")
+                for table in s.tables if "." not in table)  # fmt: skip
     if s.cdc_field or s.upserts:
         key = "iceberg.tables.cdc-field" if s.cdc_field else "iceberg.tables.upsert-mode-enabled"
         yield Finding(key, "rows are only added here, never changed: unwrap the changes and merge them in the lake")

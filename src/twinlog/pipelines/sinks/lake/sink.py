@@ -112,7 +112,7 @@ class LakeSink:
         if not fixed:
             return None
         tables = [self._lake.load(name) for name in fixed]
-        return _common([Note() if one is None else one.note(connector) for one in tables])
+        return _common([Note() if table is None else table.note(connector) for table in tables])
 
     def open(self, owner: Owner, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         self._owner, self._mine, self._targets = owner, list(partitions), {}
@@ -137,8 +137,8 @@ class LakeSink:
         rejected: list[Rejected] = []
         gone = batch.values.is_null()
         rejected += [
-            Rejected(int(one.as_py()), "a record without a value is no row", left_out=True)
-            for one in pc.indices_nonzero(gone)
+            Rejected(int(number.as_py()), "a record without a value is no row", left_out=True)
+            for number in pc.indices_nonzero(gone)
         ]
         numbers = pc.indices_nonzero(pc.invert(gone))
         for name, mask in self.routes(batch):
@@ -146,7 +146,7 @@ class LakeSink:
             if name:
                 rejected += self._take(self._target(name), batch, mine)
             else:
-                rejected += [Rejected(int(one.as_py()), "the record names no table") for one in mine]
+                rejected += [Rejected(int(number.as_py()), "the record names no table") for number in mine]
         return rejected
 
     def _take(self, target: _Target, batch: SinkBatch, numbers: Any) -> list[Rejected]:
@@ -220,7 +220,7 @@ class LakeSink:
         wide = merged(target.columns, rows, widens=self._lake.widens)
         if self._contract == "evolve":
             return wide
-        missing = [one for one in rows.names if one not in target.columns.names]
+        missing = [name for name in rows.names if name not in target.columns.names]
         if missing and self._contract == "fail":
             raise RowsUnfit(f"the table lacks the columns {', '.join(missing)}, and schema.contract=fail")
         return target.columns
@@ -264,21 +264,21 @@ class LakeSink:
         """All rows on their way, with the same columns."""
         if not target.rows:
             return target.columns.empty_table()
-        return pa.concat_tables([fitted(one, target.columns) for one in target.rows]).combine_chunks()
+        return pa.concat_tables([fitted(part, target.columns) for part in target.rows]).combine_chunks()
 
     def preview(self, batch: SinkBatch) -> Sequence[str]:
         """Tables that would be created, columns that would be added, rows that would come."""
         said: list[str] = []
         self._owner, self._targets = Owner("", 0), {}
-        said += [f"{'left out' if one.left_out else 'refused'}: {one.reason}" for one in self.put(batch)]
+        said += [f"{'left out' if rejected.left_out else 'refused'}: {rejected.reason}" for rejected in self.put(batch)]
         for target in self._targets.values():
             before = set() if target.table is None else set(target.table.columns.names)
-            new = [f"{one.name} {one.type}" for one in target.columns if one.name not in before]
+            new = [f"{column.name} {column.type}" for column in target.columns if column.name not in before]
             if target.table is None and target.rows:
                 said.append(f"create table {target.name} ({', '.join(new)})")
             elif new:
                 said.append(f"add to table {target.name}: {', '.join(new)}")
-            said += [f"{target.name}: {row}" for one in target.rows for row in one.to_pylist()]
+            said += [f"{target.name}: {row}" for part in target.rows for row in part.to_pylist()]
         self._targets = {}
         return said
 
@@ -290,5 +290,5 @@ def _common(notes: Sequence[Note]) -> dict[TopicPartition, int]:
     """The positions that all tables have reached."""
     if not notes:
         return {}
-    everywhere = set.intersection(*(set(one.positions) for one in notes))
-    return {place: min(one.positions[place] for one in notes) for place in everywhere}
+    everywhere = set.intersection(*(set(note.positions) for note in notes))
+    return {place: min(note.positions[place] for note in notes) for place in everywhere}
