@@ -1,7 +1,6 @@
 """Following a settings file, and replacing only the engines that it concerns."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.keymaterial import KeyMaterial
+from tests.kit.waiting import rounds_of_the_loop, until
 
 from twinlog.config.changes import Spec, diff_specs
 from twinlog.config.resolve import resolve
@@ -219,7 +219,8 @@ def test_what_ends_an_engine_for_good_is_raised_when_all_have_ended():
         await asyncio.sleep(0)
         bad, good = made(fleet)
         bad.fail(UsageError("gone"))
-        await asyncio.sleep(0.01)
+        await until(lambda: fleet.failure("A->B") is not None)
+        await rounds_of_the_loop()
         assert not running.done()
         assert "not started again by itself" in str(fleet.failure("A->B"))
         assert made(fleet)[0] is bad
@@ -228,12 +229,6 @@ def test_what_ends_an_engine_for_good_is_raised_when_all_have_ended():
             await running
 
     asyncio.run(story())
-
-
-async def until(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not met():  # noqa: ASYNC110  the fleet has no event for a test to wait for
-            await asyncio.sleep(0.001)
 
 
 @pytest.mark.proves("R8", "R9", "R14")
@@ -300,7 +295,7 @@ def test_when_one_engine_cannot_be_built_all_stay_as_they_are():
         with pytest.raises(ValueError, match="no such engine"):
             await fleet.apply(links("A->B.topics = x\nA->C.enabled = true\nA->C.tasks.max = 3"))
         assert fleet.jobs == before
-        await asyncio.sleep(0.01)
+        await rounds_of_the_loop()
         assert [engine.phase for engine in before] == ["running", "running"]
         await fleet.apply(links("A->C.enabled = true\nA->C.topics = x"))
         fleet.stop()
@@ -333,7 +328,7 @@ def test_a_fleet_that_stays_waits_for_links_and_begins_one_anew():
         (second,) = made(fleet)
         assert (first.phase, second.phase) == ("stopped", "running")
         await fleet.apply(())
-        await asyncio.sleep(0.01)
+        await rounds_of_the_loop()
         assert not running.done(), "links may come again"
         fleet.stop()
         await running
@@ -349,7 +344,7 @@ def test_a_fleet_that_stays_ends_when_spark_is_gone():
         for actor, failure in zip(made(fleet), (ValueError("what it led to"), EngineDied("killed")), strict=True):
             assert not running.done()
             actor.fail(failure)
-            await asyncio.sleep(0.01)
+            await rounds_of_the_loop()
         with pytest.raises(EngineDied, match="killed"):
             await running
 
@@ -363,7 +358,8 @@ def test_a_fleet_that_stays_goes_on_with_a_link_that_can_never_start():
         running = asyncio.create_task(fleet.run([Actor(link) for link in links()]))
         await asyncio.sleep(0)
         made(fleet)[0].fail(UsageError("A->B: it cannot log in"))
-        await asyncio.sleep(0.01)
+        await until(lambda: fleet.failure("A->B") is not None)
+        await rounds_of_the_loop()
         assert not running.done(), "somebody must be there to be asked, and to take the correction"
         assert str(fleet.failure("A->B")).startswith("A->B: it cannot log in; it is not started again by itself")
         await fleet.apply(links("topics = x"))

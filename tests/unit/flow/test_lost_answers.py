@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 from unittest import mock
@@ -12,6 +11,7 @@ import pytest
 from tests.kit.batches import at, make_batch, payload
 from tests.kit.fake_cluster import FakeBroker
 from tests.kit.targetlog import Remembered, TargetLog
+from tests.kit.waiting import until
 
 from twinlog.flow.budget import Budget
 from twinlog.flow.ownership import Ownership
@@ -72,12 +72,6 @@ def writer_of(broker: FakeBroker) -> Writer:
     return Writer(
         link, ClusterIds("here", "there"), broker.cluster(), Budget(1 << 30), owners={0: cast("Any", Owner())}
     )
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():  # noqa: ASYNC110  what is waited for has no event
-            await asyncio.sleep(0.001)
 
 
 async def copy(broker: FakeBroker, lost: int) -> Writer:

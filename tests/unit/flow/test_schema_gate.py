@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+from tests.kit.waiting import rounds_of_the_loop, until
 
 from twinlog.config.registry_mirror import RegistryMirror
 from twinlog.flow import schema_gate
@@ -71,7 +72,18 @@ def copied(view: LedgerView, upto: int) -> None:
     )
 
 
-def play(story: Callable[[SchemaGate, Sent, Source], Any], monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+def play(
+    story: Callable[[SchemaGate, Sent, Source], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    pauses: bool = False,
+    **settings: Any,
+) -> None:
+    """Without pauses the gate looks in every round of the loop."""
+    if not pauses:
+        monkeypatch.setattr(schema_gate, "_LOOK_S", 0.0)
+        monkeypatch.setattr(schema_gate, "_AGAIN_S", 0.0)
+
     async def main() -> None:
         source, sent = Source(5), Sent()
         monkeypatch.setattr(schema_gate, "fetch_offset", source.ask)
@@ -86,19 +98,15 @@ def play(story: Callable[[SchemaGate, Sent, Source], Any], monkeypatch: pytest.M
     asyncio.run(main())
 
 
-async def settle() -> None:
-    await asyncio.sleep(0.15)
-
-
 def test_a_record_goes_on_when_the_schemas_before_it_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(gate: SchemaGate, sent: Sent, _source: Source) -> None:
         copied(gate.ledger, 4)
         gate.put(data(1))
         gate.put(data(2))
-        await settle()
+        await rounds_of_the_loop()
         assert sent.records == []
         copied(gate.ledger, 5)
-        await settle()
+        await rounds_of_the_loop()
         assert sent.records == [1, 2]
         assert sent.items[-1] is FLUSH
 
@@ -109,14 +117,14 @@ def test_a_record_that_came_after_the_question_waits_for_the_next_one(monkeypatc
     async def story(gate: SchemaGate, sent: Sent, source: Source) -> None:
         copied(gate.ledger, 4)
         gate.put(data(1))
-        await settle()
+        await rounds_of_the_loop()
         source.end = 7  # a schema is registered, then the second record is written
         gate.put(data(2))
         copied(gate.ledger, 5)
-        await settle()
+        await rounds_of_the_loop()
         assert sent.records == [1]
         copied(gate.ledger, 7)
-        await settle()
+        await rounds_of_the_loop()
         assert sent.records == [1, 2]
 
     play(story, monkeypatch)
@@ -128,11 +136,10 @@ def test_many_fetches_share_one_question(monkeypatch: pytest.MonkeyPatch) -> Non
         for number in range(1000):
             gate.put(data(number))
             await asyncio.sleep(0)
-        await settle()
-        assert sent.records == list(range(1000))
+        await until(lambda: sent.records == list(range(1000)))
         assert gate.looks < 30
 
-    play(story, monkeypatch)
+    play(story, monkeypatch, pauses=True)
 
 
 def test_schemas_and_what_pushes_them_wait_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,17 +169,16 @@ def test_records_go_on_after_the_limit_and_it_is_said(monkeypatch: pytest.Monkey
     async def story(gate: SchemaGate, sent: Sent, _source: Source) -> None:
         copied(gate.ledger, 3)
         gate.put(data(1))
-        await asyncio.sleep(0.4)
-        assert sent.records == [1]
+        await until(lambda: sent.records == [1])
         (said,) = gate.says(1e12)
         assert "3 of 5" in said
         assert "continue without them" in said
         gate.put(data(2))
-        await settle()
+        await rounds_of_the_loop()
         assert sent.records == [1, 2]
         copied(gate.ledger, 5)
         gate.put(data(3))
-        await settle()
+        await rounds_of_the_loop()
         assert gate.says(1e12) == []
 
     play(story, monkeypatch, gate_ms=200)

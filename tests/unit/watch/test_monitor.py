@@ -179,7 +179,9 @@ def test_a_source_that_keeps_every_look_waiting_is_looked_at_as_often_as_others(
     async def watch() -> None:
         eyes = Observers(lambda: backend.links()[:1], lambda _: away, backend.groups, backend.standing)
         watching = asyncio.create_task(Monitor(eyes, look_seconds=0.02, slow_seconds=9).run())
-        await asyncio.sleep(2.5)
+        async with asyncio.timeout(8):  # before the pause of a slow source
+            while away.looks < 3:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
 

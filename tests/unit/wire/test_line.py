@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
+from tests.kit.waiting import until
 
 from twinlog.wire.broker_connection import Frames
 from twinlog.wire.line import Breaks, Load, keep_alive
@@ -118,8 +119,7 @@ def test_what_the_other_host_has_not_received_is_counted_over_a_real_line() -> N
             await broker.read(4 * MEGABYTE)
             assert begun < frames.moved(frames.sent) <= 8 * MEGABYTE
             await broker.read(4 * MEGABYTE)
-            await asyncio.sleep(0.1)
-            assert frames.moved(frames.sent) == 8 * MEGABYTE
+            await until(lambda: frames.moved(frames.sent) == 8 * MEGABYTE)
 
     asyncio.run(main())
 
@@ -129,7 +129,7 @@ def test_a_reset_is_heard_while_nothing_is_sent() -> None:
         async with line() as broker:
             assert broker.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
             broker.reset()
-            await asyncio.sleep(0.1)
+            await until(lambda: bool(broker.lost))
             assert [type(error) for error in broker.lost] == [ConnectionResetError]
 
     asyncio.run(main())
