@@ -13,6 +13,7 @@ from twinlog.registry.writes.settings import DeleteConfig, DeleteMode, PutConfig
 from twinlog.surface.registry.bodies import read_config, read_mode, read_schema
 from twinlog.surface.registry.exchange import Answer, Request, json_answer
 from twinlog.surface.registry.reading import scope_of, wanted_version, wants_normal
+from twinlog.surface.registry.registry import Registry
 from twinlog.surface.registry.told_records import RECORDS, WANTED, packed
 
 OFFSET = b"x-registry-offset"
