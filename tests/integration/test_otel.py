@@ -199,4 +199,4 @@ otel.endpoint = http://127.0.0.1:4318/
     with pytest.raises(ExtraMissing) as caught:
         HttpService.open(["127.0.0.1:0"], file)
     assert "otel.endpoint" in str(caught.value)
-    assert "pip install 'twinlog[otel]'" in caught.value.remedy_text()
+    assert "pip install 'PATH-TO-WHEEL[otel]'" in caught.value.remedy_text()

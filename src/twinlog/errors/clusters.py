@@ -1,4 +1,4 @@
-"""A broker or a whole cluster does not answer, or refuses us."""
+"""A broker or a whole cluster does not answer, or refuses a request."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def likely_remedy(cluster: str, problem: str) -> str:
 
 @dataclass(eq=False)
 class ClusterError(TwinlogError):
-    """A broker or a whole cluster does not answer, or refuses us."""
+    """A broker or a whole cluster does not answer, or refuses a request."""
 
     code = "CLUSTER"
     says = "{cluster}: {problem}"
@@ -80,7 +80,7 @@ class ClusterError(TwinlogError):
 
 @dataclass(eq=False)
 class ClusterUnreachable(ClusterError):
-    """Nobody answers at the bootstrap addresses. Not a fault: we wait and go on by ourselves (R9)."""
+    """No broker answers at the bootstrap addresses. Not a fault: Twinlog waits and continues by itself (R9)."""
 
     code = "CLUSTER_UNREACHABLE"
     says = "{cluster}: no broker answers: {problem}"
@@ -109,7 +109,7 @@ class BrokerAway(ClusterUnreachable):
 
 @dataclass(eq=False)
 class TokenUnavailable(ClusterUnreachable):
-    """The brokers may be well, but without a token there is no talking to them. We wait, as for a broker (R9)."""
+    """The issuer gives no token, so Twinlog cannot log in. It waits, as for a broker (R9)."""
 
     code = "TOKEN_UNAVAILABLE"
     says = "{cluster}: no token: {problem}"
@@ -143,7 +143,7 @@ class KerberosTaken(ClusterError):
 
 @dataclass(eq=False)
 class BrokerTooOld(ClusterError):
-    """A broker speaks no version of the protocol that tells topic ids: a mirror could not tell topics apart."""
+    """A broker has no topic ids: a mirror could not tell a topic from one that was created again."""
 
     code = "BROKER_TOO_OLD"
     says = "{cluster}: the broker at {problem} is older than Kafka {oldest}, the oldest version that Twinlog mirrors"
@@ -154,7 +154,7 @@ class BrokerTooOld(ClusterError):
 
 @dataclass(eq=False)
 class AccessDenied(ClusterError):
-    """The cluster knows us and says no."""
+    """The cluster accepted the login and denied the request."""
 
     code = "ACCESS_DENIED"
     says = "{cluster}: access denied: {problem}"
@@ -243,7 +243,7 @@ class LedgerOfOtherClusters(ClusterError):
 
 @dataclass(eq=False)
 class TopicNotKnownYet(ClusterError):
-    """A broker's metadata lags. Whoever asked it would be told that the topic does not exist."""
+    """A broker's metadata is behind: it would answer that the topic does not exist."""
 
     code = "TOPIC_NOT_KNOWN_YET"
     says = "{cluster}: broker {node} does not know {problem} yet"
@@ -265,7 +265,7 @@ class MirrorMakerRuns(ClusterError):
 
 @dataclass(eq=False)
 class ClusterRightMissing(AccessDenied):
-    """We are let in, but lack one right on the cluster as a whole."""
+    """The login is accepted, but one right on the cluster is missing."""
 
     code = "CLUSTER_RIGHT_MISSING"
     says = "{cluster}: {problem} is denied, {operation} on Cluster is needed"
@@ -310,7 +310,7 @@ class GroupWithoutOffsets(ClusterError):
 
 @dataclass(eq=False)
 class LeaderMissing(BrokerRefused):
-    """A partition has no leader just now, or another one than we asked: so after its creation, or an election."""
+    """A partition has no leader at the moment, or its leader moved: after its creation, or after an election."""
 
     code = "LEADER_MISSING"
     says = "{cluster}: a partition has no leader just now: {problem}"
@@ -327,7 +327,7 @@ class TopicNameInvalid(BrokerRefused):
 
 @dataclass(eq=False)
 class TopicExists(BrokerRefused):
-    """Somebody else created the topic first."""
+    """The topic exists: another client created it first."""
 
     code = "TOPIC_EXISTS"
 

@@ -53,11 +53,11 @@ class ConnectorReadOnly(ConnectorError):
 
 @dataclass(eq=False)
 class LinkForbidden(ConnectorError):
-    """Whoever asks may change some links, and not this one."""
+    """The user may change some links, but not this one."""
 
     code = "LINK_FORBIDDEN"
     says = "{connector}: your role does not cover the link {problem}"
-    remedy = "Ask whoever keeps role.NAME.links in the settings file of the service."
+    remedy = "Ask the administrator who edits role.NAME.links in the settings file of the service."
 
 
 @dataclass(eq=False)
@@ -83,7 +83,7 @@ class ServiceError(TwinlogError):
 
 @dataclass(eq=False)
 class ServiceUnreachable(ServiceError):
-    """Nobody answers there, or not in our language."""
+    """No service answers at this address, or the answer is not Twinlog's."""
 
     code = "SERVICE_UNREACHABLE"
     says = "{url}: no service answers: {problem}"
@@ -93,7 +93,7 @@ class ServiceUnreachable(ServiceError):
 
 @dataclass(eq=False)
 class ServiceRefused(ServiceError):
-    """It answered no."""
+    """The service refused the request."""
 
     code = "SERVICE_REFUSED"
     says = "{url}: refused ({status}): {problem}"

@@ -37,7 +37,7 @@ class OffsetGap(PartitionFault):
 
 @dataclass(eq=False)
 class SourceTruncated(PartitionFault):
-    """The source log ends before our position: it lost records that we hold (unclean election, restored disk)."""
+    """The source log ends before the link's position: it lost records that the target has."""
 
     code = "SOURCE_TRUNCATED"
     stays = True
@@ -100,10 +100,12 @@ class CorruptBatch(PartitionFault):
 
 @dataclass(eq=False)
 class UnknownCodec(PartitionFault):
-    """A batch is compressed with something neither we nor Kafka know."""
+    """A batch names a compression codec that Kafka does not have."""
 
     code = "UNKNOWN_CODEC"
-    says = "{topic}-{partition}: the batch at offset {offset} names compression codec {codec}, which nobody knows"
+    says = (
+        "{topic}-{partition}: the batch at offset {offset} names compression codec {codec}, which Kafka does not have"
+    )
     remedy = "Find out who wrote it; upgrade Twinlog if Kafka gained a codec."
 
     offset: int
@@ -133,7 +135,7 @@ class RecordTooLarge(PartitionFault):
 
 @dataclass(eq=False)
 class TargetTopicMissing(PartitionFault):
-    """Somebody deleted the target topic while we were mirroring into it."""
+    """The target topic was deleted while Twinlog mirrored into it."""
 
     code = "TARGET_TOPIC_MISSING"
     says = "{topic}-{partition}: the target topic was deleted after {copied_to} was reached"
@@ -156,7 +158,7 @@ class TargetUnwritable(PartitionFault):
 
 @dataclass(eq=False)
 class LedgerUnwritable(PartitionFault):
-    """The ledger takes no notes of the partition just now: copying on would leave more and more that nobody noted."""
+    """The ledger cannot be written at the moment: records that are copied now would be missing in it."""
 
     code = "LEDGER_UNWRITABLE"
     says = "{topic}-{partition}: {ledger} takes no notes: {problem}"
@@ -168,7 +170,7 @@ class LedgerUnwritable(PartitionFault):
 
 @dataclass(eq=False)
 class TargetTopicRefused(PartitionFault):
-    """The target topic is not there and the target does not let us create it."""
+    """The target topic does not exist, and the target does not let Twinlog create it."""
 
     code = "TARGET_TOPIC_REFUSED"
     says = "{topic}-{partition}: the target topic {remote} could not be created: {problem}"
@@ -212,7 +214,7 @@ class TargetKeepsNoTimes(PartitionFault):
 
 @dataclass(eq=False)
 class TargetLogShrunk(PartitionFault):
-    """The target log ends before what the ledger says we wrote."""
+    """The target log ends before the position that the ledger has for it."""
 
     code = "TARGET_LOG_SHRUNK"
     says = (
@@ -229,7 +231,7 @@ class TargetLogShrunk(PartitionFault):
 
 @dataclass(eq=False)
 class LedgerDisagrees(PartitionFault):
-    """What the target holds behind the ledger is not what the source says we should have written."""
+    """The target's records behind the position of the ledger differ from those of the source."""
 
     code = "LEDGER_DISAGREES"
     stays = True
@@ -244,7 +246,7 @@ class LedgerDisagrees(PartitionFault):
 
 @dataclass(eq=False)
 class ParcelsMissing(PartitionFault):
-    """The reader is ahead of the writer: what lies between was dropped on its way."""
+    """The reader is ahead of the writer: the records between them were dropped inside the engine."""
 
     code = "PARCELS_MISSING"
     says = "{topic}-{partition}: the reader brought source offset {brought}, but {wanted} is next"
@@ -256,7 +258,7 @@ class ParcelsMissing(PartitionFault):
 
 @dataclass(eq=False)
 class PartitionAccessDenied(PartitionFault):
-    """One topic is closed to us."""
+    """Twinlog lacks a right on one topic."""
 
     code = "PARTITION_ACCESS_DENIED"
     says = "{topic}-{partition}: {cluster} denies {operation}"
@@ -268,7 +270,7 @@ class PartitionAccessDenied(PartitionFault):
 
 @dataclass(eq=False)
 class ProvenanceUnknown(PartitionFault):
-    """Nobody can say who wrote a batch of the source: copied, it might return to its origin."""
+    """The writer of a source batch is unknown. A copy of it might return to its origin."""
 
     code = "PROVENANCE_UNKNOWN"
     says = "{topic}-{partition}: whether producer {producer_id} is a link from the target cannot be told: {problem}"
@@ -325,7 +327,7 @@ class TransformFailed(PartitionFault):
 
 @dataclass(eq=False)
 class TransformsChanged(PartitionFault):
-    """Records that nobody noted lie on the target, written by other transforms than those of the link now."""
+    """The target has records that the ledger does not know, written by other transforms than the link has now."""
 
     code = "TRANSFORMS_CHANGED"
     says = (
@@ -350,9 +352,9 @@ class RegistryNotMirrored(PartitionFault):
     code = "REGISTRY_NOT_MIRRORED"
     says = "{topic}: the schemas of {source} are not mirrored: {problem}"
     remedy = (
-        "After a failover `twinlog failback LINK` brings the schemas home first. A registry that stays apart is left "
-        "alone with `registry.mirror = off`; one that is to be replaced is exported "
-        "(`twinlog registry export URL --file FILE`), then its topic is deleted."
+        "After a failover run `twinlog failback LINK`: it returns the schemas first. To keep the target's registry, set "
+        "`registry.mirror = off`. To replace it, export it (`twinlog registry export URL --file FILE`) and delete its "
+        "topic."
     )
 
     source: str

@@ -22,7 +22,7 @@ class LedgerMissing(TwinlogError):
 
 @dataclass(eq=False)
 class LinkTaken(TwinlogError):
-    """Another engine runs the link, and nobody said that it may be taken away. Nothing was started."""
+    """Another engine runs the link, and `--take-over` was not given. Nothing was started."""
 
     code = "LINK_TAKEN"
     says = "{link}: {owner} runs this link now"
@@ -108,7 +108,7 @@ class EngineDied(TwinlogError):
 
 @dataclass(eq=False)
 class EngineBroke(TwinlogError):
-    """The engine of one link met a mistake of ours; Spark and the other links go on (R8)."""
+    """The engine of one link ended because of a defect in Twinlog; Spark and the other links continue (R8)."""
 
     code = "ENGINE_BROKE"
     says = "{link}: its engine ended: {problem}"

@@ -20,7 +20,7 @@ class JavaMissing(LocalClusterError):
 
     code = "JAVA_MISSING"
     says = "java: no runtime of version 17 or newer was found; looked at: {looked_at}"
-    remedy = "Install one and set JAVA_HOME, or run: pip install 'twinlog[java]'"
+    remedy = "Install one and set JAVA_HOME, or install the wheel with its extra: pip install 'PATH-TO-WHEEL[java]'"
 
     looked_at: str
 

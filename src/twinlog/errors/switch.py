@@ -43,7 +43,7 @@ class SwitchStopped(TwinlogError):
 
 @dataclass(eq=False)
 class SwitchTakenOver(SwitchStopped):
-    """Another process goes on with this switch; this one must not touch anything any more (R10)."""
+    """Another process continues this switch; this one changes nothing more (R10)."""
 
     code = "SWITCH_TAKEN_OVER"
     says = "{link}: at the step {step} somebody else took the switch over: {reason}"

@@ -48,14 +48,14 @@ class ExtraMissing(UsageError):
 
     code = "EXTRA_MISSING"
     says = "{problem}: the extra `{extra}` of the package is not installed"
-    remedy = "Install it with `pip install 'twinlog[{extra}]'`, or remove the setting."
+    remedy = "Install the wheel again with its extra: `pip install 'PATH-TO-WHEEL[{extra}]'`. Or remove the setting."
 
     extra: str
 
 
 @dataclass(eq=False)
 class SelectionEmpty(TwinlogError):
-    """What was asked for chooses nothing: there is no answer, and no evidence."""
+    """The pattern matches nothing, so there is no answer and no evidence."""
 
     code = "SELECTION_EMPTY"
     says = "{asked}: matches none of {things}; {near}"
@@ -82,7 +82,7 @@ class LinkUnknown(TwinlogError):
 
 @dataclass(eq=False)
 class SettingUnknown(TwinlogError):
-    """A command asks about a setting that is neither ours nor MirrorMaker 2's nor a Kafka client's."""
+    """A command asks about a setting that neither Twinlog nor MirrorMaker 2 nor a Kafka client knows."""
 
     code = "SETTING_UNKNOWN"
     says = "{name}: no such setting; near it are: {near}"
@@ -94,7 +94,7 @@ class SettingUnknown(TwinlogError):
 
 @dataclass(eq=False)
 class DrillStopped(TwinlogError):
-    """A rehearsal got stuck. What it made is deleted; production is not concerned."""
+    """A drill stopped. The topics that it created are deleted; production is not affected."""
 
     code = "DRILL_STOPPED"
     says = "{link}: the drill stopped: {problem}"
@@ -110,7 +110,7 @@ class EvidenceBroken(TwinlogError):
 
     code = "EVIDENCE_BROKEN"
     says = "{file}: {problem}"
-    remedy = "Keep the file as it is for whoever must explain it, and give a new one with --report."
+    remedy = "Keep the file unchanged for the investigation, and name a new one with --report."
 
     file: str
     problem: str

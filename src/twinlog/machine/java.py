@@ -1,7 +1,7 @@
 """Find the Java runtime that Spark and the local brokers run on.
 
-The order is what an operator expects: JAVA_HOME, then `java` on PATH, then the runtime that comes as a wheel with
-`pip install 'twinlog[java]'`. Runs wherever a JVM is about to be started: the command line, the service, tests.
+The order is what an operator expects: JAVA_HOME, then `java` on PATH, then the runtime that the extra `java`
+of the wheel brings. Runs wherever a JVM is about to be started: the command line, the service, tests.
 """
 
 from __future__ import annotations

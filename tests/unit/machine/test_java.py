@@ -67,7 +67,7 @@ def test_nothing_usable_names_what_was_looked_at_and_the_way_out(
         java.find_java()
     assert "JAVA_HOME" in str(caught.value)
     assert "version 11" in str(caught.value)
-    assert "twinlog[java]" in caught.value.remedy_text()
+    assert "[java]" in caught.value.remedy_text()
 
 
 def test_a_runtime_without_the_vector_module_gets_a_wrapper_that_drops_only_that_option(

@@ -21,7 +21,7 @@ from twinlog.pipelines.sinks.lake.sink import LakeSink, Note, Outrun
 
 _SCHEMES: Final = ("file", "s3", "s3a", "az", "abfs", "abfss", "gs")
 _TOPIC: Final = "${topic}"
-_NEEDED: Final = "Delta tables need a package that is not installed; pip install 'twinlog[lake]'"
+_NEEDED: Final = "Delta tables need a package that is not installed; install the wheel with its extra [lake]"
 
 
 class DeltaSink(LakeSink):

@@ -29,7 +29,7 @@ _JAVA: Final = {"RESTCatalog": "rest", "GlueCatalog": "glue", "HiveCatalog": "hi
 _TRANSFORM: Final = re.compile(r"(\w+)\(\s*([^,()]+?)\s*(?:,\s*(\d+)\s*)?\)")
 _TIMES: Final = {"year", "month", "day", "hour"}
 _SIZED: Final = {"bucket", "truncate"}
-_NEEDED: Final = "Iceberg tables need a package that is not installed; pip install 'twinlog[lake]'"
+_NEEDED: Final = "Iceberg tables need a package that is not installed; install the wheel with its extra [lake]"
 
 
 def parts_of(text: str) -> list[tuple[str, str, int]]:
