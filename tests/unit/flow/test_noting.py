@@ -106,7 +106,7 @@ def test_a_ledger_that_takes_no_notes_stops_its_own_partitions_and_holds_no_othe
 
 
 def test_the_end_of_an_epoch_waits_for_notes_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("twinlog.flow.noting.PATIENCE_S", 0.2)
+    monkeypatch.setattr("twinlog.flow.noting.LIMIT_S", 0.2)
 
     async def story() -> None:
         writer, (_, fine), boxes = writer_of_two_shards()

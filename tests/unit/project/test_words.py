@@ -51,7 +51,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """Yield what people read: documents, templates, and sentences in errors, commands and checks."""
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
         if page.name not in {"CONTRIBUTING.md", "CHANGELOG.md"}:
-            yield page.name, re.sub(r"`[^`]*`", "", page.read_text())
+            yield page.name, " ".join(re.sub(r"`[^`]*`", "", page.read_text()).split())
     for template in SOURCE.rglob("*.html"):
         yield template.name, re.sub(r"\{[{%].*?[%}]\}|<[^>]*>", "", template.read_text(), flags=re.DOTALL)
     for folder in ("errors", "surface/cli", "surface/page", "doctor", "model/switch", "recovery"):

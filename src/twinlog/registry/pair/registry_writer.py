@@ -1,8 +1,8 @@
 """Writing into a topic of schemas without being an instance of its registry: for a promotion and for a merge.
 
 The writer takes over the registry's transactional id. So it fences the leader, reads up to its own marker and writes,
-as a leader does. An instance that led is elected again afterwards and takes over. If that happens in the middle, nothing
-is half: an order is planned against what the topic holds, and it is tried again.
+as a leader does. An instance that led is elected again afterwards and takes over. If that happens in the middle,
+nothing is half: an order is planned against what the topic holds, and it is tried again.
 """
 
 import asyncio
