@@ -91,8 +91,8 @@ def test_a_schema_that_is_registered_on_the_target_while_the_link_begins_keeps_i
     home.register("s", avro("Here", "a"))
     acknowledged: list[int] = []
 
-    def look_then_write(*given: Any, is_ours: bool) -> str | None:
-        problem = rule(*given, is_ours=is_ours)
+    def look_then_write(*given: Any, is_own: bool) -> str | None:
+        problem = rule(*given, is_own=is_own)
         if problem is None and not acknowledged:  # nothing was in the way: at this moment a producer comes
             acknowledged.append(away.register("late", avro("Late", "a")).body["id"])
         return problem

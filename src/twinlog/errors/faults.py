@@ -352,9 +352,9 @@ class RegistryNotMirrored(PartitionFault):
     code = "REGISTRY_NOT_MIRRORED"
     says = "{topic}: the schemas of {source} are not mirrored: {problem}"
     remedy = (
-        "After a failover run `twinlog failback LINK`: it returns the schemas first. To keep the target's registry, set "
-        "`registry.mirror = off`. To replace it, export it (`twinlog registry export URL --file FILE`) and delete its "
-        "topic."
+        "After a failover run `twinlog failback LINK`: it returns the schemas first. To keep the target's registry, "
+        "set `registry.mirror = off`. To replace it, export it (`twinlog registry export URL --file FILE`) and delete "
+        "its topic."
     )
 
     source: str

@@ -1,8 +1,7 @@
 """Writing: one task's conversation with the target. Runs on an executor, in the writer's Python worker.
 
-Spark's thread hands over parcels and is held back while too many bytes are on their way (R11). Everything else happens
-in one asyncio loop: shards are taken over when their first partition begins, outboxes are shaped and sent through one
-lane per leader, and the ledger hears of progress every second and at the end.
+Spark's thread hands over parcels and is held back while too many bytes are on their way (R11). All else happens in one
+asyncio loop: shards are taken over, outboxes are sent through one lane per leader, the ledger is written every second.
 """
 
 from __future__ import annotations

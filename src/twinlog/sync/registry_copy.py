@@ -22,7 +22,7 @@ from twinlog.registry.pair.divergence import divergences
 from twinlog.registry.pair.home import Home
 from twinlog.registry.pair.index import TopicIndex
 from twinlog.registry.pair.orders import Claim
-from twinlog.registry.pair.pen import opened
+from twinlog.registry.pair.registry_writer import opened
 from twinlog.registry.pair.reading import IndexReader
 from twinlog.wire.connection import Cluster
 

@@ -156,8 +156,8 @@ class Observer:
         # Asked anew: whoever waits for a leader forgets what it knew of the topic, again and again.
         ledger = [TopicPartition(topic, number) for number in self.view.positions]
         copies = [TopicPartition(t.remote, n) for t in self.view.roster.values() for n in range(t.partitions)]
-        found = await silent_leaders(target, [*ledger, *copies])
-        for places, says in ((found.leaderless, "no leader for {}".format), (found.led, found.says)):
+        silent = await silent_leaders(target, [*ledger, *copies])
+        for places, says in ((silent.leaderless, "no leader for {}".format), (silent.led, silent.says)):
             numbers = [str(place.partition) for place in places if place.topic == topic]
             others = [place for place in places if place.topic != topic]
             if numbers:

@@ -26,7 +26,7 @@ LINK: Any = SimpleNamespace(source="A", target="B")
         (None, Home("id-of-B", 1), False),
     ],
 )
-@pytest.mark.parametrize("is_ours", [True, False])
-def test_the_home_in_the_copy_decides(home: Home | None, copy: Home | None, may: bool, is_ours: bool) -> None:
+@pytest.mark.parametrize("is_own", [True, False])
+def test_the_home_in_the_copy_decides(home: Home | None, copy: Home | None, may: bool, is_own: bool) -> None:
     here, there = TopicIndex(home=home), TopicIndex(home=copy)
-    assert (why_not(LINK, here, there, "id-of-A", is_ours=is_ours) is None) == may
+    assert (why_not(LINK, here, there, "id-of-A", is_own=is_own) is None) == may
