@@ -46,7 +46,7 @@ class SwitchTakenOver(SwitchStopped):
     """Another process continues this switch; this one changes nothing more (R10)."""
 
     code = "SWITCH_TAKEN_OVER"
-    says = "{link}: at the step {step} somebody else took the switch over: {reason}"
+    says = "{link}: at the step {step} another process took the switch over: {reason}"
     remedy = "Nothing to do here; `twinlog switch status '{link}'` shows how it continues."
 
 

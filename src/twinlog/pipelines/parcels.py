@@ -36,8 +36,8 @@ _FORMS: Final[dict[str, tuple[frozenset[Plain], frozenset[Plain]]]] = {
 
 def plain(its: Converter) -> Plain | None:
     """What its bytes are; None: it must look at them."""
-    found: Plain | None = getattr(its, "plain", None)
-    return found
+    function: Plain | None = getattr(its, "plain", None)
+    return function
 
 
 def reach_sink(converters: tuple[Converter, Converter], sink: Sink) -> bool:
@@ -67,8 +67,8 @@ def opened(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Rec
     """The batches of rows, as views into them."""
     for some in rows:
         column: Any = some.column(0)
-        for one in column:
-            yield pa.ipc.read_record_batch(one.as_buffer(), schema)
+        for piece in column:
+            yield pa.ipc.read_record_batch(piece.as_buffer(), schema)
 
 
 def texts(column: Any) -> Any:
@@ -76,7 +76,7 @@ def texts(column: Any) -> Any:
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([None if one is None else one.decode(errors="replace") for one in column.to_pylist()])
+        return pa.array([None if data is None else data.decode(errors="replace") for data in column.to_pylist()])
 
 
 __all__ = ["PARCEL_SQL", "opened", "packed", "plain", "reach_kafka", "reach_sink", "texts"]

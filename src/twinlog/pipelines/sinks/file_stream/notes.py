@@ -38,7 +38,7 @@ class Note:
     positions: Mapping[TopicPartition, int]
 
     def text(self, boot: str | None = None) -> str:
-        places = [[one.topic, one.partition, offset] for one, offset in sorted(self.positions.items())]
+        places = [[place.topic, place.partition, offset] for place, offset in sorted(self.positions.items())]
         told = {"connector": self.connector, "generation": self.generation, "length": self.length, "positions": places}
         return json.dumps(told if boot is None else told | {"boot": boot})
 

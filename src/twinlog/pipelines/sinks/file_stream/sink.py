@@ -85,7 +85,7 @@ class FileStreamSink:
         self._closing.clear()
         self._keeper = threading.Thread(target=self._keep, name="file-sink", daemon=True)
         self._keeper.start()
-        return {one: known[one] for one in partitions if one in known}
+        return {partition: known[partition] for partition in partitions if partition in known}
 
     def put(self, batch: SinkBatch) -> Sequence[Rejected]:
         lines = pc.binary_join_element_wise(pc.fill_null(batch.values, "null"), "", "\n")
@@ -147,4 +147,4 @@ class FileStreamSink:
         self._keeper = None
 
     def preview(self, batch: SinkBatch) -> Sequence[str]:
-        return [f"append to {self.s.file}: {one}" for one in batch.values.to_pylist()]
+        return [f"append to {self.s.file}: {line}" for line in batch.values.to_pylist()]
