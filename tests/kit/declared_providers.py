@@ -9,13 +9,13 @@ from typing import Any, Final, cast
 from tests.kit.connect_paper import PaperService, PaperTopic
 from tests.kit.connector_configs import SECRET, mirror
 from tests.kit.paper_backend import PaperBackend
-from twinlog.service.pipeline_queries import PipelineQueries
 
 from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.grounds import Grounds
 from twinlog.control.kind import Kind
 from twinlog.pipelines.worker_settings import read_worker
+from twinlog.service.pipeline_queries import PipelineQueries
 from twinlog.surface.http.app_state import AppState
 
 STORE = "store.bootstrap.servers = s:9092\n"

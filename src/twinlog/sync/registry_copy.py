@@ -22,8 +22,8 @@ from twinlog.registry.pair.divergence import divergences
 from twinlog.registry.pair.home import Home
 from twinlog.registry.pair.index import TopicIndex
 from twinlog.registry.pair.orders import Claim
-from twinlog.registry.pair.registry_writer import opened
 from twinlog.registry.pair.reading import IndexReader
+from twinlog.registry.pair.registry_writer import opened
 from twinlog.wire.connection import Cluster
 
 log = logging.getLogger("twinlog.registry")
