@@ -334,8 +334,7 @@ class Writer:
                 box.fault(TargetUnwritable(*box.partition, str(box.remote), problem))
                 self._collect(box)
                 given_up = True
-        late = [opening for opening in self.opening.values() if pressed and now - opening.since >= LIMIT_S]
-        for opening in late:
+        for opening in [waiting for waiting in self.opening.values() if pressed and now - waiting.since >= LIMIT_S]:
             opening.overflown = True
             self.budget.give(opening.empty())
             if self.closing:  # not opened, so nothing of it was written: the next owner does all of it
@@ -354,12 +353,11 @@ class Writer:
 
     def hindrances(self, now: float) -> list[str]:
         """What holds records up on the target's side."""
-        return [
-            *throttled(self.target, now),
-            *breaking(self.target, now),
+        late = [
             *late_openings(self.opening.values(), self.fence, now),
             *late_writes(self.boxes.values(), self.notes, self.target, now),
         ]
+        return [*throttled(self.target, now), *breaking(self.target, now), *late]
 
     async def close(self) -> dict[str, int]:
         """The reader has ended: wait until everything is acknowledged, note it as cleanly closed."""

@@ -159,8 +159,8 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
                 place.took(batch)
             else:
                 place.tell(reader, line)
-            patience = _MISSES if place.has_moved else _FIRST_MISSES
-            if not ending and quiet >= patience and run.gear == "catch-up" and run.until is None:
+            most_misses = _MISSES if place.has_moved else _FIRST_MISSES
+            if not ending and quiet >= most_misses and run.gear == "catch-up" and run.until is None:
                 line.send(end="caught up")
                 ending = True
             full = 0 if caught_up else full + 1

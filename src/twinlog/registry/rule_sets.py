@@ -26,14 +26,14 @@ _LONGEST_NAME: Final = 256
 _NAME: Final = re.compile(r"[^\W\d][\w-]*\Z")
 
 
-def rule_set_of(found: Mapping[str, Any] | None) -> RuleSet | None:
+def rule_set_of(document: Mapping[str, Any] | None) -> RuleSet | None:
     """Rules as a request or record has them. Raises TypeError or AttributeError for what are none."""
-    if found is None:
+    if document is None:
         return None
     migration, domain, encoding = (
-        None if found.get(name) is None else tuple(_rule(rule) for rule in found[name]) for name, _ in _PARTS
+        None if document.get(name) is None else tuple(_rule(rule) for rule in document[name]) for name, _ in _PARTS
     )
-    return RuleSet(migration, domain, encoding, found.get("enableAt"))
+    return RuleSet(migration, domain, encoding, document.get("enableAt"))
 
 
 def _rule(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,13 +53,13 @@ def _rule(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def rule_set_json(rule_set: RuleSet) -> dict[str, Any]:
     """As Confluent writes them: lists that are absent or empty are left out."""
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for name, attribute in _PARTS:
         if getattr(rule_set, attribute):
-            found[name] = list(getattr(rule_set, attribute))
+            document[name] = list(getattr(rule_set, attribute))
     if rule_set.enable_at is not None:
-        found["enableAt"] = rule_set.enable_at
-    return found
+        document["enableAt"] = rule_set.enable_at
+    return document
 
 
 def merged_rules(old: RuleSet | None, new: RuleSet | None) -> RuleSet | None:

@@ -159,8 +159,8 @@ class TopicReader:
         self._tell()
 
     def _apply_told(self) -> None:
-        while (found := self._told.pop(self.position, None)) is not None:
-            self._apply_next(*found)
+        while (entry := self._told.pop(self.position, None)) is not None:
+            self._apply_next(*entry)
 
     def _apply_next(self, record: Record, ts: int) -> None:
         self._note(self.state.apply(record.key, record.value, self.position, ts))

@@ -36,12 +36,12 @@ def leads_to_path(text: str) -> Places:
 
 def leads_to_hosts(text: str) -> Places:
     """Hosts or HOST:PORT, separated by commas, as brokers and PostgreSQL's library take them."""
-    return Places(tuple(_host(one) for one in _listed(text)))
+    return Places(tuple(_host(host) for host in _listed(text)))
 
 
 def leads_to_urls(text: str) -> Places:
     """Addresses of HTTP, separated by commas; without a scheme it is http."""
-    return Places(tuple(_hostname(split_url(one)) for one in _listed(text)))
+    return Places(tuple(_hostname(split_url(url)) for url in _listed(text)))
 
 
 def leads_to_url(text: str) -> Places:
@@ -89,10 +89,10 @@ def _hostname(address: SplitResult) -> str:
 
 
 def _listed(text: str) -> list[str]:
-    found = [one.strip() for one in text.split(",") if one.strip()]
-    if not found:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
         raise ValueError("names no host")
-    return found
+    return parts
 
 
 def _host(text: str) -> str:

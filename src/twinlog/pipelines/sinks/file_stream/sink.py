@@ -50,7 +50,7 @@ class FileStreamSink:
         self._owner: Owner | None = None
         self._note: Note | None = None  # the last one of ours
         self._safe: Note | None = None  # the last one that is on the disk
-        self._keeper: threading.Thread | None = None
+        self._disk_thread: threading.Thread | None = None
         self._closing = threading.Event()
 
     def check(self) -> Iterable[Finding]:
@@ -83,8 +83,8 @@ class FileStreamSink:
             self._notes.make_safe(self._note)
             self._notes.write(self._note)
         self._closing.clear()
-        self._keeper = threading.Thread(target=self._keep, name="file-sink", daemon=True)
-        self._keeper.start()
+        self._disk_thread = threading.Thread(target=self._keep, name="file-sink", daemon=True)
+        self._disk_thread.start()
         return {partition: known[partition] for partition in partitions if partition in known}
 
     def put(self, batch: SinkBatch) -> Sequence[Rejected]:
@@ -142,9 +142,9 @@ class FileStreamSink:
     def close(self) -> None:
         self._lines = []
         self._closing.set()
-        if self._keeper is not None:
-            self._keeper.join()
-        self._keeper = None
+        if self._disk_thread is not None:
+            self._disk_thread.join()
+        self._disk_thread = None
 
     def preview(self, batch: SinkBatch) -> Sequence[str]:
         return [f"append to {self.s.file}: {line}" for line in batch.values.to_pylist()]
