@@ -59,7 +59,7 @@ def test_positions_that_moved_for_long_are_all_found_at_a_failover(
     report = do_switch(ends, tmp_path, "failover-unplanned")
     took = time.monotonic() - began
     (known,) = [step for step in report.steps if step["step"] == "positions-known"]
-    assert f"{GROUPS} groups with last synced positions ({GROUPS * PARTITIONS} partitions" in known["says"], known
+    assert f"{GROUPS:,} groups with last synced positions ({GROUPS * PARTITIONS:,} partitions" in known["says"], known
     assert (report.outcome, report.active) == ("done", "T")
     print(f"checkpoints: {written >> 20} MB written, {kept() >> 20} MB kept; the failover took {took:.0f} s")
     consumer = Consumer({"bootstrap.servers": target.bootstrap_servers, "group.id": f"g{GROUPS - 1}"})

@@ -113,7 +113,7 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
         await teller.close()
     written = sum(len(positions) for positions in wanted.values())
     known = f"{counted(len(committed), 'group')} with last synced positions"
-    says = f"{known} ({counted(len(decided), 'partition')}, {written} written now)"
+    says = f"{known} ({counted(len(decided), 'partition')}, {written:,} written now)"
     if not checkpoints.loaded:
         # Nobody knows how many groups there are. The switch goes on: they continue where the target has them.
         says = f"the last checkpoints are NOT known, groups keep the positions that {link.target} has: {trouble}"
