@@ -36,7 +36,7 @@ def may_read_the_switch(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.E
             await super().follow()
 
     monkeypatch.setattr(switch_watch, "SwitchTopic", Denied)
-    monkeypatch.setattr(standstill, "_HEED_WITHIN_S", 2.0)
+    monkeypatch.setattr(standstill, "_FOLLOWED_WITHIN_S", 2.0)
     yield granted
     granted.set()  # an engine that ended leaves no thread behind
 
