@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import socket
 import subprocess
 import urllib.request
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.kit.debian import server_command
 from tests.kit.waiting import wait_until
 
 from twinlog.config.security.secrets import Secret
@@ -34,9 +34,9 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _running(command: list[str], port: int, log: Path) -> Iterator[None]:
+def _running(command: list[str], env: dict[str, str], port: int, log: Path) -> Iterator[None]:
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=env)
 
     def listens() -> bool:
         assert process.poll() is None, log.read_text(errors="replace")[-2000:]
@@ -54,9 +54,7 @@ def _running(command: list[str], port: int, log: Path) -> Iterator[None]:
 @pytest.fixture
 def bind9(tmp_path: Path) -> Iterator[int]:
     """A name server for dc.test that takes updates signed with our key."""
-    named = shutil.which("named", path="/usr/sbin:/usr/bin:/sbin")
-    if named is None:
-        pytest.skip("bind9 is not installed: `apt-get install bind9`")
+    named, env = server_command("named", "bind9")
     port = _free_port()
     (tmp_path / "dc.test.zone").write_text(
         "$TTL 30\n@ IN SOA ns. root. 1 60 60 60 60\n@ IN NS ns.\nkafka IN CNAME a.dc.test.\n"
@@ -68,7 +66,7 @@ def bind9(tmp_path: Path) -> Iterator[int]:
         "controls { };\n"
         f'zone "dc.test" {{ type primary; file "{tmp_path}/dc.test.zone"; allow-update {{ key "mover"; }}; }};\n'
     )
-    with _running([named, "-g", "-c", str(tmp_path / "named.conf")], port, tmp_path / "named.log"):
+    with _running([named, "-g", "-c", str(tmp_path / "named.conf")], env, port, tmp_path / "named.log"):
         # It listens before it has loaded its zones.
         wait_until(
             (tmp_path / "named.log").read_text,
@@ -104,9 +102,7 @@ def test_a_name_is_moved_by_a_signed_update(bind9: int) -> None:
 @pytest.fixture
 def etcd_url(tmp_path: Path) -> Iterator[str]:
     """One etcd."""
-    program = shutil.which("etcd")
-    if program is None:
-        pytest.skip("etcd is not installed: `apt-get install etcd-server`")
+    program, env = server_command("etcd", "etcd-server")
     client, peer = _free_port(), _free_port()
     here, there = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
     command = [
@@ -114,7 +110,7 @@ def etcd_url(tmp_path: Path) -> Iterator[str]:
         "--advertise-client-urls", here, "--listen-peer-urls", there, "--initial-advertise-peer-urls", there,
         "--initial-cluster", f"n1={there}",
     ]  # fmt: skip
-    with _running(command, client, tmp_path / "etcd.log"):
+    with _running(command, env, client, tmp_path / "etcd.log"):
         wait_until(lambda: _healthy(here), bool, within_s=20, what="a healthy etcd")
         yield here
 
