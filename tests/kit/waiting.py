@@ -12,7 +12,9 @@ T = TypeVar("T")
 _LOOK_AGAIN_S = 0.1
 
 
-def wait_until(look: Callable[[], T], accept: Callable[[T], bool], *, within_s: float, what: str) -> T:
+def wait_until(
+    look: Callable[[], T], accept: Callable[[T], bool], *, within_s: float, what: str, every_s: float = _LOOK_AGAIN_S
+) -> T:
     """Look until what is seen is acceptable, and return it."""
     deadline = time.monotonic() + within_s
     while True:
@@ -20,7 +22,7 @@ def wait_until(look: Callable[[], T], accept: Callable[[T], bool], *, within_s: 
         if accept(seen):
             return seen
         assert time.monotonic() < deadline, f"{what}: not within {within_s} s; last seen: {seen!r}"
-        time.sleep(_LOOK_AGAIN_S)
+        time.sleep(every_s)
 
 
 async def until(holds: Callable[[], bool], *, within_s: float = 60.0) -> None:
