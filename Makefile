@@ -70,6 +70,7 @@ demo: $(READY) ## two local clusters, a link and a failover, live
 	$(VENV)/bin/twinlog demo
 
 chaos: $(READY) ## long runs with killed, frozen and cut brokers
+	@$(PY) -m tests.kit.fetch --more
 	$(PY) -m pytest tests/chaos tests/e2e tests/integration tests/compat -m chaos $(APART:%=--ignore=%)
 	$(PY) -m pytest tests/integration/pipelines -m chaos
 
@@ -78,6 +79,7 @@ faults: $(READY) ## every fault of the matrix on real clusters, into bench/resul
 	$(PY) -m tests.faults $(ONLY) $(if $(AGAIN),--again) $(if $(RED),--red)
 
 compat: $(READY) ## MirrorMaker 2, a Connect worker and Kafka's transforms as oracles
+	@$(PY) -m tests.kit.fetch --more
 	$(PY) -m pytest tests/compat --ignore=tests/compat/pipelines
 	$(PY) -m pytest tests/compat/pipelines
 

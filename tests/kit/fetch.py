@@ -1,7 +1,8 @@
-"""Fetch what `make test` needs beside the Python packages, before the first test: servers as jars, and a browser.
+"""Fetch what tests need beside the Python packages, before the first test: servers as jars, and a browser.
 
 A test that fetches a server itself waits for the network, and for every other test that fetches, within its own time
-limit. `python -m tests.kit.fetch` is run once instead. What is there already costs nothing.
+limit. `python -m tests.kit.fetch` is run once instead, for `make chaos` and `make compat` with `--more`. What is there
+already costs nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +13,26 @@ from typing import Final
 
 from tests.conftest import OLDER_KAFKA
 from tests.kit.chromium import HOW, get_chromium
+from tests.kit.debian import NotHere, server_command
 
 from twinlog.errors import JarsUnavailable
 from twinlog.local.jars import CONNECT_MIRROR, KAFKA, JarSet, kafka_jars, resolve
-from twinlog.local.server_jars import ELASTICSEARCH, ELASTICSEARCH_HTTP, MARIADB
+from twinlog.local.server_jars import (
+    CONNECT_DEBEZIUM,
+    CONNECT_FILE,
+    ELASTICSEARCH,
+    ELASTICSEARCH_HTTP,
+    MARIADB,
+    OPENSEARCH,
+    OPENSEARCH_HTTP,
+)
 
 _SETS: Final = (KAFKA, CONNECT_MIRROR, kafka_jars(OLDER_KAFKA), MARIADB, ELASTICSEARCH, ELASTICSEARCH_HTTP)
+_MORE: Final = (
+    *(kafka_jars(version) for version in ("3.1.2", "3.0.2", "2.8.2")),
+    *(OPENSEARCH, OPENSEARCH_HTTP, CONNECT_FILE, CONNECT_DEBEZIUM),
+)
+_SERVERS: Final = (("named", "bind9"), ("etcd", "etcd-server"))
 
 
 def fetch(jars: JarSet) -> None:
@@ -29,18 +44,20 @@ def fetch(jars: JarSet) -> None:
         print(f"fetched {jars.name}: {took_s:.0f} s", flush=True)
 
 
-def main() -> int:
-    """Fetch everything; ends with 1 when jars cannot be had. Without a browser the tests of the page are skipped."""
+def main(*, more: bool) -> int:
+    """Fetch everything; ends with 1 when a server cannot be had. Without a browser tests of the page are skipped."""
     try:
-        for jars in _SETS:
+        for jars in (*_SETS, *(_MORE if more else ())):
             fetch(jars)
-    except JarsUnavailable as error:
+        for program, package in _SERVERS if more else ():
+            server_command(program, package)
+    except (JarsUnavailable, NotHere) as error:
         print(error, file=sys.stderr)
         return 1
-    if get_chromium() is None:
+    if not more and get_chromium() is None:
         print(HOW, file=sys.stderr)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(more="--more" in sys.argv[1:]))
