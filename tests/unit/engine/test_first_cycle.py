@@ -91,23 +91,30 @@ def test_topics_of_a_new_link_begin_where_the_setting_says(
     assert topics.asked == [True]
 
 
-def noted(records: int) -> PartitionState:
-    """What the ledger says of the only partition: a copy that was taken away when so many records were in it."""
+def noted(records: int, before: int = 0, markers: int = 0) -> PartitionState:
+    """What the ledger says of the only partition: a copy that was taken away when so many records of ours were in it.
+
+    `before` are offsets that somebody else wrote before the link began, `markers` those that take-overs wrote.
+    """
     return PartitionState(
         topic=ORDERS.name,
         partition=0,
         incarnation="source-1/target-1",
         phase="copying" if records else "faulted",
         source_first=0,
-        target_first=0,
+        target_first=before,
         source_next=records,
-        target_next=records,
+        target_next=before + records + markers,
         producer_id=7 if records else -1,
         records=records,
     )
 
 
-@pytest.mark.parametrize("states", [[], [noted(0)]], ids=["never opened", "opened too late"])
+@pytest.mark.parametrize(
+    "states",
+    [[], [noted(0)], [noted(0, before=51)], [noted(0, markers=1)]],
+    ids=["never opened", "opened too late", "opened behind records of others", "taken over"],
+)
 @pytest.mark.proves("R7", "R9")
 def test_a_copy_that_went_away_before_it_got_a_record_begins_anew(states: list[Entry]) -> None:
     """One that is being deleted can still be seen for a moment, and looks empty."""
@@ -122,12 +129,13 @@ def test_a_copy_that_went_away_before_it_got_a_record_begins_anew(states: list[E
     assert topics.asked == [True, False]
 
 
+@pytest.mark.parametrize("before", [0, 51])
 @pytest.mark.proves("R7")
-def test_a_copy_that_went_away_with_records_is_not_made_again() -> None:
+def test_a_copy_that_went_away_with_records_is_not_made_again(before: int) -> None:
     ledger, topics = Ledger(), Topics()
     topics.there = {ORDERS.name: ORDERS}
     cycle(ledger, topics)
-    asyncio.run(ledger.write([noted(5)]))
+    asyncio.run(ledger.write([noted(5, before)]))
     topics.there = {ORDERS.name: replace(ORDERS, remote_topic_id=None, remote_partitions=0)}
     cycle(ledger, topics)
     entry = ledger.view().roster[ORDERS.name]

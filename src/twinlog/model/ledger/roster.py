@@ -56,7 +56,10 @@ def empty_copies(
 
 def _was_copied(entry: RosterTopic, number: int, states: Mapping[TopicPartition, PartitionState]) -> bool:
     state = states.get(TopicPartition(entry.topic, number))
-    return state is not None and state.incarnation == entry.incarnation and bool(state.records or state.target_next)
+    if state is None or state.incarnation != entry.incarnation:
+        return False
+    # Offsets of the target tell nothing: records of others and markers of take-overs lie there as well.
+    return bool(state.records) or state.source_next > state.source_first
 
 
 def wanted_origins(observed: Iterable[MirroredTopic], known: Mapping[str, RosterTopic]) -> list[TopicPartition]:
