@@ -52,7 +52,7 @@ def test_the_active_service_is_killed_under_load(make_ends: Callable[..., Ends],
     ):
         wait_until(
             lambda: health(f"http://{standby}") if second.exit_code is None else second.output,
-            lambda said: "stands by" in said,
+            lambda said: "is the standby of" in said,
             within_s=90,
             what="the standby",
         )

@@ -65,7 +65,7 @@ class ConnectProcess:
         self.pid = self._process.pid
 
     def await_ready(self) -> None:
-        """Until it leads its group, or stands by."""
+        """Until it leads its group, or is the standby of the one that does."""
 
         def look() -> str:
             if self._process.poll() is not None:
@@ -76,7 +76,10 @@ class ConnectProcess:
                 return str(error)
 
         wait_until(
-            look, lambda text: "service runs" in text or "stands by" in text, within_s=START_S, what="the worker"
+            look,
+            lambda text: "service runs" in text or "is the standby of" in text,
+            within_s=START_S,
+            what="the worker",
         )
 
     def put(self, name: str, config: Mapping[str, str]) -> None:
