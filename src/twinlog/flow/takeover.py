@@ -15,6 +15,7 @@ What step 6 finds (`flow.unnoted`) is not written again: the records of the sour
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -79,6 +80,21 @@ class Begin(NamedTuple):
     generation: int
     shard: int
     resume: int | None = None  # an operator accepted that the source lost what was copied from here on
+
+    @classmethod
+    def read(cls, partition: TopicPartition, payload: bytes | memoryview) -> Begin:
+        """Out of the reader's parcel."""
+        note = json.loads(bytes(payload))
+        return cls(
+            partition,
+            RosterTopic.model_validate(note["roster"]),
+            PartitionState.model_validate(note["state"]) if note["state"] else None,
+            note["ledger_at"],
+            note["roster_at"],
+            note["generation"],
+            note["shard"],
+            note.get("resume"),
+        )
 
     @property
     def remote(self) -> TopicPartition:

@@ -7,7 +7,6 @@ asyncio loop: shards are taken over, outboxes are sent through one lane per lead
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import threading
 import time
@@ -26,6 +25,7 @@ from twinlog.errors import (
     PartitionFault,
     PartitionRefused,
     RecordTooLarge,
+    TargetLogShrunk,
     TargetTopicMissing,
     TargetUnwritable,
     TimestampRefused,
@@ -53,7 +53,6 @@ from twinlog.flow.stuck import LIMIT_S, PRESSED_S, Pressure, why_given_up
 from twinlog.flow.takeover import Begin, Opened, ShardOwner
 from twinlog.ledger.pruning import prune_shard
 from twinlog.model.backoff import Backoff
-from twinlog.model.ledger.records import PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 from twinlog.wire import protocol_errors as codes
@@ -109,7 +108,7 @@ class Writer:
     def _take(self, parcel: Parcel) -> None:
         match parcel.kind:
             case "begin":
-                begin = _read_begin(parcel)
+                begin = Begin.read(parcel.partition, parcel.payload)
                 self.begun[begin.partition] = begin
                 if (before := self.opening.get(begin.partition)) is not None:
                     self.budget.give(before.empty())  # it begins again before it was opened
@@ -239,7 +238,7 @@ class Writer:
         match error:
             case codes.OUT_OF_ORDER_SEQUENCE if not box.is_first(out):
                 return  # one before it failed: both are repeated, in order
-            case codes.OUT_OF_ORDER_SEQUENCE if out.repeated:
+            case codes.OUT_OF_ORDER_SEQUENCE:
                 if box.pause():
                     self._spawn(self._recall(box, out))
                 return
@@ -275,7 +274,7 @@ class Writer:
         self.lanes.ready(box)
 
     async def _recall(self, box: Outbox, out: Outgoing) -> None:
-        """More answers were lost than the broker remembers batches: look for these in the target's log (R1, R2)."""
+        """More answers were lost than the broker remembers batches, or the log lost some: look there (R1, R2, R7)."""
         try:
             async with asyncio.timeout(LIMIT_S):
                 written = await fetch_written(self.target, box.remote, box.target_position, box.ownership.producer)
@@ -285,7 +284,9 @@ class Writer:
         box.resume()
         if box.stopped or self.boxes.get(box.partition) is not box:
             return
-        if not box.recall(written.batches) and box.is_first(out):
+        if written.end is not None and written.end < box.target_position:
+            box.fault(TargetLogShrunk(*box.partition, box.target_position, written.end))
+        elif not box.recall(written.batches) and box.is_first(out):
             if written.misses(out.sequences[1]):
                 box.fault(PartitionRefused(*box.partition, out.first, codes.name_of(codes.OUT_OF_ORDER_SEQUENCE)))
             else:
@@ -401,20 +402,6 @@ class Writer:
             task.cancel()
         await self.teller.close()
         await self.target.close()
-
-
-def _read_begin(parcel: Parcel) -> Begin:
-    note = json.loads(bytes(parcel.payload))
-    return Begin(
-        parcel.partition,
-        RosterTopic.model_validate(note["roster"]),
-        PartitionState.model_validate(note["state"]) if note["state"] else None,
-        note["ledger_at"],
-        note["roster_at"],
-        note["generation"],
-        note["shard"],
-        note.get("resume"),
-    )
 
 
 def write_task(link: LinkSettings, clusters: ClusterIds, rows: Iterable[Row], task: int) -> dict[str, int]:

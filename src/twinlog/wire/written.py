@@ -28,6 +28,7 @@ class Written:
     batches: dict[tuple[int, int], int]
     epoch: int
     last: LastWrite | None
+    end: int | None = None  # of the log; None: it is not known
 
     def misses(self, sequence: int) -> bool:
         """Whether the partition surely does not have the record of this sequence number."""
@@ -55,4 +56,4 @@ async def fetch_written(cluster: Cluster, where: TopicPartition, position: int, 
                         break
     finally:
         cluster.drop(reader.lane)
-    return Written(offsets, producer.epoch, last)
+    return Written(offsets, producer.epoch, last, end)

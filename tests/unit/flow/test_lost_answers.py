@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 from unittest import mock
@@ -108,15 +109,13 @@ def test_more_lost_answers_than_a_broker_remembers_batches_lose_and_double_nothi
     assert writer.budget.failure is None
 
 
-@pytest.mark.proves("R1", "R7")
-def test_a_log_that_lost_what_it_took_is_a_fault_and_not_taken_for_a_lost_answer() -> None:
-    """An unclean election: the broker counts from an earlier place, and the batches between are nowhere."""
-    broker, log = far_broker()
+def truncate(log: TargetLog, when: Callable[[], bool]) -> None:
+    """An unclean election: the broker counts from an earlier place, and the batches behind it are nowhere."""
     append = log.append
 
     def truncating(batch: bytes) -> tuple[int, int]:
         answer = append(batch)
-        if broker.lost_answers == 1:
+        if when():
             del log.batches[-60:]
             last = read_header(log.batches[-1])
             log.end = last.next_offset
@@ -126,13 +125,19 @@ def test_a_log_that_lost_what_it_took_is_a_fault_and_not_taken_for_a_lost_answer
         return answer
 
     log.append = truncating  # type: ignore[method-assign]
-    writer = asyncio.run(copy(broker, lost=20))
-    box = writer.boxes[WHERE]
-    assert box.stopped
+
+
+@pytest.mark.proves("R1", "R7")
+@pytest.mark.parametrize("lost", [0, 20])
+def test_a_log_that_lost_acknowledged_records_is_a_fault_that_says_so_at_once(lost: int) -> None:
+    broker, log = far_broker()
+    truncate(log, lambda: broker.lost_answers == 1 if lost else len(log.batches) == BATCHES // 2)
+    box = asyncio.run(copy(broker, lost)).boxes[WHERE]
     fault = box.opened.state.fault
+    assert box.stopped
     assert fault is not None
-    assert fault.code == "PARTITION_REFUSED"
-    assert box.position < BATCHES
+    assert (fault.code, fault.facts["found"]) == ("TARGET_LOG_SHRUNK", log.end)
+    assert log.end < fault.facts["expected"] == box.target_position < BATCHES
 
 
 def test_what_a_partition_holds_is_told_by_sequence_number() -> None:
