@@ -23,11 +23,12 @@ pytestmark = pytest.mark.chaos
 
 @pytest.mark.proves("R1")
 def test_a_topic_made_while_a_link_without_topics_was_down_is_copied_from_its_first_record(
-    make_ends: Callable[..., Ends], tmp_path: Path
+    make_cluster: Callable[..., LocalCluster], target_cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    ends = make_ends(start_from="latest")
+    ends = Ends(make_cluster("source"), target_cluster, start_from="latest")  # a source without heartbeats
     with engine_running(ends.link, tmp_path) as engine:
         engine.await_running()
+    assert ends.status().topics == 0
     name = ends.create("orders", 2)
     ends.load(name, 2).produce(300)
     with engine_running(ends.link, tmp_path):
