@@ -12,6 +12,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,14 +22,15 @@ from typing import Any, Final
 import yaml
 from packaging.version import InvalidVersion, Version
 
+LOCK: Final = Path(__file__).parents[1] / "uv.lock"
 PIP_AUDIT: Final = "pip-audit==2.10.1"
 _PIN: Final = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^ ;\\]+)")
 
 
 def pins(text: str) -> dict[str, str]:
     """Packages with their versions, by the name that PyPI gives them."""
-    found = filter(None, map(_PIN.match, text.splitlines()))
-    return {re.sub(r"[-_.]+", "-", one.group(1)).lower(): one.group(2) for one in found}
+    matches = filter(None, map(_PIN.match, text.splitlines()))
+    return {re.sub(r"[-_.]+", "-", match.group(1)).lower(): match.group(2) for match in matches}
 
 
 def is_affected(version: str, affected: Mapping[str, Any]) -> bool:
@@ -65,11 +67,18 @@ def holes(found: Mapping[str, str], folder: Path) -> Iterator[str]:
                 yield f"{name} {version}: {advisory['id']} ({aliases})"
 
 
+def index_address() -> str:
+    """The address of the package index that uv.lock was made with."""
+    locked = tomllib.loads(LOCK.read_text(encoding="utf-8"))
+    simple = next(package["source"]["registry"] for package in locked["package"] if "registry" in package["source"])
+    return str(simple).removesuffix("/simple")
+
+
 def pypi_tells(name: str, version: str) -> str | None:
     """Why PyPI cannot be asked for known holes; None when it can."""
-    url = f"https://pypi.org/pypi/{name}/{version}/json"
+    url = f"{index_address()}/pypi/{name}/{version}/json"
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310  the address of the lock file
             return None if "vulnerabilities" in json.load(answer) else f"{url} does not tell of vulnerabilities"
     except (urllib.error.URLError, OSError, ValueError) as error:
         return f"{url}: {getattr(error, 'reason', error)}"

@@ -42,9 +42,14 @@ def test_where_nobody_can_be_asked_nothing_is_called_scanned(
 ):
     pinned = tmp_path / "requirements.txt"
     pinned.write_text("a==1\n")
-    monkeypatch.setattr(scan, "pypi_tells", lambda *_: "pypi.org: 403")
+    monkeypatch.setattr(scan, "pypi_tells", lambda *_: "the index: 403")
     assert scan.main([str(pinned)]) == 2
-    assert "nothing was scanned: pypi.org: 403" in capsys.readouterr().err
+    assert "nothing was scanned: the index: 403" in capsys.readouterr().err
     assert scan.main([str(pinned), "--advisories", str(tmp_path)]) == 2, "an empty folder knows of no hole"
     pinned.write_text("")
     assert scan.main([str(pinned)]) == 2
+
+
+def test_the_index_is_the_one_of_the_lock_file():
+    address = scan.index_address()
+    assert f'registry = "{address}/simple"' in scan.LOCK.read_text()
