@@ -17,6 +17,7 @@ from twinlog.errors import BrokerNotReady
 from twinlog.local.archive import adopt_recording, archive_options, archive_path
 from twinlog.local.blueprint import Node
 from twinlog.local.jars import KAFKA_VERSION, JarSet, class_path, kafka_jars, resolve
+from twinlog.local.lifeline import Lifeline
 from twinlog.local.process import command_line, lives
 from twinlog.local.security import HOST
 from twinlog.machine.folders import log_tail, write_atomically
@@ -63,7 +64,7 @@ class Broker:
         self._pid_file = folder / "pid"
         self._recording = folder / "recording.jsa"
         self._process: subprocess.Popen[bytes] | None = None
-        self._lifeline: subprocess.Popen[bytes] | None = None
+        self._lifeline: Lifeline | None = None
         self._recognized: int | None = None
         self._log_start: int | None = None
 
@@ -145,13 +146,7 @@ class Broker:
             )
         write_atomically(self._pid_file, f"{self._process.pid}\n")
         if not self._detached:
-            self._lifeline = subprocess.Popen(
-                ["/bin/sh", "-c", 'read -r _; kill -9 "$1"', "sh", str(self._process.pid)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._lifeline = Lifeline(self._process.pid)
 
     def await_ready(self, timeout: float = READY_SECONDS) -> None:
         """Wait until the broker is registered and serves; say why not with the end of its log."""
@@ -242,8 +237,7 @@ class Broker:
     def _let_go(self) -> None:
         """Forget an ended process: first its lifeline, which must not fire at a reused process id."""
         if self._lifeline is not None:
-            self._lifeline.kill()
-            self._lifeline.communicate()
+            self._lifeline.release()
             self._lifeline = None
         self._process = None
         self._pid_file.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
 """A foreign server as a child process, for demos and tests: start, wait until it answers, stop, kill.
 
-It never outlives the process that started it, however that ends: a sleeping shell holds one end of a pipe, and kills
-the server when the other end closes.
+It never outlives the process that started it, however that ends (`lifeline.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from twinlog.errors import ServerNotReady
+from twinlog.local.lifeline import Lifeline
 from twinlog.machine.folders import log_tail
 
 READY_S: Final = 90.0
@@ -54,7 +54,7 @@ class Server:
     answers: Callable[[], bool]
     environment: Mapping[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
-    _lifeline: subprocess.Popen[bytes] | None = None
+    _lifeline: Lifeline | None = None
 
     def start(self, within_s: float = READY_S) -> None:
         """Start, and wait until it answers. Raises ServerNotReady."""
@@ -67,8 +67,7 @@ class Server:
                 env={**os.environ, **self.environment},
                 start_new_session=True,
             )
-        watch = ["/bin/sh", "-c", f"read _; kill -9 {self._process.pid} 2>/dev/null"]
-        self._lifeline = subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True)
+        self._lifeline = Lifeline(self._process.pid)
         deadline = time.monotonic() + within_s
         while not self.answers():
             ended = self._process.poll()
@@ -93,8 +92,7 @@ class Server:
         process, self._process = self._process, None
         lifeline, self._lifeline = self._lifeline, None
         if lifeline is not None:
-            lifeline.kill()
-            lifeline.communicate()
+            lifeline.release()
         if process is not None:
             process.kill()
             process.wait()

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from twinlog.local.interrupts import signals_later
+from twinlog.local.lifeline import Lifeline
 from twinlog.local.process import descendants, lives
 
 _STOP_SECONDS = 15.0
@@ -26,7 +27,7 @@ class EngineProcess:
         self._links = links
         self._detached = detached
         self._process: subprocess.Popen[bytes] | None = None
-        self._lifeline: subprocess.Popen[bytes] | None = None
+        self._lifeline: Lifeline | None = None
 
     @property
     def pid(self) -> int | None:
@@ -49,14 +50,7 @@ class EngineProcess:
                 start_new_session=True,
             )
             if not self._detached:
-                # Debian's sh takes the number of a group only behind `-s`.
-                self._lifeline = subprocess.Popen(
-                    ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "sh", str(self._process.pid)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
+                self._lifeline = Lifeline(self._process.pid, whole_group=True)
 
     def kill(self) -> int:
         """End it at once with SIGKILL: itself, Spark's JVM and all its workers. Returns how many processes that was."""
@@ -90,8 +84,7 @@ class EngineProcess:
     def _let_go(self) -> None:
         """Forget the ended process: first its lifeline, which must not fire at a reused process id."""
         if self._lifeline is not None:
-            self._lifeline.kill()
-            self._lifeline.communicate()
+            self._lifeline.release()
             self._lifeline = None
         self._process = None
 
