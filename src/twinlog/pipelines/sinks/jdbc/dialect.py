@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from twinlog.model.names import TopicPartition
-from twinlog.pipelines.api import Owner
+from twinlog.pipelines.api import Owner, Retriable, Superseded
+from twinlog.pipelines.databases.addresses import Address
 from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, Words
 
 
 class RowsRefused(Exception):
     """The database refuses rows for their content: nothing of the call was kept."""
+
+
+def younger_owner(address: Address, owner: Owner, partition: TopicPartition) -> Superseded:
+    return Superseded(f"{partition}: {address} has a younger owner of {owner.connector}")
+
+
+def lost_position(
+    cursor: Any, table: str, address: Address, owner: Owner, partition: TopicPartition
+) -> Retriable | Superseded:
+    """Why the position of this owner is not in the table: it was deleted, or another owner has it."""
+    cursor.execute(
+        f"SELECT 1 FROM {table} WHERE connector = %s AND topic = %s AND part = %s",
+        [owner.connector, partition.topic, partition.partition],
+    )
+    if cursor.fetchone() is None:
+        return Retriable(f"{partition}: its position was deleted from {table}; the task stores it again", 0)
+    return younger_owner(address, owner, partition)
 
 
 class Database(Protocol):

@@ -10,9 +10,9 @@ import pymysql
 from pymysql.constants import ER
 
 from twinlog.model.names import TopicPartition
-from twinlog.pipelines.api import Owner, Retriable, Superseded
+from twinlog.pipelines.api import Owner, Retriable
 from twinlog.pipelines.databases.addresses import Address
-from twinlog.pipelines.sinks.jdbc.dialect import RowsRefused
+from twinlog.pipelines.sinks.jdbc.dialect import RowsRefused, lost_position, younger_owner
 from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, Words
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class MariaDb:
                 offset, generation = cursor.fetchone()
                 if generation > owner.generation:
                     self._db.rollback()
-                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
+                    raise younger_owner(self._address, owner, partition)
                 cursor.execute(
                     f"UPDATE {table} SET generation = %s, session = %s "
                     "WHERE connector = %s AND topic = %s AND part = %s",
@@ -189,13 +189,7 @@ class MariaDb:
                 )
                 if cursor.fetchone() is None:
                     self._db.rollback()
-                    cursor.execute(
-                        f"SELECT 1 FROM {table} WHERE connector = %s AND topic = %s AND part = %s",
-                        [owner.connector, partition.topic, partition.partition],
-                    )
-                    if cursor.fetchone() is None:
-                        raise Retriable(f"{partition}: somebody deleted its position from {table}; stored anew", 0)
-                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
+                    raise lost_position(cursor, table, self._address, owner, partition)
                 cursor.execute(
                     f"UPDATE {table} SET next_offset = %s WHERE connector = %s AND topic = %s AND part = %s",
                     [offset, owner.connector, partition.topic, partition.partition],

@@ -10,10 +10,10 @@ import psycopg
 import pyarrow as pa
 
 from twinlog.model.names import TopicPartition
-from twinlog.pipelines.api import Owner, Retriable, Superseded
+from twinlog.pipelines.api import Owner, Retriable
 from twinlog.pipelines.databases.addresses import Address, search_path
 from twinlog.pipelines.sinks.jdbc.arrays import csv_bytes
-from twinlog.pipelines.sinks.jdbc.dialect import RowsRefused
+from twinlog.pipelines.sinks.jdbc.dialect import RowsRefused, lost_position, younger_owner
 from twinlog.pipelines.sinks.jdbc.tables import ColumnPlan, Words
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class PostgreSql:
                     [owner.connector, partition.topic, partition.partition, owner.generation, self._session],
                 ).fetchone()
                 if row is None:
-                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
+                    raise younger_owner(self._address, owner, partition)
                 if row[0] is not None:
                     offsets[partition] = row[0]
             self._db.commit()
@@ -208,13 +208,7 @@ class PostgreSql:
                 )
                 if cursor.rowcount != 1:
                     self._db.rollback()
-                    cursor.execute(
-                        f"SELECT 1 FROM {table} WHERE connector = %s AND topic = %s AND part = %s",
-                        [owner.connector, partition.topic, partition.partition],
-                    )
-                    if cursor.fetchone() is None:
-                        raise Retriable(f"{partition}: somebody deleted its position from {table}; stored anew", 0)
-                    raise Superseded(f"{partition}: {self._address} has a younger owner of {owner.connector}")
+                    raise lost_position(cursor, table, self._address, owner, partition)
             self._db.commit()
 
         self._trying(ask)
