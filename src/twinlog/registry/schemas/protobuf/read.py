@@ -1,5 +1,6 @@
 """From the text of a .proto file to its parts. As tolerant as Confluent's parser: numbers of fields may repeat."""
 
+from collections.abc import Iterator
 from typing import cast
 
 from twinlog.registry.schemas.protobuf.model import (
@@ -118,15 +119,18 @@ class _Parser:
         self._reader.require(";")
         return option
 
+    def _declarations(self, *, leading_digit: bool = True) -> Iterator[tuple[int, str]]:
+        """Yield the place and the first word of each declaration up to the closing brace."""
+        reader = self._reader
+        while not reader.take_if("}"):
+            if not reader.take_if(";"):
+                yield reader.start(), reader.word(leading_digit=leading_digit)
+
     def _message(self) -> Message:
         reader = self._reader
         message = Message(reader.name())
         reader.require("{")
-        while not reader.take_if("}"):
-            if reader.take_if(";"):
-                continue
-            place = reader.start()
-            label = reader.word()
+        for place, label in self._declarations():
             match label:
                 case "option":
                     message.options.append(self._option())
@@ -212,11 +216,7 @@ class _Parser:
         reader = self._reader
         extend = Extend(reader.name())
         reader.require("{")
-        while not reader.take_if("}"):
-            if reader.take_if(";"):
-                continue
-            place = reader.start()
-            label = reader.word()
+        for place, label in self._declarations():
             if label == "option":
                 self._option()
             elif label == "reserved":
@@ -231,11 +231,7 @@ class _Parser:
         reader = self._reader
         enum = Enum(reader.name())
         reader.require("{")
-        while not reader.take_if("}"):
-            if reader.take_if(";"):
-                continue
-            place = reader.start()
-            label = reader.word(leading_digit=False)
+        for place, label in self._declarations(leading_digit=False):
             if label == "option":
                 enum.options.append(self._option())
             elif label == "reserved":
@@ -251,11 +247,7 @@ class _Parser:
         reader = self._reader
         service = Service(reader.name())
         reader.require("{")
-        while not reader.take_if("}"):
-            if reader.take_if(";"):
-                continue
-            place = reader.start()
-            label = reader.word()
+        for place, label in self._declarations():
             if label == "option":
                 service.options.append(self._option())
             elif label == "rpc":
@@ -275,11 +267,7 @@ class _Parser:
         if not reader.take_if("{"):
             reader.require(";")
             return rpc
-        while not reader.take_if("}"):
-            if reader.take_if(";"):
-                continue
-            inner = reader.start()
-            label = reader.word()
+        for inner, label in self._declarations():
             if label != "option":
                 reader.fail(f"unexpected label: {label}", inner)
             rpc.options.append(self._option())
