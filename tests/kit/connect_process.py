@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -21,6 +20,7 @@ import psutil
 from tests.kit.connect_worker import ask, free_port
 from tests.kit.engine import TWINLOG
 from tests.kit.pipelines import JSON, TEXT
+from tests.kit.process_tree import children_of, freeze_tree, kill_tree, thaw_tree
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
@@ -96,9 +96,7 @@ class ConnectProcess:
         return ask(self.base, "GET", f"/connectors/{name}/status").body
 
     def family(self) -> list[psutil.Process]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            return psutil.Process(self.pid).children(recursive=True)
-        return []
+        return children_of(self.pid)
 
     def victims(self, victim: Victim) -> list[psutil.Process]:
         found = []
@@ -120,26 +118,15 @@ class ConnectProcess:
             (found[0] if choose is None else choose(found)).kill()
 
     def kill_all(self) -> None:
-        family = self.family()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        for process in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(family, timeout=20)
-        self._process.wait(20)
+        kill_tree(self._process)
 
     def freeze(self) -> None:
         """Stop all of it in its tracks."""
-        for process in (psutil.Process(self.pid), *self.family()):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.suspend()
+        freeze_tree(self.pid)
 
     def thaw(self) -> None:
         """Let it go on as if nothing had happened."""
-        for process in (*reversed(self.family()), psutil.Process(self.pid)):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.resume()
+        thaw_tree(self.pid)
 
     def stop(self, within_s: float = 60) -> int:
         self._process.terminate()

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any, Literal
 
 import psutil
 from tests.kit.ends import Ends
+from tests.kit.process_tree import children_of, freeze_tree, kill_tree, thaw_tree
 from tests.kit.waiting import wait_until
 
 TWINLOG = (sys.executable, "-m", "twinlog")
@@ -87,9 +87,7 @@ class EngineProcess:
         return code
 
     def family(self) -> list[psutil.Process]:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            return psutil.Process(self.pid).children(recursive=True)
-        return []
+        return children_of(self.pid)
 
     def command_lines(self) -> list[str]:
         """What a look at the list of processes shows of it."""
@@ -134,14 +132,7 @@ class EngineProcess:
 
     def kill_all(self) -> None:
         """The machine is gone: everything that this engine started ends at once."""
-        family = self.family()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        for process in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(family, timeout=20)
-        self._process.wait(20)
+        kill_tree(self._process)
 
     def clean_up(self) -> None:
         """Kill what is left and remove what it wrote; what it said stays."""
@@ -150,15 +141,11 @@ class EngineProcess:
 
     def freeze(self) -> None:
         """Stop all of it in its tracks."""
-        for process in (psutil.Process(self.pid), *self.family()):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.suspend()
+        freeze_tree(self.pid)
 
     def thaw(self) -> None:
         """Let it go on as if nothing had happened."""
-        for process in (*reversed(self.family()), psutil.Process(self.pid)):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.resume()
+        thaw_tree(self.pid)
 
     def terminate(self) -> None:
         """Ask for a clean end."""
