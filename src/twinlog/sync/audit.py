@@ -30,7 +30,7 @@ _SLOW_CANARY_MS: Final = 60_000
 
 
 @dataclass
-class Audit:
+class CopyAudit:
     """The audit of one link."""
 
     ends: LinkEnds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twinlog.model.topics.deletion import IgnoreDeletion
 from twinlog.sync.acls import AclSync
-from twinlog.sync.audit import Audit
+from twinlog.sync.audit import CopyAudit
 from twinlog.sync.configs import ConfigSync
 from twinlog.sync.cuts import CutSync
 from twinlog.sync.deletions import DeletionSync
@@ -46,5 +46,5 @@ def sync_jobs_of(ends: LinkEnds) -> list[SyncJob]:
     if link.registry.mirrored:
         jobs.append(RegistrySync(ends))
     if link.audit.enabled:
-        jobs.append(Audit(ends, link.audit))
+        jobs.append(CopyAudit(ends, link.audit))
     return jobs

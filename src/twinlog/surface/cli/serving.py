@@ -103,7 +103,7 @@ async def _serve(
     loop.add_signal_handler(signal.SIGHUP, asked.set)
     told: dict[str, tuple[str, str | None]] = {}
     async with contextlib.AsyncExitStack() as stack:
-        take: Take = _taker(service)
+        take: Take = _applied_to(service)
         if http is not None:
             take = await stack.enter_async_context(http.answering(service))
             seen = sys.stderr.isatty() and not output.for_programs
@@ -132,7 +132,7 @@ def _phases(service: Service, http: HttpService | None, began: float) -> list[st
     return known_phases(phases, http.to_run, time.monotonic() - began)
 
 
-def _taker(service: Service) -> Take:
+def _applied_to(service: Service) -> Take:
     async def take(resolved: Resolved) -> tuple[Change, ...]:
         return await service.apply(resolved.links, resolved.heartbeats)
 

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from twinlog.registry.schemas.java_order import hash_order
 from twinlog.registry.schemas.json.differences import Difference
 from twinlog.registry.schemas.json.model import Anything, Nothing, Object, Schema
-from twinlog.registry.schemas.json.patterns import is_found
+from twinlog.registry.schemas.json.patterns import matches_part_of
 from twinlog.registry.schemas.json.values import lower_limit, upper_limit
 
 Differences = list[Difference]
@@ -113,6 +113,6 @@ def _is_open(schema: Object) -> bool:
 def _partial(schema: Object, name: str) -> Schema | None:
     """The schema that a property without one of its own must fit."""
     for pattern, inner in schema.patterns.items():
-        if is_found(pattern, name):
+        if matches_part_of(pattern, name):
             return inner
     return schema.additional

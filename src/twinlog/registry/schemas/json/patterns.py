@@ -45,7 +45,7 @@ def check_pattern(pattern: str) -> None:
     _Scanner(pattern).run()
 
 
-def is_found(pattern: str, name: str) -> bool:
+def matches_part_of(pattern: str, name: str) -> bool:
     """Whether the expression matches a part of `name`."""
     engine = _engine(pattern)
     if isinstance(engine, re.Pattern) and len(name) > _LONG_NAME:
