@@ -83,8 +83,8 @@ def remember_an_hour(monitor: Monitor) -> None:
             monitor.events.appendleft(Event(ended, name, "fault", "good", "clicks-1", "REFUSED is over", ended=True))
             monitor.events.appendleft(Event(begun, name, "fault", "bad", "clicks-1", gone))
             begun, ended = now_ms - 1_250_000, now_ms - 1_190_000
-            monitor.events.append(Event(begun, name, "switch", "warning", name, "failover-planned begun by ada"))
-            monitor.events.append(Event(ended, name, "switch", "good", name, "failover-planned aborted", ended=True))
+            monitor.events.append(Event(begun, name, "switch", "warning", name, "planned failover started by ada"))
+            monitor.events.append(Event(ended, name, "switch", "good", name, "planned failover aborted", ended=True))
             by_age = sorted(monitor.events, key=lambda event: event.at_ms)
             monitor.events.clear()
             monitor.events.extend(by_age)

@@ -67,7 +67,7 @@ west.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule 
 GAP = FaultEntry(
     code="OFFSET_GAP",
     says="payments-3: offsets 4100..4250 were deleted before they were copied",
-    remedy="Raise retention on the source; to record the loss and go on, set `on.gap = skip` on this link.",
+    remedy="Raise retention on the source; to record the loss and continue, set `on.gap = skip` on this link.",
     since_ms=int(time.time() * 1000) - 90_000,
 )
 NAMES = ("orders", "payments", "customers", "clicks", "inventory", "shipments", "sessions", "audit-log")
@@ -286,7 +286,8 @@ class PaperBackend:
     async def look_at_cluster(self, client: ClientSettings) -> ClusterCard:
         now = int(time.time() * 1000)
         if client.cluster == "archive":
-            return ClusterCard("archive", now, trouble="archive: no broker answers: 127.0.0.1:9: connection refused")
+            denied = "disks: archive: access denied: Describe on the cluster is needed"
+            return ClusterCard("archive", now, 1, None, 8, 48, 0, 0, release="3.9 or newer", unknown=(denied,))
         sizes = (3, 3, 128, 1024, 0 if client.cluster == "east" else 4, 0, 4 * 10**12, 10**12, 0.78, "4.1 or newer")
         return ClusterCard(client.cluster, now, *sizes)
 
@@ -350,7 +351,7 @@ class PaperBackend:
         return report_of(self.runs[-1])
 
     async def resume(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:  # noqa: ARG002
-        raise SwitchRefused(link.name, "no switch is open", "There is nothing to go on with.")
+        raise SwitchRefused(link.name, "no switch is open", "There is nothing to resume.")
 
     async def abort(self, link: LinkSettings, on_event: OnSwitchEvent) -> Report:  # noqa: ARG002
         raise SwitchRefused(link.name, "no switch is open", "There is nothing to give up.")

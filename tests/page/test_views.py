@@ -152,11 +152,15 @@ def test_a_failover_by_clicking(tab: Tab, site: str, paper: PaperBackend) -> Non
     page.go_back()
     paper.held = False
     expect(page.locator("#progress")).to_contain_text("west is active", timeout=20_000)
+    card = page.get_by_role("region", name="For application teams")
+    expect(card).to_contain_text("west is active: planned failover of east->west done")
+    expect(card).to_contain_text("Connect to")
+    expect(card).to_contain_text("twinlog failback 'east->west' --dry-run")
     assert complaints(page) == []
     _shoot(page, "switch-report")
     assert [run.claim.command for run in paper.runs] == ["failover-planned"]
     page.goto(f"{site}{LINK}/switch")
-    expect(page.locator("main")).to_contain_text("failover-planned by ada@desk-7")
+    expect(page.locator("main")).to_contain_text("planned failover by ada@desk-7")
     expect(page.get_by_role("radio", name=re.compile("Move to west"))).to_have_count(0)
     expect(page.get_by_role("radio", name=re.compile("Back to east"))).to_have_count(2)
     paper.runs.clear()

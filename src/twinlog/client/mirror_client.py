@@ -1,4 +1,4 @@
-"""What arrives in a cluster from others, and where a reader of the original goes on in the copy. Runs in applications.
+"""What arrives in a cluster from others, and where readers of the original continue in the copy. Runs in applications.
 
 The methods are those of MirrorMaker 2's `MirrorClient` and `RemoteClusterUtils`, and they read its topics as well as
 ours. Two things differ: a position is translated exactly where Twinlog's ledger knows it, and an answer is complete or
@@ -129,7 +129,7 @@ class MirrorClient:
     def translate_offsets(
         self, group: str | re.Pattern[str], source: str
     ) -> dict[TopicPartition, TranslatedOffset] | dict[str, dict[TopicPartition, TranslatedOffset]]:
-        """Where a group of `source` goes on here, from its checkpoints; by group for a pattern of names.
+        """Where a group of `source` continues here, from its checkpoints; by group for a pattern of names.
 
         Raises TopicUnknown when nobody writes checkpoints of that cluster here, RecordsUnreadable for a foreign record.
         """
@@ -169,7 +169,7 @@ class MirrorClient:
         return by_syncs
 
     def translate_by_timestamps(self, group: str, source: str) -> dict[TopicPartition, TimestampTranslation]:
-        """Where a group goes on here, from the times that its consumers wrote (see `ConsumerTimestamps`).
+        """Where a group continues here, from the times that its consumers wrote (see `ConsumerTimestamps`).
 
         Never behind an unread record; each answer says how many records may be read again.
         """

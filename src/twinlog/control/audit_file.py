@@ -1,6 +1,6 @@
 """The file of the audit: one entry per line, each with the hash of the one before (model/drills/evidence).
 
-Runs in the service. Services of one machine may share a file. Whoever rotates it moves it away, and the chain goes on
+Runs in the service. Services of one machine may share a file. Whoever rotates it moves it away, and the chain continues
 in the new one. `twinlog audit verify` checks it.
 """
 
@@ -35,7 +35,7 @@ class Chain:
         with os.fdopen(descriptor, "rb+", buffering=0) as paper:
             fcntl.flock(paper, fcntl.LOCK_EX)
             before, torn = _last_entry(paper)
-            # An empty file was rotated, or is new: the chain goes on with what we know.
+            # An empty file was rotated, or is new: the chain continues with what we know.
             line = self._linked(entry, before or self._last)
             paper.write(b"\n" * torn + line.encode() + b"\n")
             if durable:

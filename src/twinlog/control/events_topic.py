@@ -52,7 +52,7 @@ class EventsTopic:
         try:
             async with asyncio.timeout(_SILENT_FOR_S):
                 end = (await fetch_ends(cluster, EVENTS.name, [0]))[0]
-            # Before the first offset that is still there, reading goes on at that one.
+            # Before the first offset that is still there, reading continues at that one.
             positions = {0: max(0, end - most * _LOOK_BACK)}
             await read_to_end(cluster, EVENTS.name, positions, take, "events", silent_for_s=_SILENT_FOR_S)
         except TimeoutError:

@@ -3,7 +3,7 @@
 All services of the group read it; Kafka elects one of them (logs.elected). The elected one shuts the former leader out
 of the topic, then writes that it leads.
 
-Losing the election changes nothing by itself: links go on until the log says that another service leads, and the
+Losing the election changes nothing by itself: links continue until the log says that another service leads, and the
 ledger's generations keep two engines apart meanwhile (R8, R10).
 """
 

@@ -131,7 +131,7 @@ class Orders:
             async with self._ordering:
                 if not self.leadership.active:
                     trouble = self.leadership.trouble
-                    raise NotActive(name, trouble or "this service stands by and the active one cannot be asked")
+                    raise NotActive(name, trouble or "this service is a standby and the active one cannot be asked")
                 yield
         except TwinlogError as error:
             self.audit.note(who, what, name, before=before, after=after, outcome=f"refused: {error.code}")

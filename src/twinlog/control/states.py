@@ -25,7 +25,7 @@ _PHASES: Final[dict[str, State]] = {
 class EngineView:
     """What is known of a job: of a link's engine, or of a pipeline.
 
-    `task_troubles` says by task why it does not advance while the others go on. `topics` are those of a pipeline.
+    `task_troubles` says by task why it does not advance while the others continue. `topics` are those of a pipeline.
     """
 
     phase: str

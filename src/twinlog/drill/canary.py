@@ -1,6 +1,6 @@
 """The canary drill: a topic of its own really fails over and back, with its own producer, consumer and engine.
 
-    topic, records, a group half-way ─▶ engine copies ─▶ failover --planned ─▶ the group goes on, records are produced
+    topic, records, a group half-way ─▶ engine copies ─▶ failover --planned ─▶ the group continues, records are produced
                                     ─▶ failback --delta ─▶ both logs are equal ─▶ everything is deleted
 
 Production is not touched: the link of the drill has aliases of its own (`A-drill->B-drill`), hence a ledger, writers'

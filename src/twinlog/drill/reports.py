@@ -22,7 +22,7 @@ class Reports:
     path: Path
 
     def append(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """Add a report behind the last one. Raises EvidenceBroken rather than go on behind a broken chain."""
+        """Add a report behind the last one. Raises EvidenceBroken rather than continue behind a broken chain."""
         with open_private(self.path, "a+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)

@@ -47,7 +47,7 @@ class ShadowResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every group would go on exactly where it stopped."""
+        """Whether every group would continue exactly where it stopped."""
         return bool(self.verdicts) and all(verdict.passed for verdict in self.verdicts) and not self.findings
 
     @property

@@ -12,7 +12,7 @@ from twinlog.ledger.writer import LedgerWriter
 
 
 class Beside(Protocol):
-    """What is kept in step beside the records while the engine lives (given by the service: sync.jobs)."""
+    """What is kept in sync beside the records while the engine lives (given by the service: sync.jobs)."""
 
     async def run(self, view: LedgerView, writer: LedgerWriter) -> None:
         """Until cancelled."""

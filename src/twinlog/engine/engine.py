@@ -309,7 +309,7 @@ class LinkEngine:
                 refreshing = None
                 next_refresh = time.monotonic() + self.link.copies.refresh_seconds
             elif self.link.copies.refresh_enabled and now >= next_refresh and refreshing is None:
-                # Beside us: a source that is away takes a minute to say nothing, and we must go on hearing.
+                # Beside us: a source that is away takes a minute to say nothing, and we must keep hearing.
                 refreshing = self._tasks.begin(self._refresh_once(writer, view))
             await self._state.pause(_TICK_S)
 

@@ -3,9 +3,9 @@
 A job is whatever runs until it is stopped: the engine of a link, a data pipeline. Its *spec* says what it runs. A job
 is replaced when its spec changed, and only then.
 
-One job's end is not another's (R8): a changed job stops cleanly and starts again while the others go on. One that fails
-is started again by itself, after a pause that grows with each failure in a row (R9); only a fault that waiting cannot
-fix is left as it is, with its reason. When Spark itself is gone all end: the process must be started again.
+One job's end is not another's (R8): a changed job stops cleanly and starts again while the others continue. One that
+fails is started again by itself, after a pause that grows with each failure in a row (R9); only a fault that waiting
+cannot fix is left as it is, with its reason. When Spark itself is gone all end: the process must be started again.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Life:
 
 
 class Fleet:
-    """The jobs of a process. A fleet that `stays` goes on without jobs: they may come later."""
+    """The jobs of a process. A fleet that `stays` continues without jobs: they may come later."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@
     ├── SwitchRefused              a switch was not begun; nothing was changed
     │   └── SwitchRunning          another one is under way
     ├── SwitchStopped              a switch stands at a step; it can be resumed
-    │   └── SwitchTakenOver        somebody else goes on with it
+    │   └── SwitchTakenOver        somebody else continues with it
     ├── RedirectFailed             a hook did not send clients on
     ├── ParkedRefused              a parked record was not replayed or dropped
     ├── ConnectorError             what was asked of a connector over HTTP was not done
@@ -71,7 +71,7 @@
     ├── ServiceError               a running service did not do what a command asked of it
     │   ├── ServiceUnreachable     (retriable)
     │   └── ServiceRefused
-    └── PartitionFault             one partition cannot keep the promise; the others go on (R7, R8)
+    └── PartitionFault             one partition cannot keep the promise; the others continue (R7, R8)
         ├── OffsetGap              ├── SourceTruncated        ├── SourceTopicMissing   ├── SourceTopicRecreated
         ├── CorruptBatch           ├── UnknownCodec           ├── RecordTooLarge       ├── TargetTopicMissing
         ├── PartitionCountDiffers  ├── TimestampRefused       ├── TargetKeepsNoTimes   ├── TargetLogShrunk

@@ -1,4 +1,4 @@
-"""One partition cannot keep the promise; the others go on (R7, R8)."""
+"""One partition cannot keep the promise; the others continue (R7, R8)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from twinlog.errors.root import TwinlogError
 
 @dataclass(eq=False)
 class PartitionFault(TwinlogError):
-    """One partition is FAULTED; every other one goes on (R7, R8). The fields are the evidence."""
+    """One partition is FAULTED; every other one continues (R7, R8). The fields are the evidence."""
 
     code = "PARTITION_FAULT"
     stays: ClassVar[bool] = False  # until an operator decides: trying again could hide it
@@ -297,7 +297,7 @@ class PartitionRefused(PartitionFault):
 
 @dataclass(eq=False)
 class TakeOverRefused(PartitionFault):
-    """What MirrorMaker 2 noted and what the logs hold do not fit: going on would lose or double records."""
+    """What MirrorMaker 2 noted and what the logs hold do not fit: continuing would lose or double records."""
 
     code = "TAKE_OVER_REFUSED"
     says = "{topic}-{partition}: MirrorMaker 2 noted {last} as the last offset it copied, but {problem}"

@@ -20,7 +20,7 @@ class LeftOut(NamedTuple):
 
     returned: Ranges = ()  # they came from the target
     dropped: Ranges = ()  # a transform drops them
-    refused: Ranges = ()  # a transform cannot handle them, and the link goes on (errors.tolerance)
+    refused: Ranges = ()  # a transform cannot handle them, and the link continues (errors.tolerance)
 
     def __or__(self, other: LeftOut) -> LeftOut:
         """Both, in order."""

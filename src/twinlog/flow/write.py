@@ -299,7 +299,7 @@ class Writer:
         self._collect(box)
 
     def _after(self, box: Outbox) -> None:
-        """After an answer: go on."""
+        """After an answer: continue."""
         self._check(box)
         if not box.idle and not box.resting:
             self.lanes.ready(box)

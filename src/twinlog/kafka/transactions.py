@@ -43,7 +43,7 @@ class ExclusiveProducer:
     def write(self, pairs: Sequence[tuple[bytes, bytes | None]]) -> int:
         """Write all of them or none; returns the offset of the last one. Raises ClusterError.
 
-        LogFenced: another process took the id over, or the client cannot go on. This object is of no use any more.
+        LogFenced: another process took the id over, or the client cannot continue. This object is of no use any more.
         """
         reached: list[int] = []
 

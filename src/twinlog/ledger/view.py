@@ -39,7 +39,7 @@ from twinlog.wire.connection import Cluster
 
 @dataclass
 class LedgerView:
-    """The newest entries of some partitions of the ledger, and where reading goes on."""
+    """The newest entries of some partitions of the ledger, and where reading continues."""
 
     positions: dict[int, int]
     engine: Engine | None = None

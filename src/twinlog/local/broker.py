@@ -191,7 +191,7 @@ class Broker:
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let a frozen broker go on; nothing happens to one that is not frozen."""
+        """Let a frozen broker continue; nothing happens to one that is not frozen."""
         self._signal(signal.SIGCONT)
 
     def restart(self, timeout: float = READY_SECONDS) -> None:

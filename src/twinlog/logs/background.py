@@ -1,4 +1,4 @@
-"""Appending in the background: the caller goes on, a callback tells what became of each record. Runs in any thread."""
+"""Appending in the background: the caller continues, a callback says what became of each record. Runs in any thread."""
 
 from __future__ import annotations
 

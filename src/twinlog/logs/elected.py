@@ -144,7 +144,7 @@ class ElectedLog(Generic[State]):
             while not self._closed:
                 try:
                     await self._follow(cluster)
-                except ClusterError as error:  # access denied, for one: granted again, it goes on
+                except ClusterError as error:  # access denied, for one: granted again, it continues
                     self.trouble = str(error)
                     log.warning("%s is not followed: %s", self.topic, error)
                     await asyncio.sleep(backoff.next_s())

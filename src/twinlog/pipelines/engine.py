@@ -47,7 +47,7 @@ class Nothing:
 
 
 class EpochBroke(Exception):
-    """A task could not go on."""
+    """A task could not continue."""
 
 
 class Planner(Protocol):
@@ -181,5 +181,5 @@ class Engine:
             self.progress.faults = []  # the record that stopped it was passed
         self.planner.heard(report)
         if {"end", "fault", "stream"} & report.keys() and self._line is not None:
-            # The other tasks would go on for minutes with a plan that is not right any more.
+            # The other tasks would continue for minutes with a plan that is not right any more.
             self._line.stop_tasks()

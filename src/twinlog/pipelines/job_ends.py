@@ -107,7 +107,7 @@ class EpochWriter(DataSourceArrowWriter):
         """Nothing: the tasks stored everything."""
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing: the next epoch goes on behind what is stored."""
+        """Nothing: the next epoch continues behind what is stored."""
 
 
 def pipeline_format(run: SinkRun | SourceRun, name: str, schema_sql: str) -> type[DataSource]:

@@ -79,7 +79,7 @@ class OffsetsTopic:
 
 
 def start_of(stored: list[StoredOffset], partition: SourcePartition) -> tuple[Offset | None, StoredOffset | None]:
-    """Where a source partition goes on; fields may stand in another order."""
+    """Where a source partition continues; fields may stand in another order."""
     for entry in stored:
         if entry.partition == dict(partition.at):
             return dict(entry.offset), entry

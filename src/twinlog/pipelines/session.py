@@ -15,7 +15,7 @@ PIPELINES: Final = replace(
     TABLES,
     session={
         **TABLES.session,
-        # A record goes on when its batch is complete, as in the mirror: nothing waits for a buffer to fill.
+        # A record is passed on when its batch is complete, as in the mirror: nothing waits for a buffer to fill.
         **{name: MIRROR.session[name] for name in _BUFFERS},
         # As Java does it: numbers wrap, texts that are no number become null. Our expressions tell errors themselves.
         "spark.sql.ansi.enabled": "false",

@@ -4,7 +4,7 @@ Nothing is final before `flush`. When the target fails in between, the connectio
 the last flush is put again; what the target stored meanwhile is left out by its positions.
 
 A record that cannot be handled is parked (errors.tolerance = all), or it stops its partition: positions stay in front
-of it, later records of that partition are left out, and all other partitions go on.
+of it, later records of that partition are left out, and all other partitions continue.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def planned(switch: Switch) -> Planned:
 
 
 async def run(ctx: SwitchContext) -> Report:
-    """Run what is left of the claimed switch. Raises SwitchStopped where it could not go on."""
+    """Run what is left of the claimed switch. Raises SwitchStopped where it could not continue."""
     beat = asyncio.create_task(ctx.journal.beat())
     work = asyncio.create_task(_run(ctx))
     try:
@@ -153,7 +153,7 @@ async def abort(ctx: SwitchContext) -> Report:
             f"`twinlog switch resume {ctx.link.name}` continues; then switch back.",
         )
     if switch.is_done("wipe") or "wipe" in switch.steps:
-        raise SwitchRefused(ctx.link.name, "topics were deleted already", "Only going on leads to two equal sides.")
+        raise SwitchRefused(ctx.link.name, "topics were deleted already", "Only continuing leads to two equal sides.")
     ctx.journal.switch_id = switch.id
     await _undo(ctx, switch)
     end = End(
@@ -170,7 +170,7 @@ async def abort(ctx: SwitchContext) -> Report:
 
 
 async def _undo(ctx: SwitchContext, switch: Switch) -> None:
-    """Let producers in and the links go on as before."""
+    """Let producers in and the links continue as before."""
     failover = switch.claim.command.startswith("failover")
     left = ctx.link.source if failover else ctx.link.target
     if left in ctx.journal.log.fenced:

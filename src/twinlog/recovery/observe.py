@@ -145,7 +145,7 @@ async def _groups(ctx: SwitchContext, facts: Facts) -> tuple[int, tuple[str, ...
 
 
 async def _read_again(ctx: SwitchContext, checkpoints: Checkpoints) -> dict[str, int]:
-    """By group: the copied records behind where it goes on; it may have read them before the source was lost."""
+    """By group: the copied records behind where it continues; it may have read them before the source was lost."""
     ends = await asyncio.to_thread(ctx.target.fetch_end_offsets, sorted({place for _, place in checkpoints.told}))
     there = await GroupCoordinators(ctx.at_target).fetch_positions({group for group, _ in checkpoints.told})
     again: dict[str, int] = {}

@@ -1,6 +1,6 @@
 """Engines that a switch runs itself, while all others are held. Runs in the command that switches.
 
-They are ordinary engines: exactly once, resumable after kill -9. They keep nothing in step but the records, and they
+They are ordinary engines: exactly once, resumable after kill -9. They keep nothing in sync but the records, and they
 start Spark only when the first of them is needed.
 """
 

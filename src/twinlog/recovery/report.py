@@ -139,7 +139,7 @@ def _lines(report: Report) -> Iterator[str]:
     if report.card_text:
         yield report.card_text
     yield f"- outcome: **{report.outcome}**; active side: **{report.active}**"
-    yield f"- begun {_clock(report.began_ms)} by {report.operator}, ended {_clock(report.ended_ms)}"
+    yield f"- started {_clock(report.began_ms)} by {report.operator}, ended {_clock(report.ended_ms)}"
     rto = "not reached" if report.rto_ms is None else f"{report.rto_ms / 1000:.1f} s"
     yield f"- recovery time (claim to redirected clients): **{rto}**"
     if report.writes_stopped_ms is not None:

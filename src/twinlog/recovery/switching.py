@@ -92,7 +92,7 @@ class Switching:
             await ctx.close()
 
     async def resume(self) -> Report:
-        """Go on with the open switch once whoever ran it is silent."""
+        """Continue the open switch once whoever ran it is silent."""
         ctx = self._context()
         try:
             await ctx.journal.read()

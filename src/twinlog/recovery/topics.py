@@ -6,7 +6,7 @@ from twinlog.recovery.context import SwitchContext
 
 
 async def source_topics(ctx: SwitchContext) -> list[str]:
-    """The mirrored topics, as the source calls them. Heartbeats are nobody's data: they may go on, and be lost."""
+    """The mirrored topics, as the source calls them. Heartbeats are nobody's data: they may continue, and be lost."""
     return sorted(topic for topic in (await ctx.ledger(ctx.link)).roster if not ctx.link.naming.is_heartbeats(topic))
 
 

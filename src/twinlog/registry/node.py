@@ -1,6 +1,6 @@
 """One instance of the registry: follows the topic, takes part in the election, and writes while it leads.
 
-Runs in the service's loop. Reads need nothing but the state; they go on without a leader and without Kafka.
+Runs in the service's loop. Reads need nothing but the state; they continue without a leader and without Kafka.
 """
 
 import asyncio

@@ -76,7 +76,7 @@ class Service:
     ) -> None:
         """Nothing is started yet. One that `stays` begins without links: `become` brings them, at once or over HTTP.
 
-        `group` names the services that stand by for each other. `take_over`: the first engine of each of these links
+        `group` names the services that are standbys of each other. `take_over`: the first engine of each of these links
         takes it even from a living engine of somebody else. `work` is what the JVM is started for.
         """
         self._work = work

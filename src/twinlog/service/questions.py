@@ -144,7 +144,7 @@ async def group_explanation(link: LinkSettings, group: str) -> GroupExplanation:
 
 
 async def takeover_preview(link: LinkSettings, *, offsets_topic: str | None, connector: str | None) -> TakeoverPreview:
-    """Where a link would go on behind MirrorMaker 2."""
+    """Where a link would continue behind MirrorMaker 2."""
     from twinlog.sync.answers.takeover_preview import preview_takeover
 
     return await preview_takeover(LinkEnds.of(link), offsets_topic=offsets_topic, connector=connector)

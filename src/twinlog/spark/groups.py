@@ -6,6 +6,6 @@ from __future__ import annotations
 def empty_rows(sent: int, size: int) -> int:
     """How many empty rows push all rows through: they end the last group, and one more follows.
 
-    The JVM looks one row ahead, so a group goes on when the row behind it has come.
+    The JVM looks one row ahead, so a group is passed on when the row behind it has come.
     """
     return -sent % size + 1

@@ -1,6 +1,6 @@
 """Kinds of work on Spark and the settings of each. Pure.
 
-    MIRROR    a row is a whole batch of Kafka and must go on the moment it exists: no batching, no buffering
+    MIRROR    a row is a whole batch of Kafka and must be passed on the moment it exists: no batching, no buffering
     TABLES    many small rows (verification, pipelines): normal Arrow batches, code generation, adaptive execution
 
 Settings of a session can differ between sessions of one JVM. Settings of the process cannot: the buffer size, the
@@ -55,7 +55,7 @@ class Work:
 MIRROR: Final = Work(
     session={
         **_EVERY_SESSION,
-        # One row per Arrow batch: a batch goes on when it is there, not when an Arrow batch is full.
+        # One row per Arrow batch: a batch is passed on when it is there, not when an Arrow batch is full.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
         # Buffers smaller than any row: nothing waits for a buffer to fill. Costs no throughput, because rows are large.
         "spark.sql.execution.pandas.udf.buffer.size": "128",

@@ -1,1 +1,1 @@
-"""The control plane: one file per thing kept in step between the two ends."""
+"""The control plane: one file per thing kept in sync between the two ends."""

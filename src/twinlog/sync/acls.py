@@ -1,4 +1,4 @@
-"""SyncJob "acls": the target's ACLs kept in step with the source's (model/access/acls has the rules).
+"""SyncJob "acls": the target's ACLs kept in sync with the source's (model/access/acls has the rules).
 
     describe both ends ─▶ wanted_acls, diff_acls ─▶ create, remove ─▶ what we added, and what waits for a failover, is
                                                                       remembered in the ledger

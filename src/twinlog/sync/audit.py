@@ -106,7 +106,7 @@ def _current(view: LedgerView) -> dict[TopicPartition, PartitionState]:
 
 
 def _snapshot(view: LedgerView, partitions: set[TopicPartition]) -> LedgerView:
-    """What the comparing thread needs; the view itself goes on changing."""
+    """What the comparing thread needs; the view itself keeps changing."""
     topics = {partition.topic for partition in partitions}
     return LedgerView(
         {},

@@ -1,4 +1,4 @@
-"""SyncJob "configs": topic configs of the target kept in step with the source's (model/topics/configs has the rules).
+"""SyncJob "configs": topic configs of the target kept in sync with the source's (model/topics/configs has the rules).
 
     describe both ends ─▶ judge_configs ─▶ set, unset ─▶ what we gave is remembered per topic; the rest are findings
 

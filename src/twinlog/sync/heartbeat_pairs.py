@@ -29,7 +29,7 @@ class HeartbeatPairs:
         self._beating: dict[HeartbeatPair, asyncio.Task[None]] = {}
 
     async def become(self, pairs: Iterable[HeartbeatPair]) -> None:
-        """Let these beat and no others; those that are equal go on."""
+        """Let these beat and no others; those that are equal continue."""
         wanted = list(pairs)
         gone = [self._beating.pop(pair) for pair in list(self._beating) if pair not in wanted]
         for task in gone:

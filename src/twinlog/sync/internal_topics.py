@@ -1,7 +1,7 @@
 """The small topics that MirrorMaker 2's clients read: made compacted, written and read whole. Runs in the service.
 
 Only partition 0 counts; readers on the Java side look nowhere else. A topic that is there already, or that we may not
-create, is used as it is: what cannot be done is said (R13), the rest goes on.
+create, is used as it is: what cannot be done is said (R13), the rest continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SyncJobs: what is kept in step beside the records, each with its own rhythm. Runs in the service's loop.
+"""SyncJobs: what is kept in sync beside the records, each with its own rhythm. Runs in the service's loop.
 
     every few seconds ─▶ step(view): observe both ends, diff (pure, model/), apply ─▶ Outcome ─▶ note in the ledger
 
@@ -54,7 +54,7 @@ def pause_after(failures: int, seconds: float) -> float:
 
 
 class SyncJob(Protocol):
-    """One thing that is kept in step."""
+    """One thing that is kept in sync."""
 
     @property
     def name(self) -> str:

@@ -48,7 +48,7 @@ _WITHIN_S: Final = 120.0
 
 
 class MirrorMakerTakeover:
-    """What one link can go on from. `offsets_topic` and `connector` are for MirrorMaker 2 on a Connect cluster."""
+    """What one link can continue from. `offsets_topic` and `connector` are for MirrorMaker 2 on a Connect cluster."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The sync job "offset-syncs": pairs of equal records, told in MirrorMaker 2's words. Runs in the service's loop.
 
-Our own translation needs none of them. They are written so that MirrorMaker 2 and tools that read its topic can go on
-from what we copied. A pair is the newest copied record of a partition, from the ledger: always true, never guessed.
+Our own translation needs none of them. They are written so that MirrorMaker 2 and tools that read its topic can
+continue from what we copied. A pair is the newest copied record of a partition, from the ledger: never guessed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Target topics kept in step with the source: creation and growth. One cycle per call, in the service's loop thread.
+"""Target topics kept in sync with the source: creation and growth. One cycle per call, in the service's loop thread.
 
     list, select, describe ── both ends ──> diff_topics ──> create, grow ──> describe again ──> Roster
 
 Nothing is deleted or shrunk here. What the target refuses is recorded with its topic and tried again next cycle; the
-other topics go on (R8).
+other topics continue (R8).
 """
 
 from __future__ import annotations

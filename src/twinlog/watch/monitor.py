@@ -27,7 +27,7 @@ from twinlog.model.health.readiness import LOOKS, proves, seen_of
 from twinlog.model.health.states import LinkStatus, silent_seconds
 from twinlog.model.names import TopicPartition
 from twinlog.model.switch.card import card_of
-from twinlog.model.switch.log import StateEntry, Switch
+from twinlog.model.switch.log import StateEntry, Switch, switch_name
 
 log = logging.getLogger("twinlog.lookout")
 
@@ -376,7 +376,7 @@ class Monitor:
             self._watchers.discard(event)
 
     def wake(self) -> None:
-        """Let everybody go on who waits for a change."""
+        """Wake everybody who waits for a change."""
         self.turn += 1
         for event in self._watchers:
             event.set()
@@ -395,10 +395,10 @@ def _switch_events(link: str, before: Switches | None, after: Switches, known_ms
     events: list[Event] = []
     for switch in (*after.ended, *filter(None, [after.open])):
         if switch.id not in begun | over:
-            says = f"{switch.claim.command} begun by {switch.claim.operator}"
+            says = f"{switch_name(switch.claim.command)} started by {switch.claim.operator}"
             events.append(Event(switch.since_ms, link, "switch", "warning", link, says))
         if switch.end is not None and switch.id not in over:
-            says = f"{switch.claim.command} {switch.end.outcome}" + (
+            says = f"{switch_name(switch.claim.command)} {switch.end.outcome}" + (
                 f"; {after.state.active} is active" if after.state else ""
             )
             card = card_of(switch)

@@ -35,7 +35,7 @@ _OLDEST_KAFKA = "2.8"
 _METADATA_SECONDS = 5.0
 _THROTTLED_MS = 1_000
 _THROTTLED_FOR_S = 3.0
-"""The next answer, which tells whether it goes on, needs a moment."""
+"""The next answer, which tells whether it continues, needs a moment."""
 _CONNECT_SECONDS = 10.0
 _BOOTSTRAP_SECONDS = 5.0
 """For an address of the file: a cluster behind a dead line is told of soon."""

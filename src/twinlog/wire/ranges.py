@@ -73,7 +73,7 @@ class RangeReader:
                 coming.cancel()
 
     def _take(self, part: FetchedPartition, position: int) -> tuple[list[RawBatch], int]:
-        """The batches of one answer that touch the range, and where reading goes on."""
+        """The batches of one answer that touch the range, and where reading continues."""
         self.log_start = max(self.log_start, part.log_start_offset)
         view: bytes | memoryview = part.records
         after = position

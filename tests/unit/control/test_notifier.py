@@ -95,17 +95,17 @@ def everything() -> Grouping:
 
 def test_the_end_of_a_switch_is_posted_with_the_card_and_leaves_no_incident_open() -> None:
     group = everything()
-    begun = Event(1, "a->b", "switch", "warning", "a->b", "failover-planned begun by ada")
+    begun = Event(1, "a->b", "switch", "warning", "a->b", "planned failover started by ada")
     group.add([begun], 1)
     message = group.due(1)
     assert message is not None
     (pager,) = bodies("pagerduty", message, "k")
     assert pager["event_action"] == "trigger"
     card = "**b is active: planned failover of a->b done**\n\n- Connect to: b:1\n"
-    group.add([Event(2, "a->b", "switch", "good", "a->b", "failover-planned done", ended=True, card=card)], 2)
+    group.add([Event(2, "a->b", "switch", "good", "a->b", "planned failover done", ended=True, card=card)], 2)
     message = group.due(2)
     assert message is not None, "the end of a switch is what the incident channel waits for"
-    assert message.title == "Twinlog: a->b: failover-planned done"
+    assert message.title == "Twinlog: a->b: planned failover done"
     (slack,) = bodies("slack", message, "")
     assert "*b is active: planned failover of a->b done*\n" in slack["text"]
     assert "- Connect to: b:1" in slack["text"]

@@ -84,7 +84,28 @@ def test_a_long_line_asks_for_more_in_flight_and_larger_buffers():
     assert found["net.ipv4.tcp_rmem"].command.startswith("sysctl -w net.core.rmem_max=")
     assert "net.ipv4.tcp_wmem" not in found  # the target is near
     assert found["net.ipv4.tcp_slow_start_after_idle"].better == "0"
-    assert found["where the mirror runs"].present == "beside the target"
+
+
+@pytest.mark.parametrize(
+    ("source_s", "target_s", "present", "better", "effect"),
+    [
+        (0.1, 0.001, "beside the target", "beside the target, or beside the source", "up to 100 ms less latency"),
+        (0.001, 0.1, "beside the source", "the same, with a standby at the target", "are there after a disaster"),
+        (0.12, 0.08, "far from both clusters", "beside the target", "up to 80 ms less latency"),
+    ],
+)
+def test_where_the_mirror_runs_and_what_another_place_would_change(
+    source_s: float, target_s: float, present: str, better: str, effect: str
+):
+    placed = settings_of(replace(SLOW, source_trip_s=source_s, target_trip_s=target_s))["where the mirror runs"]
+    assert (placed.where, placed.present, placed.better) == ("placement", present, better)
+    assert effect in placed.effect
+    assert f"{source_s * 1000:.0f} ms to the source, {target_s * 1000:.0f} ms to the target" in placed.evidence
+
+
+def test_a_near_or_unmeasured_line_says_nothing_about_the_place():
+    for seen in (SLOW, replace(SLOW, source_trip_s=None, target_trip_s=0.1)):
+        assert "where the mirror runs" not in settings_of(seen)
 
 
 def test_a_short_line_asks_for_nothing_of_the_kernel():

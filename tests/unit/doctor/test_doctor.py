@@ -299,6 +299,25 @@ def test_a_cluster_that_is_gone_takes_nothing_else_with_it() -> None:
 
 
 @pytest.mark.proves("R14")
+@pytest.mark.parametrize(
+    ("met", "advice"),
+    [
+        ("SaslAuthenticateRequest failed: Authentication failed: invalid credentials", "Correct sasl.jaas.config of B"),
+        ("b:9092: certificate verify failed: self-signed certificate", "Set ssl.truststore.location of B"),
+        ("b:9092: the broker closed the connection", "Compare security.protocol of B with the listener"),
+        ("b:9092: connection refused", "kafka-broker-api-versions.sh --bootstrap-server B0:9092"),
+    ],
+)
+def test_a_cluster_that_lets_nobody_in_comes_with_the_advice_for_its_cause(met: str, advice: str) -> None:
+    refused = Unknown(f"B: {met}", denied=True)
+    seen = answers(both(at("target", cluster=refused), set_(coordinator=refused))(healthy()))
+    assert seen["target-answers"].verdict == "fail"
+    assert seen["target-answers"].remedy.startswith(advice)
+    assert seen["transaction-coordinator"].verdict == "unknown"
+    assert "kafka-acls" not in seen["transaction-coordinator"].remedy
+
+
+@pytest.mark.proves("R14")
 def test_a_long_wait_for_the_source_does_not_make_the_engine_silent() -> None:
     found = answers(replace(healthy(), now_ms=NOW + 60_000))["engine"]
     assert (found.verdict, found.seen) == ("ok", "generation 1 on h, heard 2 s ago")

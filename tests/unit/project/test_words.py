@@ -24,6 +24,10 @@ REFUSED = {
     r"patience|patient(ly)?": "time limit, retries",
     r"eyes|sight": "observer, view",
     r"(way|come|comes|comes back|bring|brings) home": "way back, return to its origin",
+    r"go(es)? on(?! the)": "continue",
+    r"in step": "in sync",
+    r"beg[iu]n anew": "restart, start again",
+    r"stands? by": "is a standby",
 }
 NAMES = {
     "desk": "state, queries",

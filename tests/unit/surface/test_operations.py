@@ -84,7 +84,7 @@ def test_what_ran_when_the_service_was_stopped_is_told_as_interrupted(tmp_path: 
     with asked(service_over(tmp_path, PaperBackend(step_seconds=60), log)) as client:
         begun = begin(client, "a-long-one")
     assert [event["says"] for event in told(log)] == [
-        "verification begun",
+        "verification started",
         "verification failed: interrupted: the service that ran it ended first",
     ]
     with asked(service_over(tmp_path, PaperBackend(), log)) as client:

@@ -16,9 +16,10 @@ from tests.kit.paper_backend import PaperBackend, everything
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.switching import Standing
 from twinlog.surface.answers.links import summary_of
-from twinlog.surface.page.needs import needs_of
+from twinlog.surface.page.needs import needs_of, unanswering
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.words import moment, prose, tone, zone
+from twinlog.watch.clusters import ClusterCard
 from twinlog.watch.monitor import LinkSnapshot
 
 NAMES = st.lists(st.from_regex(r"[a-z0-9.-]{1,30}", fullmatch=True), min_size=2, max_size=14, unique=True)
@@ -84,6 +85,31 @@ def test_what_is_wrong_is_told_first_with_the_way_out() -> None:
     assert told[1].remedy == "Is it up?"
     assert needs_of(snapshots(PaperBackend(faulted=False))).told == ()
     assert "on.gap" in summary_of(found[0]).remedy
+
+
+@pytest.mark.proves("R14")
+def test_what_is_wrong_with_a_cluster_is_told_unless_a_link_proves_that_it_answers() -> None:
+    links = snapshots(PaperBackend(faulted=False))
+    after = max(link.looked_ms for link in links) + 1
+    refused = "archive: no broker answers: 127.0.0.1:9: connection refused"
+    gone = ClusterCard("archive", after, trouble=refused)
+    assert unanswering(links, [gone]) == ["archive"]
+    (need,) = needs_of(links, [gone]).told
+    assert (need.link, need.address, need.tone) == ("archive", "#clusters", "bad")
+    assert need.says == "no broker answers: 127.0.0.1:9: connection refused"
+    earlier = dataclasses.replace(gone, looked_ms=1)  # the links were seen to copy since
+    assert (unanswering(links, [earlier]), needs_of(links, [earlier]).told) == ([], ())
+    login = ClusterCard("archive", after, trouble="archive: access denied: Authentication failed")
+    assert "Correct sasl.jaas.config of archive" in needs_of(links, [login]).told[0].remedy
+    cards = [
+        ClusterCard("east", after, under_replicated=4, without_leader=1, fullest=0.5),
+        ClusterCard("west", after, under_replicated=1, without_leader=0, fullest=0.91),
+    ]
+    assert [(need.link, need.tone, need.says) for need in needs_of(links, cards).told] == [
+        ("east", "bad", "1 partition has no replica in sync: nobody can read or write there"),
+        ("west", "warn", "1 partition lacks a replica in sync"),
+        ("west", "warn", "its fullest disk is 91% full"),
+    ]
 
 
 @pytest.mark.parametrize(

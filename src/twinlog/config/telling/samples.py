@@ -35,7 +35,7 @@ class Topology:
 
 TOPOLOGIES: Final[Mapping[str, Topology]] = {
     "active-passive": Topology(
-        "one active cluster, one that stands by",
+        "one active cluster, one standby",
         (
             "Applications work on {0}; {1} holds a copy of everything under the same names, with the positions of the",
             "consumer groups. After `twinlog failover '{0}->{1}'` they continue there without a changed topic name.",

@@ -232,7 +232,7 @@ PROVENANCE_RELAY = _own(
 )  # fmt: skip
 PROVENANCE_OVERRIDES = _own(
     "provenance.header.filter.overrides", Overrides(), "",
-    "Records to copy although they come home: clusterRegex,topicRegex,fromMs-untilMs; `-` is any time, `;` separates.",
+    "Records to copy back to their origin: clusterRegex,topicRegex,fromMs-untilMs; `-` is any time, `;` separates.",
 )  # fmt: skip
 CONFIG_CONFLICT = _own(
     "sync.topic.configs.conflict", OneOf(("report", "revert", "keep")), "report",

@@ -1,4 +1,4 @@
-"""Whether consumers will go on where they stopped."""
+"""Whether consumers will continue where they stopped."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from twinlog.doctor.answers import Answer, Check, fail, known, named, ok, warn
 from twinlog.doctor.facts import EndFacts, Facts
+from twinlog.errors.clusters import likely_remedy
 from twinlog.model.health.inspection import FETCH, FIND_COORDINATOR, PRODUCE, CertificateFacts, Unknown, release_of
 
 _THEME = "reach"
@@ -17,7 +18,8 @@ _SOON_MS: Final = 30 * 86_400_000
 
 def _answers(end: EndFacts) -> Answer:
     if isinstance(end.cluster, Unknown):
-        return fail(end.cluster.why, f"{end.command('kafka-broker-api-versions')}   # from this machine")
+        try_by_hand = f"{end.command('kafka-broker-api-versions')}   # from this machine"
+        return fail(end.cluster.why, likely_remedy(end.alias, end.cluster.why) or try_by_hand)
     return ok(f"{len(end.cluster.brokers)} brokers answer as cluster {end.cluster.cluster_id}")
 
 
@@ -117,6 +119,7 @@ def _expiry(looks: Iterable[CertificateFacts], now_ms: int, remedy: str) -> Answ
 
 
 def _coordinator(facts: Facts) -> Answer:
+    known(facts.target.cluster)  # a refused login is no missing right
     if isinstance(facts.coordinator, Unknown) and facts.coordinator.denied:
         return fail(
             facts.coordinator.why,

@@ -82,7 +82,7 @@ def promote_set(bindings: Iterable[AclBinding], rules: AclRules) -> frozenset[Ac
     """What the target gets on top when its copies are to be written, at a failover. Empty in the mode `mm2`.
 
     Transactional ids are of use to writers only, so theirs wait too. Where copies have names of their own,
-    applications go on under the original name: that topic is nobody's copy, and becomes theirs with all their rights.
+    applications continue under the original name: that topic is nobody's copy, and gets all their rights.
     """
     if rules.mode == "mm2":
         return frozenset()

@@ -68,7 +68,7 @@ class ShadowVerdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the group would go on exactly where it stopped."""
+        """Whether the group would continue exactly where it stopped."""
         return not (self.skipped or self.read_twice or self.different or self.missing)
 
     def says(self) -> str:

@@ -1,4 +1,4 @@
-"""Positions of consumer groups: where each goes on in the copy, what is told about it, what is written. Pure.
+"""Positions of consumer groups: where each continues in the copy, what is told about it, what is written. Pure.
 
     committed on the source ──ledger──▶ position on the target ──▶ checkpoint (told)
                                                               └──▶ offset of the target's group (written)
@@ -85,7 +85,7 @@ class Standing(NamedTuple):
     committed: GroupPosition
     remote: TopicPartition | None
     translation: Translation
-    position: int | None = None  # where a reader of the target goes on
+    position: int | None = None  # where a reader of the target continues
     on_target: int | None = None  # what the target's group has committed
     active: bool = False
     remark: Remark | None = None
@@ -145,7 +145,7 @@ def starts_wanted(now: GroupsNow) -> set[TopicPartition]:
 
 
 def standings(now: GroupsNow, rewinds: Rewinds, *, writing: bool) -> Iterator[Standing]:
-    """Decide about every position. `writing` says whether the target's groups are kept in step at all."""
+    """Decide about every position. `writing` says whether the target's groups are kept in sync at all."""
     for group, positions in now.committed.items():
         there = now.on_target.get(group, {})
         active = group in now.active
@@ -276,7 +276,7 @@ class _Place(NamedTuple):
 
 
 def read_again_at_most(now: GroupsNow) -> dict[str, int]:
-    """By group: the copied records behind where it goes on. A group may have read them before the source was lost."""
+    """By group: the copied records behind where it continues. A group may have read them before the source was lost."""
     again: dict[str, int] = {}
     for group, positions in now.committed.items():
         again[group] = 0

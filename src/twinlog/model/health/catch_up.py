@@ -1,6 +1,6 @@
 """What limits cost: when a link will have caught up, or by how much it falls behind. Pure.
 
-Time goes on minute by minute, because a timetable changes the limits. Where no limit holds, the link is as fast as it
+Time advances minute by minute, because a timetable changes the limits. Where no limit holds, the link is as fast as it
 was seen to be while it was behind; where that was not seen, the answer is unknown.
 """
 

@@ -116,7 +116,7 @@ def judge(status: LinkStatus) -> LinkState:
     if status.source_trouble:
         return "DEGRADED"  # some brokers of the source do not answer; what the others lead is copied
     if any(chore.trouble for chore in status.chores):
-        return "DEGRADED"  # records flow, but something that a failover needs is not kept in step
+        return "DEGRADED"  # records flow, but something that a failover needs is not kept in sync
     # Without a time nothing was ever copied of what waits: that is no link that runs.
     waits = bool(status.lag) and (engine.phase == "starting" or status.lag_seconds is None)
     return "CATCHING_UP" if waits or (status.lag_seconds or 0) > 30 else "RUNNING"

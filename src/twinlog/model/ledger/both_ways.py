@@ -1,7 +1,7 @@
 """Translating a position in a log that two links write into, one from each side, under the same name. Pure.
 
     A   a0 a1 a2 a3 │ t0 t1          a: born on A, t: born on T
-    T   a0 a1 │ t0 │ a2 a3 │ t1      a group that goes on at t0 on T has read a0 and a1
+    T   a0 a1 │ t0 │ a2 a3 │ t1      a group that continues at t0 on T has read a0 and a1
 
 The map of T->A knows where t0 and t1 lie on A. It knows nothing of a2 and a3, which the link leaves out because they
 came from there: they are in the map of A->T. A position must lie before the first unread record of both kinds (R5).
@@ -14,7 +14,7 @@ from twinlog.model.ledger.translation import AtOrBefore, Exact, Translation, Unt
 
 
 def to_target_both_ways(position: int, forth: PartitionMap, back: PartitionMap) -> Translation:
-    """Where a reader of the source goes on in the target. `back` is the map of the link that leads the other way."""
+    """Where a reader of the source continues in the target. `back` is the map of the link that leads the other way."""
     there = forth.to_target(position)
     if isinstance(there, Untranslatable):
         return there

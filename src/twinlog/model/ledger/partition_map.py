@@ -36,11 +36,11 @@ class PartitionMap:
         return unpack(self._packed)
 
     def to_target(self, position: int) -> Translation:
-        """Where a reader of the source at `position` goes on in the copy."""
+        """Where a reader of the source at `position` continues in the copy."""
         return to_target(position, self.span, self.parts_from(position))
 
     def to_source(self, position: int) -> Translation:
-        """Where a reader of the copy at `position` goes on in the source."""
+        """Where a reader of the copy at `position` continues in the source."""
         return to_source(position, self.span, self.parts_from(position, by_target=True))
 
     def parts_from(self, offset: int = -1, *, by_target: bool = False) -> Iterator[RunMap]:

@@ -17,7 +17,7 @@ from twinlog.model.ledger.runs import Run, uncovered
 
 
 class Passed(NamedTuple):
-    """Where a link goes on. `gaps` before it are deleted, and the map does not say that they came from the target."""
+    """Where a link continues. `gaps` before it are deleted, and the map does not say that they came from the target."""
 
     position: int
     gaps: tuple[tuple[int, int], ...] = ()

@@ -48,7 +48,7 @@ def forgotten(
     """Topics whose entries nobody can want again: their topic on the source does not exist any more.
 
     `source_ids` has the ids under which the source knows each topic, and nothing of one about which it does not tell.
-    A topic that is only not selected any more keeps its state: selected again, it goes on there.
+    A topic that is only not selected any more keeps its state: selected again, it continues there.
     """
     gone = set()
     for topic in content.topics() - set(roster):

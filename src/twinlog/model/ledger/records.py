@@ -98,7 +98,7 @@ class Engine(_Entry):
     shut_out_pair: str = ""  # whose switch: a cluster with another alias makes another pair, whose decisions count anew
     epochs: int = 0  # that came to their end since this engine signed in
     epochs_failed: int = 0
-    service: str = ""  # services of one group stand by for each other: none of them takes anything from a stranger
+    service: str = ""  # services of one group are standbys of each other: none of them takes anything from a stranger
     since_ms: int = 0  # when it signed in
     took_from: str = ""  # the living engine whose link it took
     at_ms: int = 0

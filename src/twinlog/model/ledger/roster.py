@@ -3,7 +3,7 @@
     observed (sync.topics) + known (the ledger's roster)  ──▶  entries to write, entries to remove
 
 A topic is identified by its ids on both sides. If one of the two changes behind our back the topic stops with a named
-problem, because going on would mix two histories (R7); if both are new there is nothing to protect and it begins anew.
+problem, because continuing would mix two histories (R7); if both are new, nothing needs protection and it starts anew.
 So it does where the copy went away before it got a record: one that is being deleted can still be seen for a moment.
 """
 
@@ -87,7 +87,7 @@ def roster_changes(
     """Compare; an entry that would not change is not written again.
 
     `refused` are new topics that must not be begun: they are listed with their problem and asked about again.
-    `halted` are topics that must not be begun nor go on for now, whether they were mirrored before or not.
+    `halted` are topics that must not be begun nor continue for now, whether they were mirrored before or not.
     `unseen` are topics about which the source does not say whether they exist, `vanished` those that are gone for
     certain on both ends: nothing is left to protect, and a new topic of that name begins anew.
     """

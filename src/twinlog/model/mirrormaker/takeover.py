@@ -43,7 +43,7 @@ class Tails:
 
 @dataclass(frozen=True)
 class Continue:
-    """Copying goes on at source offset `resume`, behind the record that the target ends with."""
+    """Copying continues at source offset `resume`, behind the record that the target ends with."""
 
     resume: int
     remarks: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Unchecked:
 
 @dataclass(frozen=True)
 class Differs:
-    """The target is not what MirrorMaker 2 says it is: going on would lose or double records."""
+    """The target is not what MirrorMaker 2 says it is: continuing would lose or double records."""
 
     problem: str
 

@@ -15,14 +15,14 @@ _LISTED: Final = 50
 
 @dataclass(frozen=True)
 class Fresh:
-    """MirrorMaker 2 left nothing to go on from: `start.from` decides."""
+    """MirrorMaker 2 left nothing to continue from: `start.from` decides."""
 
     remark: str | None = None
 
 
 @dataclass(frozen=True)
 class Inherited:
-    """Copying goes on at `resume`; `checked` against the data, or MirrorMaker 2's word alone."""
+    """Copying continues at `resume`; `checked` against the data, or MirrorMaker 2's word alone."""
 
     last: int
     resume: int

@@ -1,4 +1,4 @@
-"""Where a group goes on when it returns to the old primary, after a failback with the same names. Pure.
+"""Where a group continues when it returns to the old primary, after a failback with the same names. Pure.
 
     old primary    [ common ........ | tail | returned ....... ]      tail: never copied before the cut
     other side     [ common ........ | born there ... (tail) ... ]    (tail): appended there by the failback, if it was

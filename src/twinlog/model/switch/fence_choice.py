@@ -1,4 +1,4 @@
-"""Whether producers can be shut out of topics by name, while the link goes on writing there. Pure.
+"""Whether producers can be shut out of topics by name, while the link keeps writing there. Pure.
 
 A rule that denies Write to every principal but ours shuts out exactly those who may write by a rule with their name.
 Where anybody may write without being named, such a fence would stand open.

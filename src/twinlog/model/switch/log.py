@@ -6,10 +6,10 @@ the other cluster as soon as it answers. The log itself decides everything:
 
 - A claim opens a switch when none is open. While one is open, claims for another switch count for nothing: two
   operators cannot run two switches.
-- Whoever claims the open switch again goes on with it, but only when its runner has been silent for a while. From then
-  on nothing that the older runner writes counts, and it stops as soon as it reads that (R10).
-- Decisions carry a generation; the highest one holds, whichever of the two clusters told it. Both clusters number their
-  decisions differently, so that no two are equal.
+- Whoever claims the open switch again continues with it, but only when its runner has been silent for a while. From
+  then on nothing that the older runner writes counts, and it stops as soon as it reads that (R10).
+- Decisions carry a generation; the one with the highest number is valid, whichever of the two clusters told it. Both
+  clusters number their decisions differently, so that no two are equal.
 
 Times are the broker's (the topic stamps records itself), so the clocks of operators' machines do not matter.
 """
@@ -66,7 +66,7 @@ class _Entry(BaseModel):
 
 
 class Claim(_Entry):
-    """Somebody wants to run a switch, or to go on with one."""
+    """Somebody wants to run a switch, or to continue with one."""
 
     kind: Literal["claim"] = "claim"
     switch: str
@@ -114,7 +114,7 @@ class End(_Entry):
 class StateEntry(_Entry):
     """A decision: who is active and what each link may do. It replaces every decision of a lower generation.
 
-    A switch makes several: it stops links, then makes a side active, then lets links go on. Only one of them changes
+    A switch makes several: it stops links, then makes a side active, then lets links continue. Only one of them changes
     who is active, so `since_ms` stays through the others; 0 is since ever.
     """
 
@@ -286,7 +286,7 @@ class SwitchLog:
         return log
 
     def owned_by(self, switch: str, runner: str) -> bool:
-        """Whether this runner may go on."""
+        """Whether this runner may continue."""
         return self.open is not None and (self.open.id, self.open.runner) == (switch, runner)
 
     def find(self, switch: str) -> Switch | None:

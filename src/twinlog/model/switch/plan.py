@@ -3,7 +3,7 @@
     facts (observed) ──▶ refusal, or Plan = ordered steps ──▶ shown, confirmed, executed (recovery/execute)
 
 Each step says which side it closes to producers and which it opens. In no plan are both sides open after any step: the
-side that is left is shut before the other one is opened, or it is gone and is shut first of all when it returns.
+side that is left is shut before the other one is opened, or it is gone and is shut first when it returns.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def refusal_of(facts: Facts) -> Refusal | None:
     if facts.open is not None:
         who = f"{facts.open.claim.operator}@{facts.open.claim.host}"
         command = facts.open.claim.command
-        return Refusal(f"a switch is already running ({command}, begun by {who})", _RESUME.format(link=link))
+        return Refusal(f"a switch is already running ({command}, started by {who})", _RESUME.format(link=link))
     if not facts.ledger_there:
         return Refusal("the link never ran", "Start it with `twinlog run` and let it catch up.")
     if failover and facts.active == link.target:

@@ -104,7 +104,7 @@ class TargetConfigsUnreadable:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfigsUnreadable:
-    """The source does not tell the topic's configs, so none can be kept in step."""
+    """The source does not tell the topic's configs, so none can be kept in sync."""
 
     topic: str
     remote: str

@@ -1,7 +1,7 @@
 """Judges one Kafka cluster that is stretched over several datacenters, each of them a rack. Pure.
 
 A stretch cluster loses no acknowledged record when any one rack dies, if every partition keeps enough in-sync replicas
-outside of that rack: at least `min.insync.replicas` to go on, at least one to lose nothing. It costs the round trip
+outside of that rack: at least `min.insync.replicas` to continue, at least one to lose nothing. It costs the round trip
 between racks for every write with acks=all.
 """
 

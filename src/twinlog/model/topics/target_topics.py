@@ -1,4 +1,4 @@
-"""Target topics kept in step with the source: what was observed, what must change, and what the data path may rely on.
+"""Target topics kept in sync with the source: what was observed, what must change, and what the data path may rely on.
 
     observe (sync/topics) -> diff_topics (here, pure) -> apply (sync/topics) -> Roster (here)
 

@@ -1,4 +1,4 @@
-"""RegexRouter, TimestampRouter and Filter: where a record goes, and whether it goes on."""
+"""RegexRouter, TimestampRouter and Filter: where a record goes, and whether it is kept."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Whose engine copies during a failback: the running service's where there is one, else one of the switch's own.
 
-An engine of the switch's own starts a second Spark, which takes long while producers of the other side go on writing.
+An engine of the switch's own starts a second Spark, which takes long while producers of the other side keep writing.
 The service's engine only needs to be told. It copies records and leaves everything else alone (`draining`); for a full
 failback it also copies what came from the other side (`draining-all`).
 """

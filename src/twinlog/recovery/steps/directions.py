@@ -43,14 +43,14 @@ async def _let_clients_move(ctx: SwitchContext) -> None:
 
 
 async def resume(ctx: SwitchContext) -> StepResult:
-    """After a failback: the link goes on as before the disaster."""
+    """After a failback: the link continues as before the disaster."""
     seeded: list[str] = []
     findings: list[str] = []
     cut = (ctx.find(BackStopped) or BackStopped()).cut_back
     remote = ctx.back.naming.remote
     origins = {remote(ctx.back.source, name): [row.target for row in rows] for name, rows in cut.items()}
     if ctx.journal.switch.claim.command == "failback-full":
-        # Both sides are equal at this cut: the link goes on behind it, with the topics as they are now.
+        # Both sides are equal at this cut: the link continues behind it, with the topics as they are now.
         seeded = await seed_ledger(ctx, ctx.link, origins, anew=True)
     elif ctx.link.naming.keeps_names:
         # What the way back wrote came from the target; retention of the source must not make a gap of it.

@@ -80,7 +80,7 @@ def _origin(entry: RosterTopic, number: int) -> int:
 
 
 async def stop_link(ctx: SwitchContext) -> StepResult:
-    """Hold both links, see that nothing is written any more, and note the cut."""
+    """Hold both links, see that nothing is written any more, and record the last copied offsets."""
     held: dict[str, Copying] = {ctx.link.name: "held", ctx.back.name: "held"}
     state = await ctx.journal.decide(f"{ctx.link.source} is left", links=held)
     says, stopped = await stop_and_prove(ctx, "stop-link", ctx.link, state.generation)

@@ -115,7 +115,7 @@ async def positions_known(ctx: SwitchContext) -> StepResult:
     known = f"{counted(len(committed), 'group')} with last synced positions"
     says = f"{known} ({counted(len(decided), 'partition')}, {written:,} written now)"
     if not checkpoints.loaded:
-        # Nobody knows how many groups there are. The switch goes on: they continue where the target has them.
+        # Nobody knows how many groups there are. The switch continues: they continue where the target has them.
         says = f"the last checkpoints are NOT known, groups keep the positions that {link.target} has: {trouble}"
     findings = [*map(cut_sentence, cuts), *findings]
     return StepResult(says, PositionsKnown(groups=tuple(sorted(committed)), cuts=tuple(cuts), **findings_of(findings)))

@@ -48,7 +48,7 @@ async def tail(ctx: SwitchContext) -> StepResult:
             if partition.topic in merged_topics(ctx):
                 continue
             if state is None or state.incarnation != view.roster[partition.topic].incarnation:
-                continue  # nothing of it was ever copied: the link does that when it goes on
+                continue  # nothing of it was ever copied: the link does that when it continues
             own = Tail(partition, state.source_next, state.source_next)
             skip = unnoted.get(partition, 0)
             start = starts[partition]

@@ -83,7 +83,7 @@ def promoted(cluster: str, known: Home | None, highest: Mapping[str, int], gap: 
 
 
 def returned(cluster: str, away: Home, highest: Mapping[str, int]) -> Home:
-    """The term after a promotion, when all schemas are home: ids go on behind the highest of both datacenters."""
+    """The term after a promotion, when all schemas are home: ids continue behind the highest of both datacenters."""
     return Home(cluster, away.term + 1, away.gap, dict(highest), {})
 
 

@@ -78,7 +78,7 @@ class LinkSummary(BaseModel):
 
 
 class SyncJob(BaseModel):
-    """One thing that is kept in step beside the records."""
+    """One thing that is kept in sync beside the records."""
 
     chore: str
     at_ms: int

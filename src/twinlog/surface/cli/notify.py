@@ -26,7 +26,7 @@ _STANDS_BY_SECONDS: Final = 15.0
 def known_phases(phases: Sequence[str], to_run: Sequence[str] | None, waited_s: float) -> list[str] | None:
     """Return the phases, or None while some are to come. `to_run`: the links that are ours, None while that is open.
 
-    Whoever waited in vain stands by, or waits for the store, and that is in order.
+    Whoever waited in vain is a standby, or waits for the store, and that is in order.
     """
     if phases:
         return list(phases)

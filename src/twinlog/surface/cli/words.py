@@ -1,4 +1,4 @@
-"""Numbers as people read them. What nobody knows is said, never shown as 0."""
+"""Numbers as people read them. Unknown values are shown as unknown, never as 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders that reach a service that stands by go on to the active one. Runs in the service's loop, one thread per order.
+"""Orders that reach a standby are forwarded to the active one. Runs in the service's loop, one thread per order.
 
 Reading goes the same way while the active one answers, because it knows how its links stand; when it does not, what the
 links topic says is told instead.

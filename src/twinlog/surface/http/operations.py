@@ -197,7 +197,7 @@ class Operations:
         self._on_change(operation)
 
     async def close(self) -> None:
-        """End what still runs; a switch goes on later from its journal."""
+        """End what still runs; a switch continues later from its journal."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

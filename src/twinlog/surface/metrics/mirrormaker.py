@@ -1,4 +1,4 @@
-"""MirrorMaker 2's metrics under the names that Strimzi's dashboards and alerts use, so that they go on working.
+"""MirrorMaker 2's metrics under the names that Strimzi's dashboards and alerts use, so that they keep working.
 
 Strimzi ships two sets of dashboards, for two ways to export: by JMX (`clientid`, and quotes within the label where a
 name has signs such as `>`) and by its own reporter (`client_id`, no quotes, other names for what is Kafka's own). Both
@@ -74,7 +74,7 @@ def _source(snapshots: Iterable[LinkSnapshot], most_topics: int | None) -> Itera
             sums["record_count"].add_metric(where, sum(part.records for part in parts))
             sums["byte_count"].add_metric(where, sum(part.bytes for part in parts))
             if snapshot.trouble:
-                continue  # what was copied stays copied; how it goes on nobody knows
+                continue  # what was copied stays copied; how it continues nobody knows
             rates = [snapshot.rate(part.partition) for part in parts]
             sums["record_rate"].add_metric(where, sum(rate[0] for rate in rates))
             sums["byte_rate"].add_metric(where, sum(rate[1] for rate in rates))

@@ -8,28 +8,39 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from twinlog.errors.clusters import likely_remedy
+from twinlog.model.counted import counted
 from twinlog.model.health.states import LinkStatus, silent_seconds, source_down_since
 from twinlog.model.moments import clock
+from twinlog.model.switch.log import switch_name
 from twinlog.surface.answers.links import faults_of, state_of
 from twinlog.surface.cli.words import duration
-from twinlog.surface.page.words import tone
+from twinlog.surface.page.words import segment, tone
+from twinlog.watch.clusters import ClusterCard
 from twinlog.watch.monitor import LinkSnapshot
 
 _FAULTS_TOLD: Final = 2
 _CHORES_TOLD: Final = 2
 _TOLD: Final = 8
+FULL_DISK: Final = 0.85
 _AWAY: Final = re.compile(r"([^\s:]+): no broker answers")
 
 
 @dataclass(frozen=True)
 class Need:
-    """One thing: which link, what is wrong, the way out, and the tab that tells more."""
+    """One thing: which link or cluster, what is wrong, the way out, and the tab that tells more."""
 
     link: str
     says: str
     remedy: str = ""
     tab: str = ""
     tone: str = "bad"
+    of_cluster: bool = False
+
+    @property
+    def address(self) -> str:
+        """Where the page tells more."""
+        return "#clusters" if self.of_cluster else f"/ui/links/{segment(self.link)}{self.tab}"
 
 
 @dataclass(frozen=True)
@@ -40,15 +51,17 @@ class Needs:
     untold: int
 
 
-def needs_of(snapshots: Iterable[LinkSnapshot]) -> Needs:
-    """Collect them over all links: what is bad before what is only odd."""
+def needs_of(snapshots: Iterable[LinkSnapshot], clusters: Iterable[ClusterCard] = ()) -> Needs:
+    """Collect them over all links and clusters: what is bad before what is only odd."""
     snapshots = list(snapshots)
     moving = {
         snapshot.link.name for snapshot in snapshots if state_of(snapshot) in {"RUNNING", "CATCHING_UP", "DEGRADED"}
     }
-    needs = sorted(
-        (need for snapshot in snapshots for need in _of(snapshot, moving)), key=lambda need: need.tone != "bad"
-    )
+    of_links = [need for snapshot in snapshots for need in _of(snapshot, moving)]
+    named = {alias for need in of_links for alias in _AWAY.findall(need.says)}
+    silent = [alias for alias in unanswering(snapshots, clusters) if alias not in named]
+    of_clusters = [need for card in clusters for need in _of_cluster(card, silent)]
+    needs = sorted([*of_links, *of_clusters], key=lambda need: need.tone != "bad")
     return Needs(tuple(needs[:_TOLD]), len(needs) - len(needs[:_TOLD]))
 
 
@@ -57,7 +70,7 @@ def _of(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
     if snapshot.trouble:
         yield Need(name, f"it cannot be looked at: {snapshot.trouble}", snapshot.remedy)
     if snapshot.switches is not None and snapshot.switches.open is not None:
-        yield Need(name, f"a {snapshot.switches.open.claim.command} is open", tab="/switch", tone="warn")
+        yield Need(name, f"a {switch_name(snapshot.switches.open.claim.command)} is open", tab="/switch", tone="warn")
     if snapshot.superseded:
         yield Need(name, snapshot.superseded)
     if status is None or snapshot.trouble:
@@ -78,6 +91,45 @@ def _of(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
         broken = status.exposure.broken
         rest = f" and {len(broken) - 1:,} more" if len(broken) > 1 else ""
         yield Need(name, f"objective not kept: {broken[0].topic}{rest}", tone="warn")
+
+
+def unanswering(snapshots: Iterable[LinkSnapshot], clusters: Iterable[ClusterCard]) -> list[str]:
+    """The clusters that do not answer. A link that moves since the last look at a cluster proves that it answers."""
+    snapshots = list(snapshots)
+    answered = [
+        (alias, snapshot.looked_ms)
+        for snapshot in snapshots
+        if state_of(snapshot) in {"RUNNING", "CATCHING_UP"}
+        for alias in (snapshot.link.source, snapshot.link.target)
+    ]
+    down = {s.link.source for s in snapshots if s.status is not None and source_down_since(s.status) is not None}
+    silent = {
+        card.alias
+        for card in clusters
+        if card.trouble and not any(alias == card.alias and at_ms > card.looked_ms for alias, at_ms in answered)
+    }
+    return sorted(down | silent)
+
+
+def _of_cluster(card: ClusterCard, silent: Collection[str]) -> Iterator[Need]:
+    """What a look at a whole cluster finds. A source that is down is named by its link."""
+    alias = card.alias
+    if card.trouble:
+        if alias in silent:
+            says = card.trouble.removeprefix(f"{alias}: ")
+            yield Need(alias, says, likely_remedy(alias, card.trouble), of_cluster=True)
+        return
+    if card.without_leader:
+        verb = "has" if card.without_leader == 1 else "have"
+        says = f"{counted(card.without_leader, 'partition')} {verb} no replica in sync: nobody can read or write there"
+        yield Need(alias, says, "Start the brokers that are missing.", of_cluster=True)
+    elif card.under_replicated:
+        verb = "lacks" if card.under_replicated == 1 else "lack"
+        says = f"{counted(card.under_replicated, 'partition')} {verb} a replica in sync"
+        yield Need(alias, says, "Look for a broker that is missing or slow.", tone="warn", of_cluster=True)
+    if (card.fullest or 0) > FULL_DISK:
+        says = f"its fullest disk is {card.fullest:.0%} full"
+        yield Need(alias, says, "Add disk space, or lower the retention of large topics.", tone="warn", of_cluster=True)
 
 
 def _causes(snapshot: LinkSnapshot, status: LinkStatus) -> Iterator[Need]:

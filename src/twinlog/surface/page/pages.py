@@ -31,7 +31,7 @@ from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.operations import MOVES
 from twinlog.surface.http.response_cache import FOR_VISITOR
 from twinlog.surface.page import schemas
-from twinlog.surface.page.needs import needs_of, without_copy
+from twinlog.surface.page.needs import FULL_DISK, needs_of, unanswering, without_copy
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.topology_svg import svg_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
@@ -62,14 +62,14 @@ def home() -> RedirectResponse:
 def overview(visit: TheVisit) -> HTMLResponse:
     """All clusters and links."""
     app_state = visit.app_state
-    more: dict[str, Any] = {"clusters": app_state.clusters(), "grafana": app_state.grafana}
+    more: dict[str, Any] = {"clusters": app_state.clusters(), "full_disk": FULL_DISK, "grafana": app_state.grafana}
     return visit.page("overview.html", **_overview(app_state), **more, here="overview")
 
 
 @router.get("/parts/clusters")
 def clusters_part(visit: TheVisit) -> HTMLResponse:
     """The cards of clusters, again."""
-    return visit.page("clusters_part.html", clusters=visit.app_state.clusters())
+    return visit.page("clusters_part.html", clusters=visit.app_state.clusters(), full_disk=FULL_DISK)
 
 
 @router.get("/topology")
@@ -88,7 +88,7 @@ def overview_part(visit: TheVisit) -> HTMLResponse:
 
 
 def _overview(app_state: AppState) -> dict[str, Any]:
-    snapshots = app_state.snapshots()
+    snapshots, clusters = app_state.snapshots(), list(app_state.clusters())
     links = [summary_of(snapshot) for snapshot in snapshots]
     # A link that was switched away copies nothing on purpose; it has no data to lose.
     copying = [link for link in links if link.state != "SWITCHED"]
@@ -102,11 +102,11 @@ def _overview(app_state: AppState) -> dict[str, Any]:
     ]
     return {
         "links": links,
-        "needs": needs_of(snapshots),
+        "needs": needs_of(snapshots, clusters),
         "picture": picture_of((link.link, link.source, link.target) for link in links),
         "by_name": {link.link: link for link in links},
         "active": {link.active for link in links if link.active},
-        "down": sorted({link.source for link in links if link.source_down_since_ms is not None}),
+        "down": unanswering(snapshots, clusters),
         "unprotected": unprotected,
         "healthy": len(healthy),
         "copying": len(copying),
@@ -238,7 +238,7 @@ def _groups(app_state: AppState, link: str, wish: Wish) -> dict[str, Any]:
 
 @router.get("/links/{link}/faults")
 def faults_page(link: str, visit: TheVisit) -> HTMLResponse:
-    """What cannot be copied, what cannot be kept in step, and what to do about it."""
+    """What cannot be copied, what cannot be kept in sync, and what to do about it."""
     return visit.page("faults.html", **_link(visit.app_state, link, "faults"), most=_SHOWN)
 
 

@@ -1,4 +1,4 @@
-"""How the page writes numbers, times and names. What nobody knows is said, never shown as 0."""
+"""How the page writes numbers, times and names. Unknown values are shown as unknown, never as 0."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from twinlog.model.clock import SYSTEM_CLOCK
+from twinlog.model.switch.log import switch_name
 from twinlog.surface.answers.sync_words import job_line
 from twinlog.surface.cli.words import duration, number, size
 
@@ -151,4 +152,5 @@ FILTERS: Final = {
     "segment": segment,
     "pretty": pretty,
     "counted": counted,
+    "switch_name": switch_name,
 }

@@ -1,4 +1,4 @@
-"""What a link would go on from if it started now, for `twinlog import mm2`. Runs in the command; writes nothing."""
+"""What a link would continue from if it started now, for `twinlog import mm2`. Runs in the command; writes nothing."""
 
 from __future__ import annotations
 

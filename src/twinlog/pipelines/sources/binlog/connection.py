@@ -122,7 +122,7 @@ class Packets:
         self._at = 0
 
     def next(self) -> bytes:
-        """The next packet. What `block` raises is raised; then the next call goes on."""
+        """The next packet. What `block` raises is raised; then the next call continues."""
         made = b""
         while True:
             data, at = self._data, self._at

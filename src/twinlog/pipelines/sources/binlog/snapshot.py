@@ -2,7 +2,7 @@
 
 Tables whose key is one whole number are cut into ranges of the key, and several connections read ranges at once; what
 they read is handed on in its order. Each chunk's position names the table and the last key, so a snapshot that was
-interrupted goes on behind it:
+interrupted continues behind it:
 
     {"snapshot": true, "file": "bin.000001", "pos": 4711, "table": "shop.orders", "after": "1007", "whole": false}
 

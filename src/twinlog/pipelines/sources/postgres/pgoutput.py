@@ -34,7 +34,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class Commit:
-    """A transaction ends; reading goes on at `end_lsn`."""
+    """A transaction ends; reading continues at `end_lsn`."""
 
     commit_lsn: int
     end_lsn: int

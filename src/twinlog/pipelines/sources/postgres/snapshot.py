@@ -1,6 +1,6 @@
 """The rows that are there before changes are read, table by table, in the order of their keys. Runs in a Python worker.
 
-Each chunk's position names the table and the last key, so a snapshot that was interrupted goes on behind it:
+Each chunk's position names the table and the last key, so a snapshot that was interrupted continues behind it:
 
     {"snapshot": true, "lsn": 4711, "table": "public.orders", "after": ["1007"]}
 
@@ -76,7 +76,7 @@ class Snapshot:
         table = sql.Identifier(stream.schema, stream.name)
         columns = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(fact.name)) for fact in facts)
         if not keys:
-            # Without a key there is no place to go on from: the table is read in one piece.
+            # Without a key there is no place to continue from: the table is read in one piece.
             return self._db.execute(sql.SQL("SELECT {} FROM {}").format(columns, table)).fetchall()
         # With the table's name: alone, ORDER BY would take the text of the same name that is selected.
         names = sql.SQL(", ").join(sql.Identifier(stream.schema, stream.name, key.name) for key in keys)

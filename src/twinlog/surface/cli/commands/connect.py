@@ -38,7 +38,7 @@ def connect(
 ) -> None:
     """Run connectors until told to stop. REST listens where the file says (listeners, rest.port; 8083).
 
-    Workers with one group.id elect one that runs all connectors; the others stand by and take over.
+    Workers with one group.id elect one that runs all connectors; the others are standbys and take over.
 
     REST is that of `twinlog run --listen`, with the same keys for login, roles, TLS and audit (http.*) in the worker's
     file. Without a login everybody on this machine may look; orders are for the user who runs the command.

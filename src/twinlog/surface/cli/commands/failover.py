@@ -99,7 +99,7 @@ def resume(
     master: Master = None,
     output: Form = Output.TABLE,
 ) -> None:
-    """Go on with an interrupted switch, at the step where it stopped."""
+    """Continue an interrupted switch, at the step where it stopped."""
     if dry_run:
         _preview(link, config, folder, output, "would continue")
         return

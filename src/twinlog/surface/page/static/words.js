@@ -1,4 +1,4 @@
-// Numbers and times as people read them; the same rules as words.py. What nobody knows is said, never shown as 0.
+// Numbers and times as people read them; the same rules as words.py. Unknown values are shown as unknown, never as 0.
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 const offset = Number(document.documentElement.dataset.offsetMinutes ?? 0) * 60_000;

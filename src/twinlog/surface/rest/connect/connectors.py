@@ -178,7 +178,7 @@ async def pause(request: Request, name: Name) -> Response:
 
 @router.put("/{name}/resume", summary="Resume", status_code=202)
 async def resume(request: Request, name: Name) -> Response:
-    """It goes on where it was."""
+    """It continues where it was."""
     _known(connectors_of(request), name, f"Unknown connector {name}")
     await orders_of(request).want(who_asks(request), name, "STARTED")
     return Response(status_code=202)

@@ -144,7 +144,7 @@ async def list_groups(link: str, app_state: TheAppState, wish: TheWish, fresh: b
 async def translate(
     link: str, app_state: TheAppState, position: Annotated[Position, Query()], reverse: bool = False
 ) -> Translated:
-    """One offset on the other side: where a reader goes on without missing a record."""
+    """One offset on the other side: where a reader continues without missing a record."""
     asked = TopicPartition(position.topic, position.partition)
     translated = await app_state.backend.translate(app_state.link(link), asked, position.offset, reverse=reverse)
     kind: Literal["exact", "at-or-before"] = "exact" if isinstance(translated.translation, Exact) else "at-or-before"
