@@ -20,6 +20,8 @@ Side: TypeAlias = Literal["key", "value"]
 HEADERS_TYPE: Final = "array<struct<key: string, value: binary>>"
 ERROR_TYPE: Final = "struct<stage: string, class: string, exception: string, message: string>"
 ERROR_ARROW: Final[Any] = pa.struct([(name, pa.string()) for name in ("stage", "class", "exception", "message")])
+KEPT: Final = ("from_topic", "partition", "offset", "timestamp", "topic", "branch", "headers", "error", "drop")
+"""What the rows for a sink have beside their keys and values."""
 DATA_EXCEPTION: Final = "org.apache.kafka.connect.errors.DataException"
 CONNECT_EXCEPTION: Final = "org.apache.kafka.connect.errors.ConnectException"
 

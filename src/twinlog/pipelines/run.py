@@ -78,7 +78,8 @@ class SinkRun:
     consumer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
     flush_ms: int = FLUSH_MS
     flush_rows: int = FLUSH_ROWS
-    plain: tuple[Plain, Plain] | None = None  # records travel in parcels: what the bytes of keys and values are
+    # Records travel in parcels: what the bytes of keys and values are; None of a side: documents with a schema
+    plain: tuple[Plain | None, Plain | None] | None = None
 
     @property
     def batch_rows(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -18,19 +19,19 @@ from twinlog.kafka.record_reader import RecordReader
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.pipelines.api import Converter, LineSink, Owner, Sink
+from twinlog.pipelines.arrow.path import Forms, forms
 from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.engine import Nothing
 from twinlog.pipelines.job import Epoch
-from twinlog.pipelines.parcels import PARCEL_SQL, Plain, plain, reach_sink
+from twinlog.pipelines.parcels import PARCEL_SQL, plain, reach_sink
 from twinlog.pipelines.plan import Branch, BranchKey, Frame, Step, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
 from twinlog.pipelines.read_kafka import ROWS, ROWS_SQL
-from twinlog.pipelines.records import ConversionFailed, PlanRefused, RecordColumns
+from twinlog.pipelines.records import KEPT, ConversionFailed, PlanRefused, RecordColumns
 from twinlog.pipelines.run import CATCH_UP_ROWS, FLUSH_MS, FLUSH_ROWS, Gear, SinkRun
 from twinlog.pipelines.schemas import Schema
-from twinlog.pipelines.sink_task import KEPT
 from twinlog.pipelines.sink_text import document
 from twinlog.pipelines.task_line import LineAddress
 from twinlog.pipelines.text_form import text_form
@@ -43,6 +44,8 @@ _SAMPLES: Final = 200
 _SAMPLE_S: Final = 2.0
 _GATHER_S: Final = 0.2
 _MOST_BRANCHES: Final = 16
+_UNFIT_S: Final = 600.0
+"""After a batch that Arrow cannot handle exactly a pipeline has a plan of expressions for so long."""
 Places = Mapping[TopicPartition, int]
 
 
@@ -67,11 +70,15 @@ class SinkPlanner:
         self.starts: Places = {}  # where the epoch that runs began, partitions that stand still included
         self.passed: dict[TopicPartition, tuple[int, int]] = {}  # behind the last record, behind the markers after it
         self._until: Places | None = None
+        self._unfit_until = 0.0  # so long records are not handled as Arrow columns
 
     def heard(self, report: Mapping[str, Any]) -> None:
         fault = report.get("fault")
         if fault is not None:
             self.faulted.add(TopicPartition(fault["topic"], int(fault["partition"])))
+        if "unfit" in report:
+            log.info("%s: Spark's expressions handle its records now: %s", self.connector.name, report["unfit"])
+            self._unfit_until = time.monotonic() + _UNFIT_S
         for place, (last, to) in report.get("read", {}).items():
             self.passed[TopicPartition.parse(place)] = (int(last), int(to))
 
@@ -167,11 +174,11 @@ class SinkPlanner:
             return Nothing("no record has come yet, so no schema is known", idle=True)
         topics = sorted({start.topic for start in starts})
         planned = self.planned(topics)
-        in_parcels = not self.steps and reach_sink(self.converters, self.sink)
+        carried = self._in_parcels(planned)
         # A parcel costs the same in both gears.
-        behind = self.lag >= CATCH_UP_ROWS and not in_parcels
+        behind = self.lag >= CATCH_UP_ROWS and carried is None
         gear: Gear = "catch-up" if available or behind else "live"
-        outputs = planned.schemas() if in_parcels else planned.outputs()
+        outputs = planned.schemas() if carried is not None and not self.steps else planned.outputs()
         run = SinkRun(
             owner=self.owner,
             plugin=self.connector.common.plugin,
@@ -189,13 +196,21 @@ class SinkPlanner:
             longest_ms=self.connector.common.epoch_ms,
             until=self._until,
             consumer_overrides=self.connector.overrides("consumer"),
-            plain=cast("tuple[Plain, Plain]", tuple(map(plain, self.converters))) if in_parcels else None,
+            plain=carried,
             flush_ms=own if (own := self.connector.common.flush_ms) >= 0 else getattr(self.sink, "flush_ms", FLUSH_MS),
             flush_rows=getattr(self.sink, "flush_rows", FLUSH_ROWS),
         )
-        if in_parcels:
+        if carried is not None:
             return Epoch(run, PARCEL_SQL, lambda rows: rows, run.batch_rows)
         return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
+
+    def _in_parcels(self, planned: Planned) -> Forms | None:
+        """What records are when they travel in parcels; None: Spark's expressions must handle each of them."""
+        if not self.steps and reach_sink(self.converters, self.sink):
+            return plain(self.converters[0]), plain(self.converters[1])
+        if time.monotonic() < self._unfit_until:
+            return None
+        return forms(self.connector.config, self.converters, self.sink, planned.schemas())
 
     def _no_topics(self) -> str:
         common = self.connector.common

@@ -25,11 +25,12 @@ from twinlog.kafka.group_offsets import GroupOffsets
 from twinlog.model.backoff import Backoff
 from twinlog.model.names import TopicPartition
 from twinlog.pipelines.api import Retriable, Sink, SinkBatch
+from twinlog.pipelines.arrow.documents import Unfit
+from twinlog.pipelines.arrow.path import ArrowPath
 from twinlog.pipelines.dead_letters import DeadLetters, Failure
-from twinlog.pipelines.parcels import Plain, opened, texts
+from twinlog.pipelines.parcels import opened
 from twinlog.pipelines.plugins import connector
 from twinlog.pipelines.read_kafka import ROWS
-from twinlog.pipelines.records import ERROR_ARROW
 from twinlog.pipelines.run import SinkRun
 from twinlog.pipelines.task_line import TaskLine
 
@@ -40,7 +41,6 @@ _FIRST_PAUSE_S: Final = 0.3
 _GROUP_EVERY_S: Final = 1.0
 _PAUSES: Final = 4
 """The pause between two flushes, as a multiple of the time that a flush takes."""
-KEPT: Final = ("from_topic", "partition", "offset", "timestamp", "topic", "branch", "headers", "error", "drop")
 
 
 @dataclass
@@ -335,21 +335,22 @@ def _by_branch(rows: pa.RecordBatch) -> Iterator[tuple[int, str, pa.RecordBatch]
         yield kind["branch"], kind["topic"], some
 
 
-def from_parcels(rows: Iterable[pa.RecordBatch], plain: tuple[Plain, Plain]) -> Iterator[pa.RecordBatch]:
-    """The batches of parcels, with the columns that a plan without transforms would give them."""
+def from_parcels(rows: Iterator[pa.RecordBatch], path: ArrowPath, line: TaskLine) -> Iterator[pa.RecordBatch]:
+    """The rows of parcels, as a plan of expressions would make them.
+
+    Behind a batch that cannot be handled exactly nothing is written: the epoch ends, and the next one has such a plan.
+    """
     for batch in opened(rows, ROWS):
-        count = batch.num_rows
-        key, value = (
-            column if form == "bytes" else texts(column)
-            for column, form in zip((batch.column("key"), batch.column("value")), plain, strict=True)
-        )
-        own = {
-            "from_topic": batch.column("topic"), "error": pa.nulls(count, ERROR_ARROW), "key": key, "value": value,
-            "drop": pa.repeat(pa.scalar(value=False), count),
-        }  # fmt: skip
-        names = [*KEPT, "key", "value"]
-        yield pa.RecordBatch.from_arrays([own[name] if name in own else batch.column(name) for name in names], names)
+        try:
+            made = list(path.rows(batch))
+        except Unfit as reason:
+            line.send(end="unfit", unfit=str(reason))
+            for _ in rows:
+                pass  # the next epoch reads them again
+            return
+        yield from made
 
 
-def write_rows(run: SinkRun, task: int, line: TaskLine, rows: Iterable[pa.RecordBatch]) -> Mapping[str, int]:
-    return SinkTask(run, task, line).write(rows if run.plain is None else from_parcels(rows, run.plain))
+def write_rows(run: SinkRun, task: int, line: TaskLine, rows: Iterator[pa.RecordBatch]) -> Mapping[str, int]:
+    """Everything of one task. Returns the positions reached."""
+    return SinkTask(run, task, line).write(rows if run.plain is None else from_parcels(rows, ArrowPath(run), line))

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from twinlog.config.settings import ClientSettings
+from twinlog.pipelines.api import Owner
+from twinlog.pipelines.arrow.path import ArrowPath, forms
 from twinlog.pipelines.parcels import opened, packed, reach_kafka, reach_sink, texts
+from twinlog.pipelines.plan import BranchKey
 from twinlog.pipelines.plugins import converter
 from twinlog.pipelines.read_kafka import ROWS
-from twinlog.pipelines.schemas import STRING, Schema
-from twinlog.pipelines.sink_task import KEPT, from_parcels
+from twinlog.pipelines.records import KEPT
+from twinlog.pipelines.run import Converters, ErrorSettings, SinkRun
+from twinlog.pipelines.schemas import STRING, Field, Schema
+from twinlog.pipelines.settings import read_settings
+from twinlog.pipelines.sink_task import from_parcels
 from twinlog.pipelines.source_task import as_written
+from twinlog.pipelines.task_line import LineAddress
 from twinlog.pipelines.write_kafka import OUT_SCHEMA
 
 STRINGS, BYTES = "StringConverter", "ByteArrayConverter"
@@ -36,15 +45,100 @@ def test_a_batch_is_one_row_and_comes_out_as_it_was() -> None:
     assert list(opened(rows, ROWS)) == batches
 
 
+class PaperLine:
+    """Takes reports."""
+
+    def __init__(self) -> None:
+        self.reports: list[dict[str, Any]] = []
+
+    def send(self, **facts: Any) -> None:
+        self.reports.append(facts)
+
+
+def run_of(forms: Any, value: str = STRINGS, config: Any = None, branches: Any = None, **more: str) -> SinkRun:
+    return SinkRun(
+        Owner("c", 1), "PaperSink", more, ClientSettings(cluster="kafka", bootstrap_servers=("x:1",)), "connect-c",
+        Converters(STRINGS, {}, value, config or {}), branches or {BranchKey(None, None, None): 0}, ((None, None),),
+        ({},), read_settings(ErrorSettings, {}), LineAddress("", 0, ""), "live", 1000, plain=forms,
+    )  # fmt: skip
+
+
+def delivered(batches: list[pa.RecordBatch], run: SinkRun, line: Any = None) -> list[pa.RecordBatch]:
+    return list(from_parcels(iter([packed(one) for one in batches]), ArrowPath(run), line or PaperLine()))
+
+
 def test_a_sink_gets_the_columns_of_a_plan() -> None:
-    (batch,) = from_parcels([packed(rows_of([b"a", None, b"\xff"]))], ("text", "text"))
+    (batch,) = delivered([rows_of([b"a", None, b"\xff"])], run_of(("text", "text")))
     assert batch.schema.names == [*KEPT, "key", "value"]
     assert batch.column("value").to_pylist() == ["a", None, "�"]
     assert batch.column("from_topic").to_pylist() == batch.column("topic").to_pylist() == ["t"] * 3
     assert batch.column("drop").to_pylist() == [False] * 3
     assert batch.column("error").null_count == 3
-    (batch,) = from_parcels([packed(rows_of([b"\xff"]))], ("text", "bytes"))
+    (batch,) = delivered([rows_of([b"\xff"])], run_of(("text", "bytes")))
     assert batch.column("value").to_pylist() == [b"\xff"]
+
+
+STEPS = {
+    "transforms": "drop,add", "transforms.drop.type": "org.apache.kafka.connect.transforms.ReplaceField$Value",
+    "transforms.drop.exclude": "b", "transforms.add.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+    "transforms.add.offset.field": "at",
+}  # fmt: skip
+
+
+def test_transforms_change_whole_columns() -> None:
+    run = run_of(("text", "document"), "JsonConverter", DOCUMENTS, **STEPS)
+    (batch,) = delivered([rows_of([b'{"a":1,"b":2}', b'{"a":3,"b":4}'])], run)
+    assert batch.column("value").to_pylist() == ['{"a":1,"at":0}', '{"a":3,"at":1}']
+
+
+def test_behind_a_batch_that_columns_cannot_tell_nothing_is_written_and_the_epoch_ends() -> None:
+    line, rows = PaperLine(), [rows_of([b'{"a":1}']), rows_of([b'{"a":[1]}']), rows_of([b'{"a":2}'])]
+    parcels = iter([packed(one) for one in rows])
+    path = ArrowPath(run_of(("text", "document"), "JsonConverter", DOCUMENTS, **STEPS))
+    found = list(from_parcels(parcels, path, line))  # type: ignore[arg-type]
+    assert [batch.column("value").to_pylist() for batch in found] == [['{"a":1,"at":0}']]
+    assert [report["end"] for report in line.reports] == ["unfit"]
+    assert list(parcels) == [], "Spark must get rid of all rows"
+
+
+def test_documents_with_schemas_reach_tables_as_columns() -> None:
+    row = Schema("struct", fields=(Field("n", Schema("int64")),))
+    kinds = {BranchKey(topic, None, json.dumps(row.to_json(), sort_keys=True)): n for n, topic in enumerate("tu")}
+    run = run_of(("text", None), "JsonConverter", {}, kinds)
+    batch = rows_of([b'{"payload":{"n":1}}', None, b'{"payload":{"n":3}}'])
+    of_two_topics = batch.set_column(0, "topic", pa.array(["t", "t", "u"])).set_column(
+        7, "branch", pa.array([0, 0, 1], pa.int32())
+    )
+    found = delivered([of_two_topics], run)
+    assert [one.column(-1).to_pylist() for one in found] == [[{"n": 1}, None], [{"n": 3}]]
+    assert [one.schema.names[-2:] for one in found] == [["key_0", "value_0"], ["key_1", "value_1"]]
+    line = PaperLine()
+    assert delivered([batch.set_column(7, "branch", pa.array([0, 1, 0], pa.int32()))], run, line) == []
+    assert line.reports, "rows of one partition would change their order"
+
+
+@pytest.mark.parametrize(
+    ("value", "config", "takes", "steps", "wanted"),
+    [
+        ("JsonConverter", DOCUMENTS, "text", STEPS, ("text", "document")),
+        ("JsonConverter", DOCUMENTS, "documents", STEPS, ("text", "document")),
+        (STRINGS, {}, "text", STEPS, None),
+        ("JsonConverter", {}, "text", STEPS, None),
+        ("JsonConverter", DOCUMENTS, "lines", STEPS, None),
+        ("JsonConverter", DOCUMENTS, "text", STEPS | {"transforms.add.predicate": "p"}, None),
+        ("JsonConverter", {}, "columns", {}, ("text", None)),
+        ("JsonConverter", {}, "text", {}, None),  # Java's text of a struct
+    ],
+)
+def test_which_sinks_get_records_that_were_changed_as_columns(
+    value: str, config: Any, takes: str, steps: Any, wanted: Any
+) -> None:
+    sink: Any = type("PaperSink", (), {"takes": takes})
+    row = Schema("struct", fields=(Field("n", Schema("int64")),))
+    assert forms(steps, (converter(STRINGS, {}), converter(value, config)), sink, [(None, row)]) == wanted
+    if takes == "columns":
+        hard = row.with_fields([Field("n", Schema("bytes"))])
+        assert forms(steps, (converter(STRINGS, {}), converter(value, config)), sink, [(None, hard)]) is None
 
 
 @pytest.mark.parametrize(

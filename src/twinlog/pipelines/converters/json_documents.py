@@ -51,6 +51,7 @@ class JsonConverter:
         self.s = read_settings(JsonSettings, config)
         self.carries_schemas = self.s.schemas
         self.plain = None if self.s.schemas else "document"
+        self.opens_columns = self.s.schemas  # Arrow can read the rest of a record whose schema was taken off
         self._beginnings: dict[bytes, str] = {}
 
     def tell(self, data: bytes) -> tuple[Hashable, bytes]:

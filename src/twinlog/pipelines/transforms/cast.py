@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from twinlog.pipelines.arrow.documents import Members, Unfit
 from twinlog.pipelines.expressions import any_of, path, variant_null
 from twinlog.pipelines.records import RecordColumns, Shape
 from twinlog.pipelines.schemas import NUMBERS, Field, Schema
 from twinlog.pipelines.settings import Finding, Setting, SettingsRefused, read_settings, setting
 from twinlog.pipelines.transforms.sides import KAFKA, Sided, changed_struct, is_object, kind_of, needs_object
 
+pc: Any = pyarrow.compute
 _TYPES: Final = {
     "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float32": "float", "float64": "double",
     "boolean": "boolean", "string": "string",
 }  # fmt: skip
 _WHOLE: Final = r"^[+-]?[0-9]+$"
 _FLOATS: Final = r"^\s*[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[fFdD]?)\s*$"
+_WIDTHS: Final = {"int8": 1 << 7, "int16": 1 << 15, "int32": 1 << 31}
 _FAILED: Final = "Cast transformation: "
 
 
@@ -81,6 +86,13 @@ class _Cast(Sided):
 
         made, after = changed_struct(column, schema, change)
         return record.with_part(self.side, made, Shape(after)).refused_when(any_of(failures), _FAILED)
+
+    def on_columns(self, members: Members) -> Members:
+        if self.whole is not None:
+            raise Unfit("documents become something else")
+        for name, kind in self.fields.items():
+            members = members.with_column(name, _column_cast(members.there(name), kind))
+        return members
 
     def _documents(self, record: RecordColumns, column: Column) -> RecordColumns:
         made, failures = column, []
@@ -151,6 +163,25 @@ def _document_cast(part: Column, kind: str, known: Column | None = None) -> tupl
     known = is_text | is_long | is_double | is_flag | (its == "VOID")
     failed = F.isnotnull(part) & (~known | (is_text & text_failed))
     return made.cast(spark), F.coalesce(failed, F.lit(False))
+
+
+def _column_cast(column: Any, kind: str) -> Any:
+    """A column of documents cast as Java does. Raises Unfit where Java does it in its own way, or fails."""
+    its = column.type
+    if pa.types.is_string(its) and kind == "string":
+        return column
+    if isinstance(column, pa.Scalar):
+        raise Unfit("a constant is cast")
+    if pa.types.is_int64(its) and kind in _WIDTHS:
+        ends = pc.min_max(column)
+        if any(abs(end.as_py() or 0) >= _WIDTHS[kind] for end in (ends["min"], ends["max"])):
+            raise Unfit(f"a number does not fit into {kind}")
+        return column
+    if pa.types.is_int64(its) or pa.types.is_boolean(its):
+        made = {"string": pa.string(), "boolean": pa.bool_(), "double": pa.float64(), "int64": pa.int64()}
+        if kind in made and not (pa.types.is_boolean(its) and kind == "double"):
+            return column.cast(made[kind])
+    raise Unfit(f"{its} becomes {kind}")
 
 
 class CastKey(_Cast):

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from twinlog.pipelines.arrow.documents import Members, Unfit
 from twinlog.pipelines.expressions import path, rebuilt
 from twinlog.pipelines.records import RecordColumns, Shape
 from twinlog.pipelines.schemas import TIMESTAMP, Field, Schema
@@ -83,11 +85,26 @@ class _InsertField(Sided):
         after = schema.with_fields((*schema.fields, *(Field(insertion.name, insertion.schema) for insertion in new)))
         return record.with_part(self.side, made, Shape(after))
 
+    def on_columns(self, members: Members) -> Members:
+        for kind in _KINDS:
+            name = getattr(self.s, kind)
+            if name and members.record.column(kind).null_count:
+                raise Unfit(f"a record has no {kind}")
+            if name:
+                members = members.with_column(_name(name), members.record.column(kind))
+        if self.s.static:
+            members = members.with_column(_name(self.s.static), pa.scalar(self.s.value, pa.string()))
+        return members
+
+
+def _name(text: str) -> str:
+    return text.removesuffix("!").removesuffix("?")
+
 
 def _insertion(name: str, schema: Schema, column: Column, *, only_if_there: bool = False) -> _Insertion:
     required = name.endswith("!")
     optional = Schema(schema.type, not required, schema.name, schema.version)
-    return _Insertion(name.removesuffix("!").removesuffix("?"), optional, column, only_if_there)
+    return _Insertion(_name(name), optional, column, only_if_there)
 
 
 class InsertFieldKey(_InsertField):

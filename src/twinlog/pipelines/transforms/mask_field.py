@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from twinlog.pipelines.arrow.documents import Members, Unfit
 from twinlog.pipelines.expressions import any_of, path, variant_null
 from twinlog.pipelines.records import RecordColumns, Shape
 from twinlog.pipelines.schemas import NUMBERS, Field, Schema
@@ -15,6 +18,7 @@ from twinlog.pipelines.settings import Setting, read_settings, setting
 from twinlog.pipelines.transforms.cast import cast_column
 from twinlog.pipelines.transforms.sides import KAFKA, Sided, changed_struct, is_object, kind_of, needs_object
 
+pc: Any = pyarrow.compute
 _UNABLE: Final = "Unable to mask value"
 
 
@@ -90,6 +94,29 @@ class _MaskField(Sided):
         failed = there & any_of(failures)
         made = F.when(there & ~failed, made).otherwise(column)
         return record.with_part(self.side, made, keeps_object=True).refused_when(failed, _UNABLE)
+
+    def on_columns(self, members: Members) -> Members:
+        for name in self.fields:
+            column, numbers = members.there(name), members.numbers.get(name)
+            if numbers is not None and pc.any(pc.invert(pc.match_substring_regex(numbers, "[.e]"))).as_py():
+                raise Unfit(f"the member {name} holds numbers of two types")
+            masked = self._constant(column.type)
+            if not isinstance(column, pa.Scalar) and column.null_count:
+                masked = pc.if_else(pc.is_valid(column), masked, None)
+            members = members.with_column(name, masked, is_plain=self.replacement is None)
+        return members
+
+    def _constant(self, kind: pa.DataType) -> pa.Scalar:
+        """What a column of this type becomes. Raises Unfit."""
+        if pa.types.is_null(kind):
+            return pa.scalar(None, pa.string())
+        if pa.types.is_string(kind):
+            return pa.scalar(self.replacement or "", pa.string())
+        if self.replacement is not None:
+            raise Unfit("a replacement is put in the place of what is no text")
+        if pa.types.is_boolean(kind) or pa.types.is_int64(kind) or pa.types.is_float64(kind):
+            return pa.scalar(0).cast(kind)
+        raise Unfit(f"no zero of {kind}")
 
     def _of_document(self, its: Column) -> tuple[Column, Column]:
         is_double = its.startswith("DECIMAL") | (its == "DOUBLE")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from twinlog.pipelines.arrow.documents import Members, Unfit
 from twinlog.pipelines.expressions import path
 from twinlog.pipelines.records import RecordColumns, Shape
 from twinlog.pipelines.schemas import Field
@@ -54,6 +55,12 @@ class _ReplaceField(Sided):
 
         made, after = changed_struct(column, schema, change)
         return record.with_part(self.side, made, Shape(after))
+
+    def on_columns(self, members: Members) -> Members:
+        names = {name: self.renames.get(name, name) for name in members.columns if self.keeps(name)}
+        if len(set(names.values())) < len(names):
+            raise Unfit("a member is renamed to another that is there")
+        return members.renamed(names)
 
     def _document(self, column: Column) -> Column:
         def of(name: str) -> Column:
