@@ -63,8 +63,9 @@ def run_of(forms: Any, value: str = STRINGS, config: Any = None, branches: Any =
     )  # fmt: skip
 
 
-def delivered(batches: list[pa.RecordBatch], run: SinkRun, line: Any = None) -> list[pa.RecordBatch]:
-    return list(from_parcels(iter([packed(one) for one in batches]), ArrowPath(run), line or PaperLine()))
+def delivered(batches: list[pa.RecordBatch], run: SinkRun, told: Any = None) -> list[pa.RecordBatch]:
+    line: Any = told or PaperLine()
+    return list(from_parcels(iter([packed(one) for one in batches]), ArrowPath(run), line))
 
 
 def test_a_sink_gets_the_columns_of_a_plan() -> None:

@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute
@@ -121,18 +121,19 @@ def as_lines(values: Any) -> Any:
     return pc.binary_join_element_wise(texts, "", "\n")
 
 
-def content(texts: Any) -> pa.Buffer:
+def content(texts: Any) -> Any:
     """The bytes of texts that were joined a moment ago, one behind the other."""
     _, ends, data = texts.buffers()
     return data.slice(0, memoryview(ends).cast("b").cast("i")[len(texts)])
 
 
-def read_lines(lines: Any, known: pa.Schema, others: str) -> Any:
+def read_lines(lines: Any, known: pa.Schema, others: Literal["infer", "ignore"]) -> Any:
     """The rows of documents; `others`: what becomes of members that are not known. Raises Unfit."""
     data = content(lines)
+    file: Any = pa.BufferReader(data)
     try:
         table = pyarrow.json.read_json(
-            pa.BufferReader(data),
+            file,
             pyarrow.json.ReadOptions(use_threads=False, block_size=data.size + 1),
             pyarrow.json.ParseOptions(explicit_schema=known, unexpected_field_behavior=others),
         )

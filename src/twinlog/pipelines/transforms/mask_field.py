@@ -106,7 +106,7 @@ class _MaskField(Sided):
             members = members.with_column(name, masked, is_plain=self.replacement is None)
         return members
 
-    def _constant(self, kind: pa.DataType) -> pa.Scalar:
+    def _constant(self, kind: pa.DataType) -> Any:
         """What a column of this type becomes. Raises Unfit."""
         if pa.types.is_null(kind):
             return pa.scalar(None, pa.string())
