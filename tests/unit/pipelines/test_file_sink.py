@@ -151,3 +151,17 @@ def test_who_removes_the_file_and_its_note_begins_anew(tmp_path: Path) -> None:
     assert again.open(Owner("c", 2), [PLACE]) == {}
     again.close()
     assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_a_note_that_is_being_written_is_not_read(tmp_path: Path) -> None:
+    """It is overwritten in place, so that somebody may see the digits of two notes in one."""
+    its = notes.Notes(str(tmp_path / "out"))
+    its.file.touch()
+    safe, recent = notes.Note("c", 1, 10, {PLACE: 1}), notes.Note("c", 1, 1999, {PLACE: 199})
+    its.make_safe(safe)
+    its.write(recent)
+    assert its.read() == recent
+    its.recent.write_text(its.recent.read_text().replace('"length": 1999', '"length": 2999'))
+    assert its.read() == safe
+    its.write(notes.Note("c", 1, 5, {}))
+    assert its.read() == notes.Note("c", 1, 5, {}), "a shorter note leaves nothing of the longer one"

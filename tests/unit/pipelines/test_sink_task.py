@@ -310,3 +310,23 @@ def test_flushes_are_as_frequent_as_they_are_cheap(flush_s: float, least: int, m
         SinkTask(run, 0, PaperLine()).write(batches())  # type: ignore[arg-type]
     assert least <= flushes[0] <= most
     assert len(sink.target.rows) == 100
+
+
+def test_a_small_parcel_is_flushed_when_it_comes() -> None:
+    """The empty row behind it comes with the next parcel: nobody may wait for that."""
+    place, target, line = PARTITIONS[0], Target(), PaperLine()
+    run = replace(run_of({place: 0}, "none"), plain=("text", "text"), flush_rows=1_000_000)
+    seen: list[dict[TopicPartition, int]] = []
+
+    def batches() -> Any:
+        for offset in range(3):
+            yield batch_of([(place, offset, "x")], caught_up=False)
+            seen.append(dict(target.positions))
+
+    with (
+        mock.patch.object(sink_task, "connector", return_value=PaperSink(target, random.Random(1), 0.0)),
+        mock.patch.object(sink_task, "GroupOffsets", PaperGroup),
+        mock.patch.object(sink_task, "_PAUSES", 0),
+    ):
+        SinkTask(run, 0, line).write(batches())  # type: ignore[arg-type]
+    assert seen == [{place: 1}, {place: 2}, {place: 3}]

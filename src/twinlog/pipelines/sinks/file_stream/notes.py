@@ -16,6 +16,7 @@ import fcntl
 import json
 import os
 import threading
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -65,9 +66,9 @@ class Notes:
         """The newest note that counts."""
         safe = _read(self.safe)
         try:
-            recent = _read(self.recent)
+            recent = _read(self.recent, is_proven=True)
         except Retriable:
-            recent = None  # a loss of power may leave half of it
+            recent = None  # a loss of power may leave half of it, or somebody is writing it
         if safe is None:
             return None  # whoever begins writes the safe one first, so somebody has removed it
         if recent is None or not boot_id() or recent.get("boot") != boot_id():
@@ -78,7 +79,7 @@ class Notes:
     def write(self, note: Note) -> None:
         """Note what was just written to the file. Under the lock."""
         if boot_id():
-            _replace(self.recent, note.text(boot_id()))
+            _overwrite(self.recent, note.text(boot_id()))
         else:
             self.make_safe(note)
 
@@ -111,9 +112,12 @@ class Notes:
                 raise Retriable(f"{self.file}: {error.strerror or error}") from error
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path, *, is_proven: bool = False) -> dict[str, Any] | None:
     try:
-        noted: dict[str, Any] = json.loads(path.read_text())
+        text, _, proof = path.read_text().partition("\n")
+        if is_proven and proof != _proof(text):
+            raise ValueError("its last line does not fit the first one")  # noqa: TRY301  as what is no JSON
+        noted: dict[str, Any] = json.loads(text)
     except FileNotFoundError:
         return None
     except ValueError as error:
@@ -127,7 +131,13 @@ def _note(told: Mapping[str, Any]) -> Note:
     return Note(told["connector"], told["generation"], told["length"], places)
 
 
-def _replace(path: Path, text: str) -> None:
-    fresh = Path(f"{path}.new")
-    fresh.write_text(text)
-    fresh.replace(path)
+def _overwrite(path: Path, text: str) -> None:
+    """In place: to rename a file makes the kernel write it to the disk. Its last line proves that it is whole."""
+    data = f"{text}\n{_proof(text)}".encode()
+    with path.open("r+b" if path.exists() else "w+b", buffering=0) as file:
+        file.write(data)
+        file.truncate(len(data))
+
+
+def _proof(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
