@@ -24,6 +24,7 @@ from twinlog.pipelines.progress import Progress
 from twinlog.pipelines.records import PlanRefused
 from twinlog.pipelines.session import own_session
 from twinlog.pipelines.settings import SettingsRefused
+from twinlog.pipelines.starts import LONGEST_S, STARTS, Starts
 from twinlog.pipelines.task_line import LineAddress, LineServer
 from twinlog.spark.session import Session, driver_address
 
@@ -33,6 +34,9 @@ _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 30.0
 _NOTHING_S: Final = 0.5
 _LOOK_S: Final = 1
+_ENDS: Final = 2
+"""Each task has a reader and a writer."""
+_CALL_S: Final = 0.05
 _GRACE_S: Final = 15.0
 _SOUND_S: Final = 5.0
 """A task that breaks does so at its start: after so long the epoch counts as running."""
@@ -69,11 +73,12 @@ class Planner(Protocol):
 class Engine:
     """Runs one pipeline in a thread of its own."""
 
-    def __init__(self, connector: Connector, planner: Planner, spark: Session) -> None:
+    def __init__(self, connector: Connector, planner: Planner, spark: Session, starts: Starts = STARTS) -> None:
         self.connector = connector
         self.progress = Progress(provided=connector.provided)
         self.planner = planner
         self._spark = spark
+        self._starts = starts
         self._stopping = threading.Event()
         self._line: LineServer | None = None
         self._job: Job | None = None
@@ -138,19 +143,12 @@ class Engine:
     def _epoch(self) -> Nothing | None:
         """Plan and run one epoch, or tell why there is none."""
         self._broke = ""
-        self._line = LineServer(self._heard, *driver_address(self._spark))
-        session = own_session(self._spark)
         try:
-            epoch = self.planner.plan(session, self._line.address)
-            if isinstance(epoch, Nothing):
-                return epoch
-            self.progress.waiting = ""
-            self.progress.epochs += 1
-            self.progress.restarts += int(self.progress.failures_in_a_row > 0)
-            self.progress.tasks = len(epoch.run.tasks)
-            self._job = Job(session, epoch, self.connector.name)
-            if self._stopping.is_set():
-                self._line.stop_tasks()
+            with self._starts.turn(self._stopping) as is_mine:
+                self._line = LineServer(self._heard, *driver_address(self._spark))
+                nothing = self._begin(self._line) if is_mine else Nothing("the service ends")
+            if self._job is None:
+                return nothing
             self._await(self._job)
         except BaseException:
             self.planner.broke()
@@ -159,8 +157,28 @@ class Engine:
             return None
         finally:
             self._job = None
-            self._line.close()
+            if self._line is not None:
+                self._line.close()
             self.progress.end_epoch()
+
+    def _begin(self, line: LineServer) -> Nothing | None:
+        """Plan an epoch and start its job; returns when its tasks have called, or why there is nothing to run."""
+        session = own_session(self._spark)
+        epoch = self.planner.plan(session, line.address)
+        if isinstance(epoch, Nothing):
+            return epoch
+        self.progress.waiting = ""
+        self.progress.epochs += 1
+        self.progress.restarts += int(self.progress.failures_in_a_row > 0)
+        self.progress.tasks = len(epoch.run.tasks)
+        self._job = job = Job(session, epoch, self.connector.name)
+        if self._stopping.is_set():
+            line.stop_tasks()
+        deadline = time.monotonic() + LONGEST_S
+        while line.calls < _ENDS * self.progress.tasks and time.monotonic() < deadline and not self._broke:
+            if job.ended(_CALL_S):
+                break
+        return None
 
     def _await(self, job: Job) -> None:
         """Wait for the end of the epoch. A task that broke ends it: Spark would run the task again without a pause."""

@@ -88,6 +88,7 @@ class LineServer:
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
         self._stopping = False
+        self.calls = 0  # ends of tasks that have called so far: each task has two
         server = self
 
         class Handler(socketserver.StreamRequestHandler):
@@ -109,6 +110,7 @@ class LineServer:
                 return
             with self._lock:
                 self._open.add(connection)
+                self.calls += 1
                 stopping = self._stopping
             if stopping:
                 connection.sendall(b"stop\n")
