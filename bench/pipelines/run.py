@@ -14,6 +14,7 @@ from bench.clusters import JAVA_OPTIONS, SETTINGS
 from bench.cost import Meter
 from bench.options import Options
 from bench.pipelines.errands import ERRANDS, Errand
+from bench.pipelines.idle import IDLE, Idle, idle
 from bench.pipelines.latency import PIPELINE, Latency, latency
 from bench.pipelines.scene import Scene, fresh
 from bench.pipelines.workers import WITHIN_S, Worker, running
@@ -61,6 +62,7 @@ def answer(options: Options) -> str:
     found: dict[tuple[str, str], list[Result]] = {}
     hand: dict[str, float] = {}
     delays: dict[str, Latency] = {}
+    idles: dict[str, Idle] = {}
     failed: list[str] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -86,8 +88,10 @@ def answer(options: Options) -> str:
                 hand[errand.title] = errand.beside(scene, count)
         if options.wants_set(PIPELINE):
             delays = {worker.name: latency(scene, worker, options.scale) for worker in workers}
+        if options.wants_set(IDLE):
+            idles = {worker.name: idle(scene, worker, options.scale) for worker in workers}
     lost = "Not measured, because it failed:\n\n" + "\n".join(f"- {one}" for one in failed) if failed else ""
-    return "\n\n".join(filter(None, (_table(found, errands, hand, options), _delays(delays), lost)))
+    return "\n\n".join(filter(None, (_table(found, errands, hand, options), _delays(delays), _idles(idles), lost)))
 
 
 def _middle(runs: list[Result]) -> Result:
@@ -131,4 +135,16 @@ def _delays(found: dict[str, Latency]) -> str:
         for name, one in found.items()
     ]
     head = ["topic to file, 1000 records/s", "p50 ms", "p90 ms", "p99 ms", "records"]
+    return table(head, rows)
+
+
+def _idles(found: dict[str, Idle]) -> str:
+    if not found:
+        return ""
+    rows = [
+        [name, f"{one.core * 100:.1f} %", f"{one.resident_bytes / 1e6:.0f}", f"{one.start_s:.0f}"]
+        for name, one in found.items()
+    ]
+    count = next(iter(found.values())).connectors
+    head = [f"{count} connectors without a record", "of one core", "memory, MB", "seconds until all ran"]
     return table(head, rows)
