@@ -40,6 +40,12 @@ class CommonSettings:
         choices=("poll", "interval", "connector"),
     )
     boundary_ms: int = Setting("transaction.boundary.interval.ms", "longest transaction of a source", 200, at_least=1)
+    idle_ms: int = Setting(
+        "idle.ms",
+        "a sink without a record for so long gives its processes back; -1: it keeps them",
+        60_000,
+        at_least=-1,
+    )
     flush_ms: int = Setting(
         "flush.ms", "shortest pause between two flushes of a sink that is up to date; -1: as the sink needs it", -1,
         at_least=-1,

@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -48,6 +48,7 @@ class Nothing:
 
     waiting: str = ""  # what must come first; empty: everything that is there was handled
     idle: bool = False  # nobody need look at it: it waits for records, and for nothing else
+    until: Callable[[threading.Event], None] | None = None  # waits for what may end it, or for the event
 
 
 class EpochBroke(Exception):
@@ -69,6 +70,10 @@ class Planner(Protocol):
         """The epoch that was planned last ended before its work was done."""
         ...
 
+    def rest(self) -> None:
+        """No task got a record for long: the next epoch begins when there is one."""
+        ...
+
 
 class Engine:
     """Runs one pipeline in a thread of its own."""
@@ -83,6 +88,7 @@ class Engine:
         self._line: LineServer | None = None
         self._job: Job | None = None
         self._broke = ""
+        self._resting: set[int] = set()  # tasks that got no record for long
         self._thread = threading.Thread(target=self._run, name=f"pipeline-{connector.name}", daemon=True)
 
     def start(self) -> None:
@@ -127,7 +133,8 @@ class Engine:
                     if self.connector.common.run == "available" and not nothing.waiting:
                         self.progress.caught_up = not self.progress.faults
                         return
-                    self._stopping.wait(_NOTHING_S)
+                    wait = nothing.until
+                    self._stopping.wait(_NOTHING_S) if wait is None else wait(self._stopping)
                 continue
             self._stopping.wait(backoff.next_s())
 
@@ -143,6 +150,7 @@ class Engine:
     def _epoch(self) -> Nothing | None:
         """Plan and run one epoch, or tell why there is none."""
         self._broke = ""
+        self._resting.clear()
         try:
             with self._starts.turn(self._stopping) as is_mine:
                 self._line = LineServer(self._heard, *driver_address(self._spark))
@@ -198,6 +206,11 @@ class Engine:
         if "counts" in report and self.connector.kind == "source":
             self.progress.faults = []  # the record that stopped it was passed
         self.planner.heard(report)
-        if {"end", "fault", "stream"} & report.keys() and self._line is not None:
+        if "idle" in report:
+            (self._resting.add if report["idle"] else self._resting.discard)(int(report["task"]))
+        all_rest = 0 < self.progress.tasks <= len(self._resting)
+        if all_rest:
+            self.planner.rest()
+        if ({"end", "fault", "stream"} & report.keys() or all_rest) and self._line is not None:
             # The other tasks would continue for minutes with a plan that is not right any more.
             self._line.stop_tasks()

@@ -137,6 +137,7 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
     place = _Place(positions)
     topic = next(iter(positions)).topic if len({partition.topic for partition in positions}) == 1 else None
     sent = full = quiet = 0
+    rest = _Rest(run.idle_ms, line)
     gather = None if run.gear != "live" else _GATHER_S if run.plain is None else _GATHER_PARCEL_S
     try:
         while True:
@@ -144,6 +145,7 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
             wait = _WAIT_S if quiet < _QUIET or run.gear != "live" else _LONG_WAIT_S
             records = [] if ending else reader.take(CHUNK_ROWS, wait, gather)
             quiet = 0 if records else quiet + 1
+            rest.look(bool(records))
             if records:
                 batch, whole = _batch(records, sorter, topic)
                 sent += batch.num_rows
@@ -175,6 +177,23 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
                 yield _empty(fill, caught_up=True)
     finally:
         reader.close()
+
+
+class _Rest:
+    """Says when no record has come for long, and when one comes again."""
+
+    def __init__(self, idle_ms: int, line: TaskLine) -> None:
+        self._idle_s, self._line = idle_ms / 1000, line
+        self._since, self._told = time.monotonic(), False
+
+    def look(self, has_records: bool) -> None:
+        now = time.monotonic()
+        if has_records:
+            self._since = now
+        rests = 0 <= self._idle_s <= now - self._since
+        if rests != self._told:
+            self._told = rests
+            self._line.send(idle=rests)
 
 
 class _Place:

@@ -76,6 +76,7 @@ class SinkRun:
     until: Mapping[TopicPartition, int] | None = None  # "available": the ends when the run began
     refused: Mapping[BranchKey, str] = field(default_factory=dict)  # kinds of records that are bad, and why
     consumer_overrides: Mapping[str, str | int | bool] = field(default_factory=dict)
+    idle_ms: int = -1  # after so long without a record a task says so
     flush_ms: int = FLUSH_MS
     flush_rows: int = FLUSH_ROWS
     # Records travel in parcels: what the bytes of keys and values are; None of a side: documents with a schema

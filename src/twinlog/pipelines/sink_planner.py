@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, cast
 
 from pyspark.errors import PySparkException
@@ -24,6 +24,7 @@ from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.engine import Nothing
 from twinlog.pipelines.job import Epoch
+from twinlog.pipelines.news import NEWS
 from twinlog.pipelines.parcels import PARCEL_SQL, plain, reach_sink
 from twinlog.pipelines.plan import Branch, BranchKey, Frame, Step, started
 from twinlog.pipelines.plugins import connector as make_connector
@@ -70,6 +71,7 @@ class SinkPlanner:
         self.starts: Places = {}  # where the epoch that runs began, partitions that stand still included
         self.passed: dict[TopicPartition, tuple[int, int]] = {}  # behind the last record, behind the markers after it
         self._until: Places | None = None
+        self._rests = False  # nothing is run until there is a record
         self._unfit_until = 0.0  # so long records are not handled as Arrow columns
 
     def heard(self, report: Mapping[str, Any]) -> None:
@@ -84,6 +86,9 @@ class SinkPlanner:
 
     def broke(self) -> None:
         """Nothing: positions are in the target, and the next plan begins there."""
+
+    def rest(self) -> None:
+        self._rests = True
 
     def reached(self, partition: TopicPartition, stored: int) -> int:
         """How far a sink is that stored this position: markers of transactions behind it are no records."""
@@ -163,6 +168,9 @@ class SinkPlanner:
         self.starts = starts
         starts = {p: at for p, at in starts.items() if p not in self.faulted}
         self.lag = sum(max(0, ends[p] - at) for p, at in starts.items())
+        if self._rests and all(self.reached(p, at) >= ends[p] for p, at in starts.items()):
+            return Nothing("no record comes", idle=True, until=partial(NEWS.wait, self.worker.cluster, ends))
+        self._rests = False
         available = self.connector.common.run == "available"
         if available and self._until is None:
             self._until = ends
@@ -197,6 +205,7 @@ class SinkPlanner:
             until=self._until,
             consumer_overrides=self.connector.overrides("consumer"),
             plain=carried,
+            idle_ms=self.connector.common.idle_ms,
             flush_ms=own if (own := self.connector.common.flush_ms) >= 0 else getattr(self.sink, "flush_ms", FLUSH_MS),
             flush_rows=getattr(self.sink, "flush_rows", FLUSH_ROWS),
         )

@@ -56,6 +56,9 @@ class SourcePlanner:
                 self.streams.append(stream)
             self._available_done = False
 
+    def rest(self) -> None:
+        """Nothing: only its tasks see whether there is something to read."""
+
     def broke(self) -> None:
         """What was to be read was not read to its end, so it is planned again."""
         self._available_done = False

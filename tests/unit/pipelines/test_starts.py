@@ -30,6 +30,9 @@ class PaperPlanner:
     def broke(self) -> None:
         pass
 
+    def rest(self) -> None:
+        pass
+
 
 class PaperJobs:
     """Jobs whose tasks call after a while, and that end when they are told to."""
