@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from tests.kit.java_oracle import Oracle
 
+from twinlog.pipelines.arrow.documents import DocumentReader, Unfit, printed
 from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.converters.json_documents import JsonConverter
 from twinlog.pipelines.plan import Branch, started
+from twinlog.pipelines.plugins import transform
 from twinlog.pipelines.read_kafka import ROWS_SQL
 from twinlog.spark.session import Session
 
@@ -183,3 +186,26 @@ def differing(samples: list[Sample], ours: list[Outcome], theirs: list[Outcome])
         for sample, mine, its in zip(samples, ours, theirs, strict=True)
         if mine != its
     ]
+
+
+def column_outcomes(config: Mapping[str, str], samples: Sequence[Sample]) -> list[Outcome | None]:
+    """The same by Arrow's kernels, each record alone; None: left to expressions."""
+    step: Any = transform(config["type"], config)
+    made: list[Outcome | None] = []
+    for sample in samples:
+        rows = pa.RecordBatch.from_pydict(
+            {
+                "topic": pa.array([sample.topic]), "partition": pa.array([3], pa.int32()),
+                "offset": pa.array([77], pa.int64()), "timestamp": pa.array([TIME_MS], pa.int64()),
+            }
+        )  # fmt: skip
+        try:
+            members = step.on_columns(DocumentReader().opened(pa.array([sample.value], pa.binary()), rows))
+            value = canonical(printed(members)[0].as_py().encode(), schemas=False)
+        except Unfit:
+            made.append(None)
+            continue
+        key = canonical(sample.key, schemas=False)
+        headers = tuple((name, data.decode()) for name, data in sample.headers)
+        made.append(Outcome(topic=sample.topic, key=key, value=value, headers=headers))
+    return made

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.kit.java_oracle import java_running
-from tests.kit.transform_oracle import JavaTransforms, Sample, differing, our_outcomes
+from tests.kit.transform_oracle import JavaTransforms, Sample, column_outcomes, differing, our_outcomes
 
 from twinlog.pipelines.session import start_pipeline_spark
 from twinlog.spark.session import Session
@@ -175,3 +175,38 @@ def test_structs_come_out_as_from_kafkas_class(java: JavaTransforms, spark: Sess
     theirs = java.outcomes(config, samples, schemas=True)
     ours = our_outcomes(spark, config, samples, schemas=True)
     assert differing(samples, ours, theirs) == []
+
+
+ON_COLUMNS = [
+    config for config in CONFIGS if config["type"].rpartition(".")[2].partition("$")[0] in
+    {"Cast", "InsertField", "MaskField", "ReplaceField"}
+]  # fmt: skip
+FLAT = [
+    *(
+        {"id": 7, "name": "Ann", "amount": 12.5, "ok": True, "at": "2026-11-16T03:04:05", "ms": n}
+        for n in (0, -1, 2**40)
+    ),
+    {"id": -3, "name": 'a "b" \\ ü\n', "amount": 0.0, "ok": False, "tags": None},
+    {"id": 300, "name": "true", "amount": 1e10, "ok": None},
+    {"name": None, "amount": -0.5},
+]
+
+
+@pytest.mark.parametrize("config", ON_COLUMNS, ids=named)
+def test_columns_come_out_as_from_kafkas_class(java: JavaTransforms, config: dict[str, str]) -> None:
+    documents = [*DOCUMENTS, *FLAT]
+    samples = [Sample(None if one is None else json.dumps(one).encode()) for one in documents]
+    ours = column_outcomes(config, samples)
+    theirs = java.outcomes(config, samples, schemas=False)
+    done = [(sample, mine, its) for sample, mine, its in zip(samples, ours, theirs, strict=True) if mine is not None]
+    assert differing([one for one, _, _ in done], [one for _, one, _ in done], [one for _, _, one in done]) == []
+
+
+def test_flat_documents_are_handled_as_columns() -> None:
+    samples = [Sample(json.dumps(one).encode()) for one in FLAT[:3]]
+    for config in (
+        sided("Cast", spec="id:string"),
+        sided("MaskField", fields="name"),
+        sided("ReplaceField", exclude="at"),
+    ):
+        assert None not in column_outcomes(config, samples)
