@@ -266,6 +266,7 @@ class SinkTask:
         moved = {p: o for p, o in self.positions.items() if o != self.stored.get(p)}
         if moved or self.put_rows:
             self.sink.flush(self.positions)
+        self._flush_s = time.monotonic() - began  # the group is told once a second: that is no part of it
         self.stored = dict(self.positions)
         self.counts.update(self.uncounted)
         self.uncounted.clear()
@@ -278,7 +279,6 @@ class SinkTask:
             stored = {str(partition): offset for partition, offset in self.stored.items()}
             self.line.send(counts=self.counts, positions=stored, newest_ms=self.newest_ms)
         self._flushed_at = time.monotonic()
-        self._flush_s = self._flushed_at - began
 
     def _tell_group(self, *, last: bool = False) -> None:
         """Commit the group's offsets. The sink's own positions count; for a sink without any, these do."""
