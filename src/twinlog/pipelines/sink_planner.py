@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any, Final, cast
@@ -169,7 +170,7 @@ class SinkPlanner:
         starts = {p: at for p, at in starts.items() if p not in self.faulted}
         self.lag = sum(max(0, ends[p] - at) for p, at in starts.items())
         if self._rests and all(self.reached(p, at) >= ends[p] for p, at in starts.items()):
-            return Nothing("no record comes", idle=True, until=partial(NEWS.wait, self.worker.cluster, ends))
+            return Nothing("no record comes", idle=True, until=self._news(ends))
         self._rests = False
         available = self.connector.common.run == "available"
         if available and self._until is None:
@@ -179,7 +180,8 @@ class SinkPlanner:
         if not starts:
             return Nothing("every partition stands still at a record that cannot be handled")
         if not self._learn(session, starts, ends):
-            return Nothing("no record has come yet, so no schema is known", idle=True)
+            until = None if self.lag else self._news(ends)
+            return Nothing("no record has come yet, so no schema is known", idle=True, until=until)
         topics = sorted({start.topic for start in starts})
         planned = self.planned(topics)
         carried = self._in_parcels(planned)
@@ -212,6 +214,9 @@ class SinkPlanner:
         if carried is not None:
             return Epoch(run, PARCEL_SQL, lambda rows: rows, run.batch_rows)
         return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
+
+    def _news(self, ends: Places) -> Callable[[threading.Event], None]:
+        return partial(NEWS.wait, self.worker.cluster, ends)
 
     def _in_parcels(self, planned: Planned) -> Forms | None:
         """What records are when they travel in parcels; None: Spark's expressions must handle each of them."""

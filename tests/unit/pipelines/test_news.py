@@ -22,7 +22,10 @@ from twinlog.pipelines.worker_settings import read_worker
 
 CLUSTER = ClientSettings(cluster="kafka", bootstrap_servers=("x:1",))
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
-CONFIG = {"connector.class": "FileStreamSink", "file": "/nowhere/x", "topics": "a"}
+CONFIG = {
+    "connector.class": "FileStreamSink", "file": "/nowhere/x", "topics": "a",
+    "key.converter": "StringConverter", "value.converter": "StringConverter",
+}  # fmt: skip
 
 
 class PaperAdmin:
@@ -132,3 +135,11 @@ def test_a_sink_that_rests_plans_nothing_until_a_log_has_more() -> None:
         assert found.until is not None
     with mock.patch.object(planner, "places", return_value=({A: 5}, {A: 0}, {A: 6})):
         assert not isinstance(planner.plan(session, line), Nothing)
+
+
+def test_a_sink_that_knows_no_schema_yet_waits_for_the_first_record() -> None:
+    planner = SinkPlanner(read_connector("c", CONFIG | {"value.converter": "JsonConverter"}, {}), read_worker({}), 1)
+    with mock.patch.object(planner, "places", return_value=({A: 5}, {A: 0}, {A: 5})):
+        found = planner.plan(mock.Mock(), LineAddress("127.0.0.1", 1, ""))
+    assert isinstance(found, Nothing)
+    assert found.until is not None, "it would ask all brokers twice a second"
