@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import Producer
 from tests.kit.ends import Ends
 from tests.kit.registry import RegistryProcess, avro
+from tests.kit.registry_topic import unresolved_ids
 from tests.kit.threads import engine_running
 from tests.kit.waiting import wait_until
 
@@ -132,42 +132,6 @@ def test_a_registry_that_stands_on_the_target_already_is_left_alone_and_named(
     assert other.ask("GET", "/schemas/ids/1/schema").body["name"] == "There"
 
 
-def _unresolved(target: LocalCluster, topic: str, schemas: str, records: int) -> tuple[int, int]:
-    """Reads the copy as it grows; counts records, and those whose schema the copy of the registry did not have yet."""
-    options = {**target.client_properties("reader"), "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest"}
-    consumer = Consumer(options)
-    consumer.assign([Place(topic, 0, 0)])
-    seen = unresolved = 0
-    while seen < records:
-        message = consumer.poll(30)
-        assert message is not None, f"{seen} of {records}"
-        if message.error():
-            continue
-        seen += 1
-        wanted = struct.unpack(">I", (message.value() or b"")[1:5])[0]
-        _, end = consumer.get_watermark_offsets(Place(schemas, 0), timeout=10)
-        if not _holds(target, schemas, end, wanted):
-            unresolved += 1
-    consumer.close()
-    return seen, unresolved
-
-
-def _holds(target: LocalCluster, schemas: str, end: int, wanted: int) -> bool:
-    consumer = Consumer({**target.client_properties("reader"), "group.id": uuid.uuid4().hex})
-    consumer.assign([Place(schemas, 0, 0)])
-    needle = f'"id":{wanted},'.encode()
-    try:
-        while consumer.position([Place(schemas, 0)])[0].offset < end:
-            message = consumer.poll(5)
-            if message is None:
-                return False
-            if message.error() is None and needle in (message.value() or b""):
-                return True
-        return False
-    finally:
-        consumer.close()
-
-
 @pytest.mark.proves("R26")
 @pytest.mark.parametrize("gate_ms", ["300000", "0"])
 def test_no_record_is_readable_before_its_schema_although_schemas_are_slow(
@@ -200,7 +164,7 @@ def test_no_record_is_readable_before_its_schema_although_schemas_are_slow(
             producer.flush(10)
         if gate_ms != "0":
             threading.Timer(3.0, held.clear).start()
-        seen, unresolved = _unresolved(target_cluster, ends.remote("orders"), site.topic, 6)
+        seen, unresolved = unresolved_ids(target_cluster, ends.remote("orders"), site.topic, 6)
         held.clear()
     assert seen == 6
     assert unresolved == (0 if gate_ms != "0" else 5)  # without the gate the same story goes wrong

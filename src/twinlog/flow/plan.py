@@ -44,6 +44,8 @@ class TaskPlan(InputPartition):
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     truncations: dict[str, Memo] = field(default_factory=dict)
     schemas: SchemasAt | None = None
+    brought: Memo | None = None
+    """On a way back: up to where new schemas are at the old home."""
     control: Control = field(default_factory=Control)
 
     def __repr__(self) -> str:

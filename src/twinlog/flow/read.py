@@ -39,14 +39,17 @@ from twinlog.flow.parcel_queue import ParcelQueue
 from twinlog.flow.plan import TaskPlan
 from twinlog.flow.reader_fault import fault_note
 from twinlog.flow.row import Row
+from twinlog.flow.schema_copies import MirroredSchemas, SchemasBroughtAhead
 from twinlog.flow.schema_gate import Outlet, SchemaGate
 from twinlog.flow.streams import Streams
 from twinlog.ledger.view import LedgerView
 from twinlog.ledger.writer import roster_writer
 from twinlog.model.ledger.control import CONTROL, control_of
 from twinlog.model.ledger.records import (
+    BROUGHT,
     FIRST_LANE,
     ROSTER_PARTITION,
+    SCHEMAS_AHEAD,
     TRUNCATIONS,
     Engine,
     Entry,
@@ -96,7 +99,10 @@ class Reader:
         self.first = FirstLane(chosen, self.plan.task, (self.plan.generation, self.plan.epoch), share)
         self.pacing = Pacing(link, self.plan.control, self.first)
         self.roster = roster_writer(self.target, link.source, link.name)
-        self.gate = _gate(link, self.plan, self.source, self.out, self.view) if self.plan.schemas else None
+        self.copied_schemas = _copied_schemas(link, self.plan, self.view)
+        held = self.copied_schemas or (link.registry.gate_ms > 0 and link.registry.topic in link.topics.not_this_way)
+        copy = self.copied_schemas or SchemasBroughtAhead(self.view)
+        self.gate = SchemaGate(link.registry, self.source, self.out, copy) if held else None
         self.outlet: Outlet = self.gate or self.out
         delivery = Delivery(link, self.clusters, self.source, self.outlet, self.reading, self._fault, self._place)
         self.streams = Streams(
@@ -125,11 +131,10 @@ class Reader:
             if self.finished.is_set():
                 return
             if self.gate is not None:
-                ledger = self.gate.ledger
-                gating += [
-                    asyncio.create_task(self.gate.run()),
-                    asyncio.create_task(ledger.follow(self.target, self.link.source, lambda _: None)),
-                ]
+                gating.append(asyncio.create_task(self.gate.run()))
+            if self.copied_schemas is not None:
+                following = self.copied_schemas.ledger.follow(self.target, self.link.source, lambda _: None)
+                gating.append(asyncio.create_task(following))
             for topic in list(self.view.roster.values()):
                 self._enlist(topic, mine)
             for memo in self.view.memos.get(FIRST_LANE, {}).values():
@@ -338,12 +343,13 @@ class Reader:
                 self.streams.place(partition, reading.position, leader.node)
 
 
-def _gate(link: LinkSettings, plan: TaskPlan, source: Cluster, out: ParcelQueue, view: LedgerView) -> SchemaGate:
-    """What holds records back until their schemas are copied; it follows the ledger by itself."""
-    assert plan.schemas is not None  # noqa: S101  narrowing only: the caller asks
+def _copied_schemas(link: LinkSettings, plan: TaskPlan, view: LedgerView) -> MirroredSchemas | None:
+    """The schemas that the link copies itself; it follows their part of the ledger."""
+    if plan.schemas is None:
+        return None
     number, at, state = plan.schemas
     known = {} if state is None else {TopicPartition(state.topic, state.partition): state}
-    return SchemaGate(link.registry, source, out, view.roster, LedgerView({number: at}, states=known))
+    return MirroredSchemas(link.registry, view.roster, LedgerView({number: at}, states=known))
 
 
 def _stays(state: PartitionState) -> bool:
@@ -361,6 +367,8 @@ def read_task(link: LinkSettings, clusters: ClusterIds, plan: TaskPlan) -> Itera
         source, target = Cluster(link.clients.source_consumer, client), Cluster(link.clients.target_producer, client)
         view = LedgerView(dict(plan.ledger_at), plan.engine, dict(plan.roster), dict(plan.states))
         view.memos[TRUNCATIONS] = dict(plan.truncations)
+        if plan.brought is not None:
+            view.memos[SCHEMAS_AHEAD] = {BROUGHT: plan.brought}
         try:
             await Reader(link, plan, clusters, source, target, out, view).run()
             out.put(None)

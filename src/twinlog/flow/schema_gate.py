@@ -1,7 +1,7 @@
 """Schemas before records: what was fetched waits until the schemas that were registered before it are copied.
 
     fetch answered ─▶ where does the topic of schemas end? ─▶ is its copy that far? ─▶ to Spark
-                      (one question for all that waits)         (the ledger says)
+                      (one question for all that waits)         (flow/schema_copies: the ledger says)
 
 A producer registers its schema first and writes the record afterwards. So the end of the topic of schemas, asked after
 the record was fetched, lies behind that schema. Batches are not opened, and nothing is asked per record. Runs in the
@@ -21,9 +21,7 @@ from twinlog.config.registry_mirror import RegistryMirror
 from twinlog.errors import ClusterUnreachable
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.parcel_queue import ParcelQueue
-from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger.records import RosterTopic
-from twinlog.model.names import TopicPartition
+from twinlog.flow.schema_copies import SchemaCopy
 from twinlog.wire.connection import Cluster
 from twinlog.wire.offsets import LATEST, OffsetsRefused, fetch_offset
 
@@ -48,14 +46,12 @@ class Outlet(Protocol):
 
 @dataclass
 class SchemaGate:
-    """The outlet of one reader. While the link does not mirror schemas everything passes at once."""
+    """The outlet of one reader. While the link brings no schemas everything passes at once."""
 
     registry: RegistryMirror
     source: Cluster
     out: ParcelQueue
-    roster: dict[str, RosterTopic]
-    ledger: LedgerView
-    """The part of the ledger that knows the copy of the schemas."""
+    copy: SchemaCopy
     looks: int = 0
     waited_s: float = 0.0
     _held: deque[Parcel] = field(default_factory=deque)
@@ -83,8 +79,7 @@ class SchemaGate:
     @property
     def is_closed(self) -> bool:
         """Whether records must wait for schemas at all."""
-        entry = self.roster.get(self.registry.topic)
-        return self.registry.mirrored and self.registry.gate_ms > 0 and entry is not None and entry.problem is None
+        return self.registry.gate_ms > 0 and self.copy.is_kept
 
     async def wait_for_room(self) -> None:
         """From the loop: until enough of what waits is gone, and Spark has taken enough."""
@@ -111,7 +106,7 @@ class SchemaGate:
             return []
         topic, (since, end) = self.registry.topic, self._behind
         state = "records continue without them" if self._overdue else "records wait for them"
-        reached = f"{self._copied()} of {end}" if end >= 0 else "where it ends is not known"
+        reached = f"{self.copy.reached} of {end}" if end >= 0 else "where it ends is not known"
         return [f"the schemas of {topic} are not copied ({reached}) for {now - since:.0f} s: {state}"]
 
     async def _until_copied(self, began: float) -> None:
@@ -121,7 +116,7 @@ class SchemaGate:
         while self.is_closed:
             if end < 0:
                 end = await self._ask_end()
-            if 0 <= end <= self._copied():
+            if 0 <= end <= self.copy.reached:
                 if self._overdue:
                     log.warning("%s is copied up to %d again: records wait for schemas", self.registry.topic, end)
                 self._behind, self._overdue = None, False
@@ -146,14 +141,6 @@ class SchemaGate:
         except (OffsetsRefused, ClusterUnreachable, TimeoutError):
             self.source.topics.pop(topic, None)  # the leader moved: ask again
             return -1
-
-    def _copied(self) -> int:
-        """Up to where the source's topic is on the target."""
-        entry = self.roster[self.registry.topic]
-        state = self.ledger.states.get(TopicPartition(self.registry.topic, 0))
-        if state is None or state.incarnation != entry.incarnation:
-            return entry.origins[0] if entry.origins else 0
-        return state.source_next
 
     def _release(self, count: int) -> None:
         for _ in range(count):

@@ -27,7 +27,7 @@ from twinlog.config.settings import LinkSettings
 from twinlog.flow.pieces import in_pieces, joined
 from twinlog.flow.plan import SchemasAt, TaskPlan, deal, tasks_for, weigh
 from twinlog.flow.row import Row, from_arrow, to_arrow
-from twinlog.model.ledger.records import TRUNCATIONS, shard_of
+from twinlog.model.ledger.records import BROUGHT, SCHEMAS_AHEAD, TRUNCATIONS, shard_of
 from twinlog.model.names import TopicPartition
 from twinlog.model.routes.provenance import ClusterIds
 
@@ -87,8 +87,10 @@ class EpochReader(DataSourceStreamReader):
         ledger_at = {0: view.positions[0]} | {1 + shard: view.positions[1 + shard] for shard in shards}
         states = {p: state for p, state in view.states.items() if shard_of(p, run.shards) in mine}
         known = (view.engine, dict(view.roster), states, dict(view.memos.get(TRUNCATIONS, {})))
+        brought = view.memos.get(SCHEMAS_AHEAD, {}).get(BROUGHT)
+        schemas = self._schemas_at(view)
         return TaskPlan(
-            epoch, run.generation, task, shards, run.shards, ledger_at, *known, self._schemas_at(view), view.control
+            epoch, run.generation, task, shards, run.shards, ledger_at, *known, schemas, brought, view.control
         )
 
     def _schemas_at(self, view: LedgerView) -> SchemasAt | None:

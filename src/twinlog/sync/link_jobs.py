@@ -15,6 +15,7 @@ from twinlog.sync.hindrances import Hindrances
 from twinlog.sync.jobs import SyncJob
 from twinlog.sync.offset_syncs import OffsetSyncs
 from twinlog.sync.registry import RegistrySync
+from twinlog.sync.registry_ahead import RegistryAhead
 from twinlog.sync.scram_users import ScramUserList
 from twinlog.sync.source_ends import SourceEnds
 from twinlog.sync.value_tables import GROUP_CONFIGS, QUOTAS, ValueSync
@@ -45,6 +46,8 @@ def sync_jobs_of(ends: LinkEnds) -> list[SyncJob]:
         jobs.append(OffsetSyncs(ends, link.offset_syncs))
     if link.registry.mirrored:
         jobs.append(RegistrySync(ends))
+    elif link.registry.topic in link.topics.not_this_way:
+        jobs.append(RegistryAhead(ends))
     if link.audit.enabled:
         jobs.append(CopyAudit(ends, link.audit))
     return jobs

@@ -13,9 +13,10 @@ from twinlog.config.registry_mirror import RegistryMirror
 from twinlog.flow import schema_gate
 from twinlog.flow.parcel import FLUSH, Parcel
 from twinlog.flow.parcel_queue import ParcelQueue
+from twinlog.flow.schema_copies import MirroredSchemas, SchemasBroughtAhead
 from twinlog.flow.schema_gate import SchemaGate
 from twinlog.ledger.view import LedgerView
-from twinlog.model.ledger.records import FaultEntry, PartitionState, RosterTopic
+from twinlog.model.ledger.records import SCHEMAS_AHEAD, FaultEntry, Memo, PartitionState, RosterTopic
 from twinlog.model.names import TopicPartition
 
 SCHEMAS = TopicPartition("_schemas", 0)
@@ -57,7 +58,13 @@ def data(first: int, topic: str = "orders") -> Parcel:
     return Parcel(TopicPartition(topic, 0), first, first + 1, "data", b"x" * 10)
 
 
-def copied(view: LedgerView, upto: int) -> None:
+def mirrored(gate: SchemaGate) -> MirroredSchemas:
+    assert isinstance(gate.copy, MirroredSchemas)
+    return gate.copy
+
+
+def copied(gate: SchemaGate, upto: int) -> None:
+    view = mirrored(gate).ledger
     entry = ROSTER["_schemas"]
     view.states[SCHEMAS] = PartitionState(
         topic="_schemas",
@@ -88,7 +95,8 @@ def play(
         source, sent = Source(5), Sent()
         monkeypatch.setattr(schema_gate, "fetch_offset", source.ask)
         registry = RegistryMirror(mirrored=True, **settings)
-        gate = SchemaGate(registry, cast("Any", source), cast("ParcelQueue", sent), dict(ROSTER), LedgerView({}))
+        copy = MirroredSchemas(registry, dict(ROSTER), LedgerView({}))
+        gate = SchemaGate(registry, cast("Any", source), cast("ParcelQueue", sent), copy)
         running = asyncio.create_task(gate.run())
         try:
             await story(gate, sent, source)
@@ -100,12 +108,12 @@ def play(
 
 def test_a_record_goes_on_when_the_schemas_before_it_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(gate: SchemaGate, sent: Sent, _source: Source) -> None:
-        copied(gate.ledger, 4)
+        copied(gate, 4)
         gate.put(data(1))
         gate.put(data(2))
         await rounds_of_the_loop()
         assert sent.records == []
-        copied(gate.ledger, 5)
+        copied(gate, 5)
         await rounds_of_the_loop()
         assert sent.records == [1, 2]
         assert sent.items[-1] is FLUSH
@@ -115,15 +123,15 @@ def test_a_record_goes_on_when_the_schemas_before_it_are_copied(monkeypatch: pyt
 
 def test_a_record_that_came_after_the_question_waits_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(gate: SchemaGate, sent: Sent, source: Source) -> None:
-        copied(gate.ledger, 4)
+        copied(gate, 4)
         gate.put(data(1))
         await rounds_of_the_loop()
         source.end = 7  # a schema is registered, then the second record is written
         gate.put(data(2))
-        copied(gate.ledger, 5)
+        copied(gate, 5)
         await rounds_of_the_loop()
         assert sent.records == [1]
-        copied(gate.ledger, 7)
+        copied(gate, 7)
         await rounds_of_the_loop()
         assert sent.records == [1, 2]
 
@@ -132,7 +140,7 @@ def test_a_record_that_came_after_the_question_waits_for_the_next_one(monkeypatc
 
 def test_many_fetches_share_one_question(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(gate: SchemaGate, sent: Sent, _source: Source) -> None:
-        copied(gate.ledger, 5)
+        copied(gate, 5)
         for number in range(1000):
             gate.put(data(number))
             await asyncio.sleep(0)
@@ -155,10 +163,10 @@ def test_schemas_and_what_pushes_them_wait_for_nobody(monkeypatch: pytest.Monkey
 def test_without_a_mirrored_registry_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(gate: SchemaGate, sent: Sent, _source: Source) -> None:
         problem = FaultEntry(code="REGISTRY_NOT_MIRRORED", says="", remedy="", since_ms=0)
-        gate.roster["_schemas"] = ROSTER["_schemas"].model_copy(update={"problem": problem})
+        mirrored(gate).roster["_schemas"] = ROSTER["_schemas"].model_copy(update={"problem": problem})
         gate.put(data(1))
         assert sent.records == [1]
-        gate.roster.clear()
+        mirrored(gate).roster.clear()
         gate.put(data(2))
         assert sent.records == [1, 2]
 
@@ -167,7 +175,7 @@ def test_without_a_mirrored_registry_nothing_waits(monkeypatch: pytest.MonkeyPat
 
 def test_records_go_on_after_the_limit_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(gate: SchemaGate, sent: Sent, _source: Source) -> None:
-        copied(gate.ledger, 3)
+        copied(gate, 3)
         gate.put(data(1))
         await until(lambda: sent.records == [1])
         (said,) = gate.says(1e12)
@@ -176,7 +184,7 @@ def test_records_go_on_after_the_limit_and_it_is_said(monkeypatch: pytest.Monkey
         gate.put(data(2))
         await rounds_of_the_loop()
         assert sent.records == [1, 2]
-        copied(gate.ledger, 5)
+        copied(gate, 5)
         gate.put(data(3))
         await rounds_of_the_loop()
         assert gate.says(1e12) == []
@@ -191,5 +199,31 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
                 await gate.wait_for_room()
+
+    play(story, monkeypatch)
+
+
+@pytest.mark.proves("R26")
+def test_on_a_way_back_records_wait_until_new_schemas_are_at_the_old_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = LedgerView({})
+
+    def brought(position: int) -> None:
+        memo = Memo(chore=SCHEMAS_AHEAD, name="brought", body={"position": position})
+        view.memos[SCHEMAS_AHEAD] = {memo.name: memo}
+
+    async def story(gate: SchemaGate, sent: Sent, _source: Source) -> None:
+        gate.copy = SchemasBroughtAhead(view)
+        gate.put(data(1))  # nobody brings schemas: nothing waits
+        assert sent.records == [1]
+        brought(4)
+        gate.put(data(2))
+        await rounds_of_the_loop()
+        assert sent.records == [1]
+        brought(5)
+        await rounds_of_the_loop()
+        assert sent.records == [1, 2]
+        view.memos[SCHEMAS_AHEAD].clear()  # the failback has merged everything
+        gate.put(data(3))
+        assert sent.records == [1, 2, 3]
 
     play(story, monkeypatch)

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from twinlog.registry.memory import MemoryStore
-from twinlog.registry.pair.home import Home, confirmed
+from twinlog.registry.pair.home import Home, confirmed, home_of
 from twinlog.registry.pair.index import TopicIndex
 from twinlog.registry.pair.merge import Conflict, Cut, Merge, merge
-from twinlog.registry.pair.orders import BringHome, Promote, highest_ids
+from twinlog.registry.pair.orders import BringAhead, BringHome, Promote, highest_ids
 from twinlog.registry.parsing import Parser
+from twinlog.registry.records import Record, decode_config
 from twinlog.registry.refusals import Refusal
 from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.rules import Rules
@@ -99,6 +100,8 @@ class Story:
     away_after: list[Order]
     lag: int
     gap: int
+    ahead: int = 0
+    """After each so many orders of B, what it registered is brought to A at once, as while records are copied back."""
     a: Datacenter = field(default_factory=Datacenter)
     b: Datacenter = field(default_factory=Datacenter)
     noted: Home | None = None
@@ -115,8 +118,10 @@ class Story:
             self.a.carry_out(order)
         self.cut = Cut(self.copied, len(self.b.store.log))
         self.b.carry_out(Promote("B", self.noted, self.gap))
-        for order in self.away_after:
+        for number, order in enumerate(self.away_after, 1):
             self.b.carry_out(order)
+            if self.ahead and number % self.ahead == 0:
+                self.a.carry_out(BringAhead(self.b.state))
         self.merged_at = len(self.a.store.log)
         merged = self.a.carry_out(BringHome(self.b.state, self.cut, "A"))
         assert isinstance(merged, Merge)
@@ -137,7 +142,9 @@ class Story:
             self.b.store.append(record)
 
 
-stories = st.builds(Story, histories, histories, histories, st.integers(0, 6), st.integers(2, 12))
+stories = st.builds(
+    Story, histories, histories, histories, st.integers(0, 6), st.integers(2, 12), ahead=st.integers(0, 3)
+)
 
 
 def resolved(state: State, context: str, number: int) -> str | None:
@@ -172,7 +179,7 @@ def test_every_schema_of_both_sides_is_home_afterwards_and_nothing_was_overwritt
             after = home.entry(subject, entry.version)
             if after is None:  # deleted for good away, and unchanged at home
                 assert away.tombstones[subject, entry.version] >= story.cut.away
-                assert entry.changed < story.cut.home
+                assert entry.changed < story.cut.home or _is_of_b(story, subject, entry.id)
             else:
                 assert (after.id, after.content.text) == (entry.id, entry.content.text)
                 assert after.deleted or not entry.deleted
@@ -279,6 +286,53 @@ def test_the_index_leaves_out_what_the_registry_leaves_out(value: bytes) -> None
         index.apply(key, written, offset)
     assert [number.number for number in index.digests()] == [*state.contexts["."].ids] == [1]
     assert index.faults == 1
+
+
+@pytest.mark.proves("R26", "R27")
+@settings(max_examples=300, deadline=None)
+@given(stories)
+def test_what_is_brought_ahead_resolves_at_home_before_the_failback_and_only_there_is_anything_new(
+    story: Story,
+) -> None:
+    story.ahead = 1
+    story.away_after.append(register("a", 9))
+    story.tell()
+    before = _before_merge(story)
+    for subject, versions in story.b.state.subjects.items():
+        for entry in versions.values():
+            if _is_of_b(story, subject, entry.id):
+                assert resolved(before, context_of(subject), entry.id) == entry.content.text
+
+
+def test_a_home_that_schemas_were_brought_to_knows_that_they_belong_to_the_other_side() -> None:
+    story = Story([register("a", 1)], [], [register("a", 2)], 0, 2, ahead=1)
+    story.tell()
+    home = _before_merge(story).home
+    assert home is not None
+    assert (home.cluster, home.term) == ("B", 1)
+    assert story.a.state.home is not None
+    assert (story.a.state.home.cluster, story.a.state.home.term) == ("A", 2)
+
+
+def test_what_was_brought_ahead_and_deleted_for_good_away_does_not_stay() -> None:
+    story = Story([], [], [register("a", 1), *for_good("a", 1)], 0, 2, ahead=1)
+    merged = story.tell()
+    assert merged.conflicts == []
+    story.go_on_copying()
+    assert story.a.state.entry("a", 1) is None
+    assert _facts(story.a.state) == _facts(story.b.state)
+
+
+def _is_of_b(story: Story, subject: str, number: int) -> bool:
+    """Whether only B can have given this id."""
+    promoted = next(home for home in map(_home_said, story.b.store.log) if home is not None and home.cluster == "B")
+    return number > promoted.floor(context_of(subject))
+
+
+def _home_said(record: Record) -> Home | None:
+    if b"__twinlog-home" not in record.key or record.value is None:
+        return None
+    return home_of(decode_config(record.value))
 
 
 def _conflicts(story: Story) -> list[Conflict]:

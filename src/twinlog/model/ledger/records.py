@@ -75,6 +75,9 @@ class _Entry(BaseModel):
 HINDRANCES: Final = "hindrances"
 FIRST_LANE: Final = "first-lane"
 """The memos by which tasks tell what holds records up just now."""
+SCHEMAS_AHEAD: Final = "registry-ahead"
+BROUGHT: Final = "brought"
+"""The memo by which the readers of a way back hear up to where new schemas are at the old home."""
 ENGINE_SILENT_MS: Final = 7_000
 """An engine writes its record every 2 s; status reports one that missed three of them as silent."""
 ENGINE_DEAD_MS: Final = 20_000

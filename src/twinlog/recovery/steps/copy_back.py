@@ -28,6 +28,7 @@ from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import pass_over_own, skip_tails
 from twinlog.recovery.steps.copying import let_copy, let_stop
 from twinlog.recovery.steps.engines import cut_of, drain_link
+from twinlog.recovery.steps.schemas_ahead import Bring, schemas_ahead
 from twinlog.recovery.steps.tail import tail_ends
 from twinlog.recovery.strays import strays_in_copies, strays_on_source
 from twinlog.recovery.topics import merged_topics
@@ -48,10 +49,12 @@ async def copy_back(ctx: SwitchContext) -> StepResult:
     findings += await pass_over_own(ctx, ctx.link, ctx.back, ends, why)
     tails = tail_ends(ctx)
     appends = bool(tails) and ctx.link.switch.tail == "append"
+    bring = await schemas_ahead(ctx)
+    await bring()
     who = await let_copy(ctx, ctx.back)
     if appends:
         await let_copy(ctx, ctx.link)
-    left = await _await_nearly(ctx, "copy-back", ctx.back)
+    left = await _await_nearly(ctx, "copy-back", ctx.back, bring)
     said = [f"{ctx.back.name} {begun(ctx, seeded)}, is copied by {who} and is {left} offsets behind"]
     if appends:
         await ctx.wait("copy-back", "the tail is not appended yet", lambda: _left(ctx, tails), lambda gone: not gone)
@@ -98,18 +101,21 @@ async def _left(ctx: SwitchContext, tails: Mapping[TopicPartition, int]) -> list
 async def copy_all(ctx: SwitchContext) -> StepResult:
     """Copy everything back, also what was born on the side that it goes to."""
     await ctx.journal.decide(f"a full failback copies to {ctx.link.source}", links={ctx.link.name: "held"})
+    bring = await schemas_ahead(ctx)
+    await bring()
     who = await let_copy(ctx, ctx.back, whole=True)
-    left = await _await_nearly(ctx, "copy-all", ctx.back)
+    left = await _await_nearly(ctx, "copy-all", ctx.back, bring)
     says = f"{ctx.back.name} copies everything, is copied by {who} and is {left} offsets behind"
     return StepResult(says, CopiedAll(full=True))
 
 
-async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings) -> int:
-    """Wait until a link has nearly caught up with its source as it is now."""
+async def _await_nearly(ctx: SwitchContext, step: str, link: LinkSettings, bring: Bring) -> int:
+    """Wait until a link has nearly caught up with its source as it is now, while schemas are brought ahead."""
     cluster = ctx.cluster(link.source)
     committed = link.reading.fetch.isolation == "read_committed"
 
     async def behind() -> int | str:
+        await bring()
         view = await ctx.ledger(link)
         # The roster is what our engine found only once it runs: before, topics that were made meanwhile are not in it.
         if not _copies(ctx, link, view.engine):
@@ -148,6 +154,7 @@ def _reached(state: PartitionState | None, origin: int) -> int:
 
 async def drain_back(ctx: SwitchContext) -> StepResult:
     """Copy what is left; an interrupted switch lets an engine copy again here."""
+    await (await schemas_ahead(ctx))()  # the last ones: the target is shut, its registry too
     await let_copy(ctx, ctx.back, whole=ctx.find(CopiedAll) is not None)
     return await drain_link(ctx, DrainedBack(), ctx.back, TargetFence)
 

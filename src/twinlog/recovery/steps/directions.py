@@ -14,12 +14,14 @@ from twinlog.recovery.seeding import seed_ledger
 from twinlog.recovery.skipping import pass_over_own
 from twinlog.recovery.steps.copy_back import begun, seed_back
 from twinlog.recovery.steps.fence import admit_back, open_target_for_link
+from twinlog.recovery.steps.schemas_ahead import schemas_ahead
 
 
 async def reverse(ctx: SwitchContext) -> StepResult:
     """After a planned failover: copy from the cut on in the other direction, into a source that stays shut."""
     seeded, findings = await seed_back(ctx)
     admitted = await admit_back(ctx)
+    await (await schemas_ahead(ctx))()
     await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
     who = "its engine continues" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
     return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", Reversed(findings=tuple(findings)))

@@ -24,6 +24,7 @@ from twinlog.recovery.fencing import Fence
 from twinlog.recovery.proof import Deadline
 from twinlog.recovery.side_fences import note_and_read, source_fence, target_fence
 from twinlog.recovery.standstill import await_followed, stop_and_prove
+from twinlog.recovery.steps.schemas_ahead import admit_schemas
 from twinlog.recovery.topics import source_topics, target_topics
 
 _LOOKS: Final = 5
@@ -157,6 +158,7 @@ async def admit(ctx: SwitchContext) -> StepResult:
 async def admit_back(ctx: SwitchContext) -> str:
     """Let the way back in, where it writes into the topics that are shut."""
     if not ctx.link.naming.keeps_names:
+        await admit_schemas(ctx)
         return f"the way back writes into topics of its own: those of the producers on {ctx.link.source} stay shut"
     fence = await source_fence(ctx)
     return await fence.admit_link(await source_topics(ctx), ctx.noted(ctx.link.source) or FenceNote())

@@ -11,6 +11,7 @@ side from the cut on; afterwards both are equal.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -78,6 +79,22 @@ def merge(home: State, away: State, cut: Cut, cluster: str) -> Merge:
     return _Merging(home, away, cut).run(cluster)
 
 
+def bring_ahead(home: State, away: State) -> Merge:
+    """What is to be written at home while the away side is still promoted: versions whose ids only it can have given.
+
+    All else waits for the merge. From the first such record on the topic says that the schemas are the away side's.
+    """
+    said = away.home
+    if said is None or (home.home is not None and home.home.term > said.term):
+        return Merge()
+    merging = _Merging(home, away, Cut(0, 0))
+    merging.bring({number for number in merging.own_ids() if not home.holders(*number)})
+    result = merging.result
+    if result.records and (home.home is None or home.home.term < said.term):
+        result.records.insert(0, said.record())
+    return result
+
+
 @dataclass
 class _Merging:
     home: State
@@ -93,10 +110,7 @@ class _Merging:
     _removed: set[tuple[str, int]] = field(default_factory=set)
 
     def run(self, cluster: str) -> Merge:
-        entries = [entry for versions in self.away.subjects.values() for entry in versions.values()]
-        # What others refer to was written before them, and is not written again while they do.
-        for entry in sorted(entries, key=lambda entry: entry.offset):
-            self._bring(entry)
+        self.bring()
         self._delete()
         self._level()
         self._settings()
@@ -107,6 +121,26 @@ class _Merging:
         return self.result
 
     # --- versions ---
+
+    def own_ids(self) -> set[tuple[str, int]]:
+        """Ids that nobody but the away side gave: those above its floor."""
+        return {
+            (name, number)
+            for name, held in self.away.contexts.items()
+            for number in held.ids
+            if self._is_own(name, number)
+        }
+
+    def _is_own(self, context: str, number: int) -> bool:
+        return self.away.home is not None and number > self.away.home.floor(context)
+
+    def bring(self, only: Collection[tuple[str, int]] | None = None) -> None:
+        """Bring the versions of these ids; of all when none are named."""
+        entries = [entry for versions in self.away.subjects.values() for entry in versions.values()]
+        # What others refer to was written before them, and is not written again while they do.
+        for entry in sorted(entries, key=lambda entry: entry.offset):
+            if only is None or (context_of(entry.subject), entry.id) in only:
+                self._bring(entry)
 
     def _bring(self, entry: Entry) -> None:
         there = self.home.entry(entry.subject, entry.version)
@@ -202,7 +236,8 @@ class _Merging:
                 continue
             if (subject, version) in self._used:
                 continue  # the away side registered it again, under another version
-            if entry.changed >= self.cut.home or self.home.referrers(subject, version):
+            changed = entry.changed >= self.cut.home and not self._is_own(context_of(subject), entry.id)
+            if changed or self.home.referrers(subject, version):
                 outcome = "it stays, because the home changed or uses it"
                 self.result.conflicts.append(Conflict("deleted away, used at home", _named(entry), outcome))
                 continue

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from twinlog.registry.pair.home import Home, later, promoted
 from twinlog.registry.pair.index import Place, TopicIndex, fingerprint
-from twinlog.registry.pair.merge import Cut, merge
+from twinlog.registry.pair.merge import Cut, bring_ahead, merge
 from twinlog.registry.state import State
 from twinlog.registry.writes.round import Plan, Round
 
@@ -66,6 +66,19 @@ class BringHome:
     def plan(self, state: State, _current: Round) -> Plan:
         """The answer is the merge."""
         merged = merge(state, self.away, self.cut, self.cluster)
+        return Plan(merged.records, merged)
+
+
+@dataclass
+class BringAhead:
+    """Write the versions whose ids only the away datacenter can have given, while it is promoted."""
+
+    away: State
+    alone: bool = True
+
+    def plan(self, state: State, _current: Round) -> Plan:
+        """The answer is the merge."""
+        merged = bring_ahead(state, self.away)
         return Plan(merged.records, merged)
 
 
