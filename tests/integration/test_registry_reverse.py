@@ -75,28 +75,28 @@ def test_ids_of_a_promoted_datacenter_resolve_at_the_old_home_before_its_records
     home = start_registry(source_cluster, mark).await_ready()
     first = home.register("first", avro("First", "a")).body["id"]
     write(source_cluster, topic, first)
-    step, held = Bringing.step, threading.Event()
+    step, free = Bringing.step, threading.Event()
+    free.set()
 
-    async def step_unless_held(self: Bringing) -> Ahead | None:
-        while held.is_set():
-            await asyncio.sleep(0.05)
+    async def step_when_free(self: Bringing) -> Ahead | None:
+        await asyncio.to_thread(free.wait)
         return await step(self)
 
-    monkeypatch.setattr(Bringing, "step", step_unless_held)
+    monkeypatch.setattr(Bringing, "step", step_when_free)
     with both_running(ends, tmp_path):
         away = start_registry(target_cluster, mark)
         await_role(away, "copy")
         ends.await_copied()
         assert do_switch(ends, tmp_path, "failover-planned").steps[-1]["step"] == "reverse"
         await_role(away, "leader")
-        held.set()  # schemas are slow from now on
+        free.clear()  # schemas are slow from now on
         made = [away.register(f"new{number}", avro(f"New{number}", "a")).body["id"] for number in range(NEW)]
         for number in made:
             write(target_cluster, topic, number)
         if gate_ms != "0":
-            threading.Timer(4.0, held.clear).start()
+            threading.Timer(4.0, free.set).start()
         seen, unresolved = unresolved_ids(source_cluster, topic, f"_schemas_{mark}", 1 + NEW)
-        held.clear()
+        free.set()
         assert seen == 1 + NEW
         assert unresolved == (0 if gate_ms != "0" else NEW)  # without the gate the same story goes wrong
         if gate_ms == "0":
