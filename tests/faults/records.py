@@ -69,9 +69,10 @@ def transactions(scene: Scene) -> None:
 )
 def target_throttles(scene: Scene) -> None:
     """The target gives every producer a quota of 1 kB/s for 20 s."""
-    before = scene.arrived()
     with scene.fault():
         _quota(scene.target, f"--add-config=producer_byte_rate={_TRICKLE}")
+        scene.injected()  # Kafka's tool took some seconds until now
+        before = scene.arrived()
         scene.hold(20)
         _tell_slow(scene, before)
         _quota(scene.target, "--delete-config=producer_byte_rate")
@@ -81,9 +82,10 @@ def target_throttles(scene: Scene) -> None:
           named=r"<source>: broker \d+ throttles this link by a quota")  # fmt: skip
 def source_throttles(scene: Scene) -> None:
     """The source gives every consumer a quota of 1 kB/s for 20 s."""
-    before = scene.arrived()
     with scene.fault():
         _quota(scene.source, f"--add-config=consumer_byte_rate={_TRICKLE}")
+        scene.injected()  # Kafka's tool took some seconds until now
+        before = scene.arrived()
         scene.hold(20)
         _tell_slow(scene, before)
         _quota(scene.source, "--delete-config=consumer_byte_rate")

@@ -19,7 +19,7 @@ from twinlog.ledger.view import LedgerView
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.pulse import Pulse
-from twinlog.model.health.states import LinkStatus, PartitionStatus
+from twinlog.model.health.states import SOURCE_SILENT_MS, LinkStatus, PartitionStatus
 from twinlog.model.ledger.records import ENGINE_DEAD_MS, ENGINE_SILENT_MS, FaultEntry, RosterTopic, ledger_topic
 from twinlog.model.ledger.source_ends import CHORE, known_ends, seen_at
 from twinlog.model.ledger.stage_times import Durations, LinkTimes, Stage, StageTimes, since
@@ -33,8 +33,10 @@ from twinlog.wire.connection import Cluster
 
 _LEDGER_WITHIN_S: Final = 30.0
 _LATELY_S: Final = 60.0
-_YOUNG_S: Final = 3.0
+_YOUNG_S: Final = 2.0
 """A ledger that is not read by then may have a leader that does not answer: that is looked into."""
+_CERTAIN_WITHIN_S: Final = 3.0
+"""A source that does not answer now, and that the engine heard a moment ago, is watched for so long."""
 _SOURCE_LATE_S: Final = 1.0
 """A source that is well has answered by then."""
 _WATCH_S: Final = 7.0
@@ -70,10 +72,11 @@ class Observer:
             status = await self._ask_source(view, read_ms)
             if status.source_unreachable:
                 # That took its time: what the engine heard of the source meanwhile is told, and as of now.
-                view = await self._read(target)
-                engine_age_s, read_ms = await self._feel_pulse(target, view), SYSTEM_CLOCK.now_ms()
-                seen_ms = seen_at(view.memos.get(CHORE, {}))
-                status = replace(status, engine=view.engine, now_ms=read_ms, source_seen_ms=seen_ms)
+                status, engine_age_s = await self._hear_engine(target, status)
+                wait_s = (SOURCE_SILENT_MS + 1 - (status.now_ms - (status.source_seen_ms or 0))) / 1000
+                if 0 < wait_s <= _CERTAIN_WITHIN_S:
+                    await asyncio.sleep(wait_s)
+                    status, engine_age_s = await self._hear_engine(target, status)
         except ClusterUnreachable as away:
             if expired := own_expired(self.link.clients.target_producer, SYSTEM_CLOCK.now_ms()):
                 raise ClusterUnreachable(self.link.target, f"{expired}; {away.problem}") from away
@@ -84,6 +87,13 @@ class Observer:
         if held is None or status.engine is None:
             return status
         return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
+
+    async def _hear_engine(self, target: Cluster, status: LinkStatus) -> tuple[LinkStatus, float | None]:
+        """The same status with what the engine says by now, and how long ago it spoke."""
+        view = await self._read(target)
+        age_s, read_ms = await self._feel_pulse(target, view), SYSTEM_CLOCK.now_ms()
+        seen_ms = seen_at(view.memos.get(CHORE, {}))
+        return replace(status, engine=view.engine, now_ms=read_ms, source_seen_ms=seen_ms), age_s
 
     async def _feel_pulse(self, target: Cluster, view: LedgerView) -> float | None:
         """How long ago the engine spoke. A record whose time cannot be believed is watched for a change.
@@ -142,7 +152,7 @@ class Observer:
             try:
                 async with asyncio.timeout(_LEDGER_WITHIN_S):
                     while not (await asyncio.wait({reading}, timeout=_YOUNG_S))[0]:
-                        await self._name_silent(target, topic)
+                        await self._name_silent(topic)
                 await reading
             except TimeoutError:
                 problem = f"{topic} could not be read within {_LEDGER_WITHIN_S:.0f} s"
@@ -151,12 +161,16 @@ class Observer:
                 reading.cancel()
         return self._view
 
-    async def _name_silent(self, target: Cluster, topic: str) -> None:
-        """Raises BrokerAway where a part of the ledger has no leader, or one that does not answer."""
-        # Asked anew: whoever waits for a leader forgets what it knew of the topic, again and again.
+    async def _name_silent(self, topic: str) -> None:
+        """Raises ClusterUnreachable where a part of the ledger has no leader, or nobody answers, or one does not."""
         ledger = [TopicPartition(topic, number) for number in self.view.positions]
         copies = [TopicPartition(t.remote, n) for t in self.view.roster.values() for n in range(t.partitions)]
-        silent = await silent_leaders(target, [*ledger, *copies])
+        # Over new connections: one that was open when packets began to be lost says nothing, and of itself only.
+        target = Cluster(self.link.clients.target_producer, f"twinlog|{self.link.name}|status")
+        try:
+            silent = await silent_leaders(target, [*ledger, *copies])
+        finally:
+            await target.close()
         for places, says in ((silent.leaderless, "no leader for {}".format), (silent.led, silent.says)):
             numbers = [str(place.partition) for place in places if place.topic == topic]
             others = [place for place in places if place.topic != topic]

@@ -94,9 +94,13 @@ def test_a_dead_leader_of_the_ledger_is_named_while_its_reader_waits(
     class Target:
         topics: ClassVar[dict[str, object]] = {}
 
+        def __init__(self, *_: object) -> None: ...
+
         async def refresh(self, names: list[str]) -> dict[str, TopicMetadata]:
             led = {number: Leader(node, 0, 1) for number, node in leaders.items()}
             return {name: TopicMetadata(name, "id", 0, led) for name in names}
+
+        async def close(self) -> None: ...
 
     async def silent_brokers(_: object, nodes: Iterable[int]) -> list[int]:
         found = sorted(dead & set(nodes))
@@ -110,6 +114,7 @@ def test_a_dead_leader_of_the_ledger_is_named_while_its_reader_waits(
         async with asyncio.timeout(5):
             await observer._read(cast("Cluster", Target()))
 
+    monkeypatch.setattr(observe, "Cluster", Target)
     monkeypatch.setattr(silent, "silent_brokers", silent_brokers)
     monkeypatch.setattr(LedgerView, "catch_up", never)
     observer = Observer(link, lambda _: {}, _view=LedgerView({}))
@@ -119,6 +124,43 @@ def test_a_dead_leader_of_the_ledger_is_named_while_its_reader_waits(
     with pytest.raises(ClusterUnreachable) as raised:
         asyncio.run(read())
     assert str(raised.value) == link.target + named.format(source=link.source)  # others answer
+
+
+@pytest.mark.proves("R14")
+def test_a_target_that_falls_silent_while_it_is_read_is_asked_over_new_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A connection that was open when packets began to be lost says nothing for long, and then names one address."""
+    link = PaperBackend().links()[0]
+    monkeypatch.setattr(observe, "_YOUNG_S", 0.01)
+
+    class Open:
+        def __init__(self, *_: object) -> None:
+            self.asked = 0
+
+        async def refresh(self, names: list[str]) -> dict[str, TopicMetadata]:
+            self.asked += 1
+            if self.asked > 1:
+                await asyncio.sleep(3600)
+            return {name: TopicMetadata(name, "id", 0, {0: Leader(1, 0, 1)}) for name in names}
+
+    class New(Open):
+        async def refresh(self, _: list[str]) -> dict[str, TopicMetadata]:
+            raise ClusterUnreachable(link.target, "a:1: no answer in time; b:1: no answer in time")
+
+        async def close(self) -> None: ...
+
+    async def never(*_: object) -> None:
+        await asyncio.sleep(3600)
+
+    async def read() -> None:
+        async with asyncio.timeout(5):
+            await Observer(link, lambda _: {})._read(cast("Cluster", Open()))
+
+    monkeypatch.setattr(observe, "Cluster", New)
+    monkeypatch.setattr(LedgerView, "catch_up", never)
+    with pytest.raises(ClusterUnreachable, match="no broker answers: a:1: no answer in time; b:1"):
+        asyncio.run(read())
 
 
 @pytest.mark.proves("R14")

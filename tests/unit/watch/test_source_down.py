@@ -13,12 +13,13 @@ from tests.kit.paper_backend import PaperBackend
 from twinlog.engine.rivals import HEARTBEAT_SECONDS
 from twinlog.errors import AccessDenied, ClusterError, ClusterUnreachable
 from twinlog.ledger.view import LedgerView
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.model.health.exposure import link_exposure
 from twinlog.model.health.history import events_between, sample_of
 from twinlog.model.health.objectives import Objectives
-from twinlog.model.health.states import LinkStatus, PartitionStatus
-from twinlog.model.ledger.records import ENGINE_SILENT_MS, Engine
-from twinlog.model.ledger.source_ends import KnownEnd
+from twinlog.model.health.states import SOURCE_SILENT_MS, LinkStatus, PartitionStatus
+from twinlog.model.ledger.records import ENGINE_SILENT_MS, Engine, Memo
+from twinlog.model.ledger.source_ends import CHORE, SEEN, KnownEnd
 from twinlog.model.names import TopicPartition
 from twinlog.surface.answers.links import at_risk
 from twinlog.surface.cli.commands.status import _UNBOUNDED, _print_details, summary
@@ -150,6 +151,39 @@ def test_whoever_may_not_see_the_ledger_is_not_told_that_no_engine_ran(monkeypat
     monkeypatch.setattr("twinlog.watch.observe.Cluster", Hiding)
     with pytest.raises(AccessDenied, match=r"Read and Describe on .* are needed"):
         asyncio.run(Observer(LINK, lambda _: {}).look())
+
+
+@pytest.mark.proves("R14")
+@pytest.mark.parametrize(("heard_again", "state"), [(False, "SOURCE_DOWN"), (True, "STALLED")])
+def test_a_source_that_was_heard_a_moment_ago_is_watched_until_it_is_certain(
+    heard_again: bool, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next look would take as long as the first one: the operator would wait ten seconds for the right word."""
+    began = SYSTEM_CLOCK.now_ms()
+    reads = 0
+
+    class Target:
+        def __init__(self, *_: object) -> None: ...
+
+        async def close(self) -> None: ...
+
+    async def read(_: Observer, __: object) -> LedgerView:
+        nonlocal reads
+        reads += 1
+        view, now = LedgerView({}), SYSTEM_CLOCK.now_ms()
+        view.engine = Engine(engine_id="e", generation=1, phase="running", at_ms=now)
+        seen = now if heard_again and reads > 2 else began - SOURCE_SILENT_MS + 300
+        view.memos[CHORE] = {SEEN: Memo(chore=CHORE, name=SEEN, body={"at": seen})}
+        return view
+
+    async def ask_source(_: Observer, view: LedgerView, now_ms: int) -> LinkStatus:
+        return status(engine=view.engine, now_ms=now_ms, source_trouble=AWAY, source_unreachable=True)
+
+    monkeypatch.setattr(observe, "Cluster", Target)
+    monkeypatch.setattr(Observer, "_read", read)
+    monkeypatch.setattr(Observer, "_ask_source", ask_source)
+    assert asyncio.run(Observer(LINK, lambda _: {}).look()).state == state
+    assert reads == 3
 
 
 def test_the_age_of_what_is_at_risk_stands_still_when_the_source_is_away() -> None:
