@@ -76,10 +76,10 @@ def connections_reset(scene: Scene) -> None:
 
 @scenario("the line to the target carries 1 Mbit/s", 10, named=r"T: the line to broker \d+ is too slow", tools=["nft"])
 def target_line_narrow(scene: Scene) -> None:
-    """What exceeds 125 kB/s on the way to the target is dropped for 20 s, while 15 MB wait."""
-    scene.burst()
+    """What exceeds 125 kB/s on the way to the target is dropped for 20 s; then 15 MB come at once."""
     with scene.fault():
         scene.network.lose(scene.target.mirror_ports, back=False, what="limit rate over 125 kbytes/second drop")
+        scene.burst()
         scene.hold(20)
         _whole_again(scene)
 
