@@ -90,6 +90,7 @@ def test_the_page_can_be_followed(
         (folder / "b.csv").write_text("id,name\n" + "".join(f"{n},b\n" for n in range(ROWS)))
         worker.kill("worker")
     with connect_process(config, tmp_path):
+        wait_until(seen, lambda count: count >= 2 * ROWS, within_s=PATIENCE_S, what="the second file")
         (folder / "c.csv").write_text("id,name\nlast,c\n")
         wait_until(seen, lambda count: count >= 2 * ROWS + 1, within_s=PATIENCE_S, what="all files")
     found = [(row["name"], row["id"]) for row in committed_values(source_cluster, "people")]

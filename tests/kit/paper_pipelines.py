@@ -28,6 +28,11 @@ class PaperPlanner:
 
     def broke(self) -> None: ...
 
+    def has_news(self) -> bool:
+        return False
+
+    def again(self) -> None: ...
+
 
 def paper_engine(config: Mapping[str, str] = SINK, planner: Any = None, name: str = "orders", **counts: int) -> Engine:
     """A pipeline that counted so much in epochs that ended."""

@@ -87,7 +87,10 @@ class ServiceUnreachable(ServiceError):
 
     code = "SERVICE_UNREACHABLE"
     says = "{url}: no service answers: {problem}"
-    remedy = "Check the address, and that `twinlog run --listen` runs there; with https, also --ca and --certificate."
+    remedy = (
+        "Check the address, and that `twinlog run --listen` or `twinlog connect` runs there; with https, also --ca and "
+        "--certificate."
+    )
     retriable = True
 
 

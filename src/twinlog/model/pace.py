@@ -26,6 +26,9 @@ class Limits(NamedTuple):
         return Limits(self.bytes_per_second * part, self.records_per_second * part)
 
 
+NO_LIMITS: Final = Limits()
+
+
 @dataclass
 class Bucket:
     """One rate; 0 is none."""

@@ -33,6 +33,7 @@ class SourcePartition:
     """What has a position of its own in the source system: a table, a file, a shard."""
 
     at: Mapping[str, Scalar]  # {"filename": "/var/log/x"}: the key in connect-offsets, in this order of fields
+    also: tuple[Mapping[str, Scalar], ...] = ()  # keys under which other releases stored its position
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ class Source(Protocol):
     knows topics and schemas before it reads has `streams() -> Iterable[tuple[topic, key schema or None, schema]]`, on
     the driver. A source that must know which positions are stored in Kafka has
     `committed(at: SourcePartition, offset: Offset)`, in the worker; it is called some time after they are. A source
-    that holds connections has `close()`, called when its task ends. A source whose reading changes nothing in its
+    that holds connections has `close()`, called when its task ends. A source with a key of its own for that has
+    `rescan_ms`, how often `partitions` is asked again. A source whose reading changes nothing in its
     system has `previews = True`: the first rows are then shown by a preview. One that would read a lot for that has
     `limited(rows: int)`, a source of chunks that are not larger.
     """

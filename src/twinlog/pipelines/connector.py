@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar
 
 from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
+from twinlog.model.cron import Cron
+from twinlog.model.pace import Limits
 from twinlog.pipelines.chain import listed, under
 from twinlog.pipelines.plugins import find
 from twinlog.pipelines.run import Converters, ErrorSettings
 from twinlog.pipelines.settings import Finding, Setting, SettingsRefused, read_settings, setting
+
+T = TypeVar("T")
 
 _RDKAFKA: Final = {
     # Java's names that librdkafka knows by the same name and meaning.
@@ -31,7 +35,15 @@ class CommonSettings:
         "run", "continuous, or available: until everything that is there was handled", "continuous",
         choices=("continuous", "available"),
     )  # fmt: skip
+    schedule: str = Setting(
+        "schedule", "with run=available: when it runs, as cron says it, in UTC (30 2 * * *); empty: once, now", ""
+    )
+    records_per_second: int = Setting("limit.records.per.second", "most records a second; 0: no limit", 0, at_least=0)
+    bytes_per_second: int = Setting("limit.bytes.per.second", "most bytes a second; 0: no limit", 0, at_least=0)
     poll_ms: int = Setting("poll.interval.ms", "pause of a source that found nothing new", 1000, at_least=1)
+    rescan_ms: int = Setting(
+        "rescan.ms", "how often new tables, files, topics and partitions are looked for", 30_000, at_least=1000
+    )
     epoch_ms: int = Setting("epoch.ms", "longest time until the work is planned again", 600_000, at_least=1000)
     boundary: str = Setting(
         "transaction.boundary",
@@ -74,6 +86,15 @@ class Connector:
         return {key: value for key, value in overridden.items() if key in _RDKAFKA}
 
     @property
+    def limits(self) -> Limits:
+        return Limits(self.common.bytes_per_second, self.common.records_per_second)
+
+    @property
+    def cron(self) -> Cron | None:
+        """When it runs; None: all the time, or once."""
+        return Cron.parse(self.common.schedule) if self.common.schedule else None
+
+    @property
     def start(self) -> str:
         return self.config.get("consumer.override.auto.offset.reset", "earliest")
 
@@ -82,13 +103,13 @@ def read_connector(
     name: str, config: Mapping[str, str], worker: Mapping[str, str], provided: Provided = NOTHING_PROVIDED
 ) -> Connector:
     """A connector of its configuration and the worker's defaults. Raises SettingsRefused with every error."""
-    findings: list[Finding] = []
-    try:
-        common = read_settings(CommonSettings, config)
-    except SettingsRefused as error:
-        raise SettingsRefused(error.findings) from None
-    plugin = find(common.plugin, "source", "sink")
-    errors = read_settings(ErrorSettings, config)
+    findings = _schedule_findings(config)
+    common = _tried(lambda: read_settings(CommonSettings, config), findings)
+    errors = _tried(lambda: read_settings(ErrorSettings, config), findings)
+    named = config.get("connector.class")
+    plugin = _tried(lambda: find(named, "source", "sink"), findings) if named else None
+    if common is None or errors is None or plugin is None:
+        raise SettingsRefused(findings)
     if plugin.kind == "sink" and bool(common.topics) == bool(common.topics_regex):
         findings.append(Finding("topics", "a sink needs exactly one of topics and topics.regex"))
     if errors.dead_letters and errors.dead_letters in common.topics:
@@ -105,6 +126,28 @@ def read_connector(
     kind: Literal["source", "sink"] = "sink" if plugin.kind == "sink" else "source"
     converters = Converters(key, key_config, value, value_config)
     return Connector(name, kind, dict(config), common, errors, converters, provided)
+
+
+def _tried(read: Callable[[], T], findings: list[Finding]) -> T | None:
+    """What could be read; what could not is added to the findings."""
+    try:
+        return read()
+    except SettingsRefused as error:
+        findings += [replace(finding, key=finding.key or "connector.class") for finding in error.findings]
+        return None
+
+
+def _schedule_findings(config: Mapping[str, str]) -> list[Finding]:
+    text = str(config.get("schedule", "")).strip()
+    if not text:
+        return []
+    if str(config.get("run", "")).strip().lower() != "available":
+        return [Finding("schedule", "needs run=available: a pipeline that never ends is not started again")]
+    try:
+        Cron.parse(text)
+    except ValueError as error:
+        return [Finding("schedule", f"{text!r}: {error}")]
+    return []
 
 
 def _converter(key: str, config: Mapping[str, str], worker: Mapping[str, str]) -> tuple[str, dict[str, str]]:

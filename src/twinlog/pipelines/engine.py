@@ -14,10 +14,12 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from twinlog.errors import TwinlogError
 from twinlog.model.backoff import Backoff
+from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.job import Epoch, Job
 from twinlog.pipelines.progress import Progress
@@ -38,6 +40,11 @@ _ENDS: Final = 2
 """Each task has a reader and a writer."""
 _CALL_S: Final = 0.05
 _GRACE_S: Final = 15.0
+_START_S: Final = 60.0
+"""A task that Spark has not started after so long has no slot."""
+_NO_SLOT: Final = (
+    "Spark has not started it: other tasks have all slots. Add executors, or lower tasks.max of some pipelines"
+)
 _SOUND_S: Final = 5.0
 """A task that breaks does so at its start: after so long the epoch counts as running."""
 
@@ -72,6 +79,14 @@ class Planner(Protocol):
 
     def rest(self) -> None:
         """No task got a record for long: the next epoch begins when there is one."""
+        ...
+
+    def has_news(self) -> bool:
+        """Whether there is more, or less, to read than the epoch was planned for. Looks now and then."""
+        ...
+
+    def again(self) -> None:
+        """A new run begins: what is there now is to be handled."""
         ...
 
 
@@ -117,6 +132,7 @@ class Engine:
 
     def _run(self) -> None:
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self._await_time()
         while not self._stopping.is_set():
             try:
                 nothing = self._epoch()
@@ -132,11 +148,28 @@ class Engine:
                     self.progress.waiting = "" if nothing.idle else self._masked(nothing.waiting)
                     if self.connector.common.run == "available" and not nothing.waiting:
                         self.progress.caught_up = not self.progress.faults
-                        return
+                        self.progress.caught_up_at = SYSTEM_CLOCK.now_s()
+                        if self.connector.cron is None:
+                            return
+                        self._await_time()
+                        continue
                     wait = nothing.until
                     self._stopping.wait(_NOTHING_S) if wait is None else wait(self._stopping)
                 continue
             self._stopping.wait(backoff.next_s())
+
+    def _await_time(self) -> None:
+        """Wait until the schedule says that a run begins; without a schedule it begins now."""
+        cron = self.connector.cron
+        at = None if cron is None else cron.next_after(datetime.fromtimestamp(SYSTEM_CLOCK.now_s(), UTC))
+        if at is None:
+            return
+        self.progress.next_run_at = at.timestamp()
+        # The clock is looked at again and again: it may be set meanwhile.
+        while SYSTEM_CLOCK.now_s() < self.progress.next_run_at and not self._stopping.wait(_NOTHING_S):
+            pass
+        self.progress.next_run_at = 0.0
+        self.planner.again()
 
     def _masked(self, text: str) -> str:
         return self.connector.provided.masked(text)
@@ -197,6 +230,17 @@ class Engine:
                 raise EpochBroke(self._broke)
             if self.progress.state == "FAILED" and time.monotonic() - began > _SOUND_S:
                 self.progress.sound()
+            if self._line is not None and time.monotonic() - began > _START_S:
+                self.progress.name_not_started(self._line.not_met(self.progress.tasks), _NO_SLOT)
+            if self.connector.common.run == "continuous" and self._line is not None and self._has_news():
+                self._line.stop_tasks()
+
+    def _has_news(self) -> bool:
+        try:
+            return self.planner.has_news()
+        except Exception as error:  # noqa: BLE001  a look that fails must not end what runs; tasks tell what concerns them
+            log.debug("%s: cannot look for what is new: %s", self.connector.name, self._masked(str(error)))
+            return False
 
     def _heard(self, report: Mapping[str, Any]) -> None:
         """A task's report; comes in a thread of its connection."""

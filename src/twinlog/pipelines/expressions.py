@@ -55,6 +55,32 @@ def literal(value: Any, schema: Schema) -> Column:
     return F.lit(value).cast(schema.spark())
 
 
+def with_defaults(column: Column, schema: Schema) -> Column:
+    """Fields without a value get the defaults of their schemas, as Connect's converters write them."""
+    if not _has_defaults(schema):
+        return column
+    if schema.type == "struct":
+        return rebuilt(
+            column, [(field.name, _or_default(column.getField(field.name), field.schema)) for field in schema.fields]
+        )
+    items = schema.values
+    if items is None:
+        return column
+    if schema.type == "array":
+        return F.transform(column, lambda item: _or_default(item, items))
+    return F.transform_values(column, lambda _, item: _or_default(item, items))
+
+
+def _or_default(column: Column, schema: Schema) -> Column:
+    value = with_defaults(column, schema)
+    return value if schema.default is None else F.coalesce(value, literal(schema.default, schema))
+
+
+def _has_defaults(schema: Schema) -> bool:
+    inner = [field.schema for field in schema.fields] + ([] if schema.values is None else [schema.values])
+    return any(part.default is not None or _has_defaults(part) for part in inner)
+
+
 def decimal_of_bytes(column: Column, scale: int) -> Column:
     """Connect's Decimal: the unscaled number, big-endian, two's complement, up to sixteen bytes; else null."""
     digits = F.hex(column)
@@ -108,4 +134,5 @@ __all__ = [
     "rebuilt",
     "typed_null",
     "variant_null",
+    "with_defaults",
 ]

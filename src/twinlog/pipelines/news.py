@@ -20,8 +20,8 @@ from twinlog.model.names import TopicPartition
 log = logging.getLogger("twinlog.pipelines")
 
 _PAUSE_S: Final = 1.0
-LONGEST_S: Final = 600.0
-"""After so long a pipeline is planned again in any case: there may be new topics and partitions."""
+LONGEST_S: Final = 300.0
+"""After so long a pipeline is planned again in any case: there may be new topics and partitions. As in Connect."""
 Ends = Mapping[TopicPartition, int]
 
 

@@ -80,7 +80,8 @@ class OffsetsTopic:
 
 def start_of(stored: list[StoredOffset], partition: SourcePartition) -> tuple[Offset | None, StoredOffset | None]:
     """Where a source partition continues; fields may stand in another order."""
-    for entry in stored:
-        if entry.partition == dict(partition.at):
-            return dict(entry.offset), entry
+    for known_as in (partition.at, *partition.also):
+        for entry in stored:
+            if entry.partition == dict(known_as):
+                return dict(entry.offset), entry
     return None, None

@@ -154,10 +154,21 @@ def find(name: str, *kinds: Kind) -> Plugin:
     for plugin in all_plugins():
         if plugin.kind in kinds and plugin.is_called(name):
             return plugin
-    known = sorted(registered.name for registered in all_plugins() if registered.kind in kinds)
-    near = difflib.get_close_matches(name, known, 1, 0.8)
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-    raise SettingsRefused([Finding(None, f"{name}: no such {' or '.join(kinds)}; {hint}")])
+    raise SettingsRefused([Finding(None, f"{name}: no such {' or '.join(kinds)}; {_hint(name, kinds)}")])
+
+
+def _hint(name: str, kinds: tuple[Kind, ...]) -> str:
+    """A class whose name is near, with or without its package."""
+    spelled = {
+        spelling: plugin.name
+        for plugin in all_plugins()
+        if plugin.kind in kinds
+        for full in plugin.names
+        for short in [full.rpartition(".")[2]]
+        for spelling in (full, short, short.removesuffix("Connector"))
+    }
+    near = difflib.get_close_matches(name, spelled, 1, 0.8)
+    return f"did you mean {spelled[near[0]]}?" if near else "`twinlog pipeline plugins` lists what there is"
 
 
 def connector(name: str, config: Mapping[str, str]) -> Source | Sink:

@@ -7,7 +7,7 @@ whole, or is a dictionary of tasks, so readers need no lock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from twinlog.config.text.provided import NOTHING_PROVIDED, Provided
 from twinlog.model.clock import SYSTEM_CLOCK
 
 State: TypeAlias = Literal["UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED", "RESTARTING"]
+_START = "start"
 _FAULTS_KEPT = 1000
 _FAILED_KEPT = 100
 
@@ -40,6 +41,8 @@ class Progress:
     newest_ms: int = 0  # the time of the newest record that a sink stored
     moved_at: float = 0.0
     caught_up: bool = False
+    caught_up_at: float = 0.0  # of run=available: when everything was handled last
+    next_run_at: float = 0.0  # of a schedule; 0: it runs now
     provided: Provided = NOTHING_PROVIDED  # masked in everything that is told here
 
     def totals(self) -> Counter[str]:
@@ -87,6 +90,14 @@ class Progress:
             self._add_fault({"task": task, **self.provided.masked_deep(dict(report["fault"]))})
         if "failed" in report:
             self.failed = (self.failed + self.provided.masked_deep(list(report["failed"])))[-_FAILED_KEPT:]
+
+    def name_not_started(self, tasks: Collection[int], reason: str) -> None:
+        """These tasks of the epoch have not been started yet."""
+        for number in range(self.tasks):
+            if number in tasks:
+                self.task_waiting[number, _START] = reason
+            else:
+                self.task_waiting.pop((number, _START), None)
 
     def _add_fault(self, fault: dict[str, Any]) -> None:
         """A source comes to the same record again at each restart: it is one fault."""

@@ -24,6 +24,7 @@ from twinlog.pipelines.plugins import converter
 from twinlog.pipelines.records import ConversionFailed
 from twinlog.pipelines.run import SinkRun
 from twinlog.pipelines.task_line import TaskLine
+from twinlog.pipelines.throttle import Throttle
 from twinlog.spark.groups import empty_rows
 
 _HEADERS: Final[Any] = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -133,34 +134,34 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
     reader = RecordReader(run.cluster, positions, run.consumer_overrides)
     until = None if run.until is None else {p: run.until[p] for p in positions if run.until.get(p, 0) > positions[p]}
     deadline = time.monotonic() + run.longest_ms / 1000
-    size = run.batch_rows
     place = _Place(positions)
     topic = next(iter(positions)).topic if len({partition.topic for partition in positions}) == 1 else None
+    throttle = Throttle(run.limits, len(run.tasks))
     sent = full = quiet = 0
     rest = _Rest(run.idle_ms, line)
     gather = None if run.gear != "live" else _GATHER_S if run.plain is None else _GATHER_PARCEL_S
     try:
         while True:
-            ending = line.stopping or time.monotonic() > deadline or until == {}
+            ending = throttle.pause(lambda: line.stopping or time.monotonic() > deadline) or until == {}
             wait = _WAIT_S if quiet < _QUIET or run.gear != "live" else _LONG_WAIT_S
-            records = [] if ending else reader.take(CHUNK_ROWS, wait, gather)
+            records = [] if ending else reader.take(throttle.most(CHUNK_ROWS), wait, gather)
             quiet = 0 if records else quiet + 1
             rest.look(bool(records))
             if records:
                 batch, whole = _batch(records, sorter, topic)
                 sent += batch.num_rows
+                throttle.spend(batch.num_rows, batch.nbytes)
                 if batch.num_rows:
                     yield batch
                 if not whole:
                     line.send(end="unknown schema")
                     ending = True
-            if until:
-                _strike_out(until, reader)
-            caught_up = len(records) < CHUNK_ROWS
-            if records:
                 place.took(batch)
             else:
                 place.tell(reader, line)
+            if until:
+                _strike_out(until, reader)
+            caught_up = len(records) < CHUNK_ROWS
             most_misses = _MISSES if place.has_moved else _FIRST_MISSES
             if not ending and quiet >= most_misses and run.gear == "catch-up" and run.until is None:
                 line.send(end="caught up")
@@ -172,7 +173,7 @@ def read_batches(run: SinkRun, task: int, line: TaskLine) -> Iterator[pa.RecordB
             if ending:
                 return
             if caught_up and (records or (run.gear == "live" and (quiet < _QUIET or quiet % _QUIET == 0))):
-                fill = empty_rows(sent, size)
+                fill = empty_rows(sent, run.batch_rows)
                 sent += fill
                 yield _empty(fill, caught_up=True)
     finally:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from twinlog.config.settings import ClientSettings
 from twinlog.model.names import TopicPartition
+from twinlog.model.pace import NO_LIMITS, Limits
 from twinlog.pipelines.api import Owner, SourcePartition
 from twinlog.pipelines.parcels import Plain
 from twinlog.pipelines.plan import BranchKey
@@ -81,6 +82,7 @@ class SinkRun:
     flush_rows: int = FLUSH_ROWS
     # Records travel in parcels: what the bytes of keys and values are; None of a side: documents with a schema
     plain: tuple[Plain | None, Plain | None] | None = None
+    limits: Limits = NO_LIMITS
 
     @property
     def batch_rows(self) -> int:
@@ -110,6 +112,7 @@ class SourceRun:
     commit_ms: int = 200
     gear: Gear = "live"
     in_parcels: bool = False
+    limits: Limits = NO_LIMITS
 
     @property
     def batch_rows(self) -> int:

@@ -133,7 +133,7 @@ def read_settings(settings: type[T], config: Mapping[str, str]) -> T:
         text = next((config[key] for key in (facts.key, *facts.also) if config.get(key) is not None), None)
         if text is None:
             if its_field.default is dataclasses.MISSING:
-                findings.append(Finding(facts.key, f"missing; it has no default value. {facts.doc}"))
+                findings.append(Finding(facts.key, f"missing; it has no default value ({facts.doc})"))
             continue
         try:
             values[name] = _value(text, types[name], facts)

@@ -32,6 +32,7 @@ from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
 from twinlog.pipelines.read_kafka import ROWS, ROWS_SQL
 from twinlog.pipelines.records import KEPT, ConversionFailed, PlanRefused, RecordColumns
+from twinlog.pipelines.rescan import Rescan
 from twinlog.pipelines.run import CATCH_UP_ROWS, FLUSH_MS, FLUSH_ROWS, Gear, SinkRun
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.sink_text import document
@@ -74,6 +75,7 @@ class SinkPlanner:
         self._until: Places | None = None
         self._rests = False  # nothing is run until there is a record
         self._unfit_until = 0.0  # so long records are not handled as Arrow columns
+        self._rescan = Rescan(connector.common.rescan_ms)
 
     def heard(self, report: Mapping[str, Any]) -> None:
         fault = report.get("fault")
@@ -84,6 +86,12 @@ class SinkPlanner:
             self._unfit_until = time.monotonic() + _UNFIT_S
         for place, (last, to) in report.get("read", {}).items():
             self.passed[TopicPartition.parse(place)] = (int(last), int(to))
+
+    def has_news(self) -> bool:
+        return self._rescan.finds(self._partitions)
+
+    def again(self) -> None:
+        self._until = None
 
     def broke(self) -> None:
         """Nothing: positions are in the target, and the next plan begins there."""
@@ -114,13 +122,7 @@ class SinkPlanner:
 
     def places(self) -> tuple[Places, Places, Places]:
         """Where to read on, where the logs begin, where they end."""
-        described = self._admin.describe_topics(self.topics())
-        partitions = [
-            TopicPartition(name, number)
-            for name, facts in described.items()
-            if isinstance(facts, TopicFacts)
-            for number in range(facts.partitions)
-        ]
+        partitions = self._partitions()
         if not partitions:
             return {}, {}, {}
         with ThreadPoolExecutor(2, "places") as threads:
@@ -139,6 +141,16 @@ class SinkPlanner:
                 start = low
             starts[partition] = start
         return starts, {p: ends[p][0] for p in partitions}, {p: ends[p][1] for p in partitions}
+
+    def _partitions(self) -> list[TopicPartition]:
+        """The partitions that exist now."""
+        described = self._admin.describe_topics(self.topics())
+        return [
+            TopicPartition(name, number)
+            for name, facts in described.items()
+            if isinstance(facts, TopicFacts)
+            for number in range(facts.partitions)
+        ]
 
     def _of_group(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         group = GroupOffsets(self.worker.cluster, self.connector.group)
@@ -167,6 +179,7 @@ class SinkPlanner:
         if not starts:
             return Nothing(self._no_topics())
         self.starts = starts
+        self._rescan.planned(starts)
         starts = {p: at for p, at in starts.items() if p not in self.faulted}
         self.lag = sum(max(0, ends[p] - at) for p, at in starts.items())
         if self._rests and all(self.reached(p, at) >= ends[p] for p, at in starts.items()):
@@ -186,7 +199,7 @@ class SinkPlanner:
         planned = self.planned(topics)
         carried = self._in_parcels(planned)
         # A parcel costs the same in both gears.
-        behind = self.lag >= CATCH_UP_ROWS and carried is None
+        behind = self.lag >= CATCH_UP_ROWS and carried is None and not any(self.connector.limits)
         gear: Gear = "catch-up" if available or behind else "live"
         outputs = planned.schemas() if carried is not None and not self.steps else planned.outputs()
         run = SinkRun(
@@ -205,6 +218,7 @@ class SinkPlanner:
             gear=gear,
             longest_ms=self.connector.common.epoch_ms,
             until=self._until,
+            limits=self.connector.limits,
             consumer_overrides=self.connector.overrides("consumer"),
             plain=carried,
             idle_ms=self.connector.common.idle_ms,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from pyspark.sql import Column, DataFrame
@@ -13,11 +13,13 @@ from twinlog.pipelines.chain import steps_of
 from twinlog.pipelines.connector import Connector
 from twinlog.pipelines.engine import Nothing
 from twinlog.pipelines.job import Epoch
+from twinlog.pipelines.offsets_topic import key_of
 from twinlog.pipelines.parcels import PARCEL_SQL, reach_kafka
 from twinlog.pipelines.plan import Branch, Frame, started
 from twinlog.pipelines.plugins import connector as make_connector
 from twinlog.pipelines.plugins import converter, find
 from twinlog.pipelines.records import RecordColumns, Shape
+from twinlog.pipelines.rescan import Rescan
 from twinlog.pipelines.run import SourceRun
 from twinlog.pipelines.schemas import STRING, Schema
 from twinlog.pipelines.source_task import SHARED_SQL
@@ -44,6 +46,7 @@ class SourcePlanner:
         self.offsets_partitions = offsets_partitions
         self._available_done = False
         self._asked = False
+        self._rescan = Rescan(getattr(self.source, "rescan_ms", connector.common.rescan_ms))
 
     def heard(self, report: Mapping[str, Any]) -> None:
         if "unfinished" in report:
@@ -59,6 +62,15 @@ class SourcePlanner:
     def rest(self) -> None:
         """Nothing: only its tasks see whether there is something to read."""
 
+    def has_news(self) -> bool:
+        return self._rescan.finds(lambda: self._keys(self.source.partitions()))
+
+    def _keys(self, partitions: Sequence[SourcePartition]) -> list[bytes]:
+        return [key_of(self.connector.name, partition) for partition in partitions]
+
+    def again(self) -> None:
+        self._available_done = False
+
     def broke(self) -> None:
         """What was to be read was not read to its end, so it is planned again."""
         self._available_done = False
@@ -71,6 +83,7 @@ class SourcePlanner:
         if available and self._available_done:
             return Nothing()
         self._available_done = available
+        self._rescan.planned(self._keys(partitions))
         self._ask_streams()
         boundary = self.connector.common.boundary
         run = SourceRun(
@@ -92,6 +105,7 @@ class SourcePlanner:
             producer_overrides=self.connector.overrides("producer"),
             commit_ms=0 if boundary == "poll" else self.connector.common.boundary_ms,
             gear="catch-up" if available else "live",
+            limits=self.connector.limits,
             in_parcels=not self.steps and reach_kafka(self.key, self.value, self.streams),
         )
         if run.in_parcels:

@@ -26,6 +26,7 @@ from twinlog.pipelines.records import ERROR_ARROW
 from twinlog.pipelines.run import SourceRun
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.task_line import TaskLine
+from twinlog.pipelines.throttle import Throttle
 from twinlog.pipelines.write_kafka import OUT_SCHEMA
 from twinlog.spark.groups import empty_rows
 
@@ -71,6 +72,7 @@ class SourceTask:
         self.schema = pa.schema(columns)
         self.deadline = time.monotonic() + run.longest_ms / 1000
         self.sent = 0
+        self._throttle = Throttle(run.limits, len(run.tasks))
         self._waiting = False
         self._confirmed_at = 0.0
 
@@ -94,6 +96,7 @@ class SourceTask:
                         yield from self._chunk(chunk, key, start)
                         start = dict(chunk.next)
                         starts[number] = (start, known)
+                        yield from self._slowed()
                 except _NewStream:
                     return
                 except Retriable as error:
@@ -109,6 +112,13 @@ class SourceTask:
             self._confirm()
             self._pause(0 if news or getattr(self.source, "waits", False) else self.run.poll_ms / 1000)
         self.line.send(unfinished=True)
+
+    def _slowed(self) -> Iterator[pa.RecordBatch]:
+        """Wait as the limits want it. What was read goes on first: nothing waits in an open transaction."""
+        if self._throttle.wait_s > 0:
+            yield self._mark({"caught_up": True})
+            yield from self._filled()
+            self._throttle.pause(self._stop)
 
     def _stored(self) -> list[StoredOffset]:
         topic = OffsetsTopic(self.run.cluster, self.run.offsets_topic)
@@ -153,6 +163,7 @@ class SourceTask:
                 value_schema, key_schema = schemas_of(part, rows)
                 batch = self.batch(part, rows, branch, key_schema, value_schema)
                 self.sent += batch.num_rows
+                self._throttle.spend(rows.num_rows, rows.nbytes)
                 yield batch
         yield self._mark({"key": key.decode(), "start": start, "next": dict(chunk.next)})
 

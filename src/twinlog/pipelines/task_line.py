@@ -86,6 +86,7 @@ class LineServer:
         self._token = secrets.token_hex(16)
         self._heard = heard
         self._open: set[socket.socket] = set()
+        self._met: set[int] = set()
         self._lock = threading.Lock()
         self._stopping = False
         self.calls = 0  # ends of tasks that have called so far: each task has two
@@ -111,6 +112,7 @@ class LineServer:
             with self._lock:
                 self._open.add(connection)
                 self.calls += 1
+                self._met.add(int(first.get("task", 0)))
                 stopping = self._stopping
             if stopping:
                 connection.sendall(b"stop\n")
@@ -120,6 +122,11 @@ class LineServer:
             finally:
                 with self._lock:
                     self._open.discard(connection)
+
+    def not_met(self, tasks: int) -> list[int]:
+        """Which of so many tasks have never called."""
+        with self._lock:
+            return [task for task in range(tasks) if task not in self._met]
 
     def stop_tasks(self) -> None:
         """Ask every task of this run to end, also those that connect later."""

@@ -36,18 +36,9 @@ def findings_of(name: str, config: Mapping[str, str], worker: Mapping[str, str])
     except SettingsRefused as error:
         findings += error.findings
     try:
-        plugin = find(config.get("connector.class", ""), "source", "sink")
-    except SettingsRefused as error:
-        known = {finding.message for finding in findings}
-        return [
-            *findings,
-            *[
-                Finding("connector.class", finding.message)
-                for finding in error.findings
-                if finding.message not in known
-            ],
-        ]
-    target: Any = plugin.target
+        target: Any = find(config.get("connector.class", ""), "source", "sink").target
+    except SettingsRefused:
+        return findings  # it is one of them
     try:
         connector(config["connector.class"], config)
     except SettingsRefused as error:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -286,6 +287,45 @@ def test_avro_through_kafka_and_back(
     context = SerializationContext("avro-lines", MessageField.VALUE)
     found = [read_back(value, context) for _, value in records_of(source_cluster, "avro-lines", 3)]
     assert found == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(("name", "form"), [("Float", ">f"), ("Double", ">d")])
+def test_floats_are_written_as_java_writes_them(spark: Session, name: str, form: str) -> None:
+    numbers = [0.0, -0.0, 1.5, -2.75, float("inf"), float("-inf"), 2.0**-140, 2.0**127, None]
+    its = converter(f"org.apache.kafka.connect.converters.{name}Converter", {})
+    data = written(spark, its, Schema("float" if name == "Float" else "double", optional=True), numbers)
+    assert data == [None if number is None else pack(form, number) for number in numbers]
+    values, _, errors = read(spark, its, data)
+    assert (values, errors) == (numbers, [None] * len(numbers))
+
+
+NULLS = struct(
+    ("id", Schema("int32")),
+    ("n", Schema("int32", optional=True, default=7)),
+    ("inner", struct(("s", Schema("string", optional=True, default="x")), name="Inner", optional=True)),
+    name="shop.Nulls",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "keep"),
+    [
+        ("org.apache.kafka.connect.json.JsonConverter", {"replace.null.with.default": "false"}),
+        (JSON_SCHEMA, {"ignore.default.for.nullables": "true"}),
+        (AVRO, {"ignore.default.for.nullables": "true"}),
+        (PROTOBUF, {"ignore.default.for.nullables": "true"}),
+    ],
+)
+def test_a_field_without_a_value_is_written_with_its_default_as_connect_does(
+    spark: Session, registry: str, name: str, keep: dict[str, str]
+) -> None:
+    rows = [{"id": 1, "n": None, "inner": {"s": None}}, {"id": 2, "n": 3, "inner": None}]
+    at = {"schema.registry.url": registry} if "confluent" in name else {"schemas.enable": "true"}
+    filled = [{"id": 1, "n": 7, "inner": {"s": "x"}}, {"id": 2, "n": 3, "inner": None}]
+    for config, want in ((at, filled), (at | keep, rows)):
+        data = written(spark, converter(name, config), NULLS, rows, [f"nulls-{name}"] * 2)
+        values, _, errors = read(spark, converter(name, at | keep), data)
+        assert (values, errors) == (want, [None, None]), config
 
 
 @pytest.mark.parametrize("scale", [0, 2, 10, 38])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from tests.kit.file_pipelines import records_of
 from tests.kit.jdbc_tables import PLACE, SCHEMA, batch_of, read_all, shift_clock
 from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, produce
@@ -18,6 +19,7 @@ from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
 from twinlog.pipelines.api import Owner, Rejected, Retriable, Sink, Source, Superseded
+from twinlog.pipelines.offsets_topic import OffsetsTopic
 from twinlog.pipelines.plugins import connector
 from twinlog.pipelines.schemas import TIMESTAMP, Schema, struct
 from twinlog.spark.session import Session
@@ -248,6 +250,41 @@ def test_a_table_reaches_another_table_through_kafka(
     assert [(one["field"], one["type"], one["optional"]) for one in fields] == [
         ("id", "int64", False), ("price", "bytes", False), ("name", "string", True), ("at", "int64", True),
     ]  # fmt: skip
+
+
+def test_connectors_of_confluent_go_on_behind_their_positions(
+    spark: Session, source_cluster: LocalCluster, db: Postgres, tmp_path: Path
+) -> None:
+    """Their classes cannot be had here, so the bytes that they store are written by hand: an older form of the key."""
+    db.run("CREATE TABLE taken (id BIGINT PRIMARY KEY, name TEXT)", "INSERT INTO taken VALUES (1), (2), (3), (4)")
+    rows = [json.dumps({"schema": SCHEMA.to_json(), "payload": {"id": n, "name": None}}).encode() for n in (1, 2)]
+    produce(source_cluster, "their-taken", [(None, row) for row in rows])
+    group = Consumer({"bootstrap.servers": source_cluster.bootstrap_servers, "group.id": "connect-taken-out"})
+    group.commit(offsets=[TopicPartition("their-taken", 0, 1)], asynchronous=False)
+    group.close()
+    converter = {"value.converter": JSON, "value.converter.schemas.enable": "true", "connection.url": db.url}
+    source = converter | {
+        "connector.class": "JdbcSourceConnector", "mode": "incrementing", "incrementing.column.name": "id",
+        "table.whitelist": "taken", "topic.prefix": "their-", "poll.interval.ms": "200",
+    }  # fmt: skip
+    sink = converter | {
+        "connector.class": "JdbcSinkConnector", "topics": "their-taken", "auto.create": "true", "auto.evolve": "true",
+        "insert.mode": "insert", "table.name.format": "copy_taken",
+    }  # fmt: skip
+    with pipelines(spark, source_cluster, tmp_path) as worker:
+        position = (b'["taken-in",{"table":"taken"}]', b'{"incrementing":2}')
+        produce(source_cluster, worker.worker.offsets_topic, [position])
+        engines = [worker.start("taken-in", source), worker.start("taken-out", sink)]
+
+        def look() -> Any:
+            there = db.rows("SELECT to_regclass('copy_taken') IS NOT NULL")[0][0]
+            found = db.rows("SELECT id FROM copy_taken ORDER BY id") if there else []
+            return [number for (number,) in found], [engine.progress for engine in engines]
+
+        wait_until(look, lambda seen: seen[0][-1:] == [4], within_s=PATIENCE_S, what="the last row")
+        assert look()[0] == [2, 3, 4], "nothing again, nothing left out"
+        stored = OffsetsTopic(worker.worker.cluster, worker.worker.offsets_topic).read("taken-in", 2)
+    assert [(entry.key, entry.offset["incrementing"]) for entry in stored] == [(position[0], 4)]
 
 
 @pytest.mark.proves("R31")

@@ -1,18 +1,14 @@
-"""The object store sink on a real S3 interface (moto's server): the same names, each record once."""
+"""The object store sink on servers that speak S3: the same names, each record once."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pyarrow.fs
 import pytest
-from tests.kit.connect_worker import free_port
 from tests.kit.object_store import P0, batch_of
-from tests.kit.waiting import wait_until
+from tests.kit.s3_servers import s3_server
 
 from twinlog.pipelines.api import Owner, Retriable, Superseded
 from twinlog.pipelines.plugins import connector
@@ -20,26 +16,10 @@ from twinlog.pipelines.plugins import connector
 CLASS = "io.confluent.connect.s3.S3SinkConnector"
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-    url = f"http://127.0.0.1:{port}"
-
-    def made() -> int | str:
-        try:
-            with urlopen(Request(f"{url}/lake", method="PUT"), timeout=5) as answer:  # noqa: S310
-                return int(answer.status)
-        except OSError as error:
-            return str(error)
-
-    try:
-        wait_until(made, lambda status: status == 200, within_s=60, what="a bucket")
+@pytest.fixture(scope="module", params=["moto", pytest.param("gofakes3", marks=pytest.mark.chaos)])
+def endpoint(request: pytest.FixtureRequest) -> Iterator[str]:
+    with s3_server(request.param) as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def sink_of(endpoint: str, **config: str) -> Any:

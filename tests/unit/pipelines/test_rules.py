@@ -16,13 +16,19 @@ from twinlog.pipelines.converters.json_documents import JsonConverter
 from twinlog.pipelines.offsets_topic import key_of, offsets_of, start_of
 from twinlog.pipelines.records import ConversionFailed
 from twinlog.pipelines.schemas import DECIMAL, Field, Schema
+from twinlog.pipelines.settings import read_settings
 from twinlog.pipelines.sink_planner import deal
 from twinlog.pipelines.source_planner import deal_out
+from twinlog.pipelines.sources.jdbc.source import JdbcSource
 from twinlog.pipelines.topic_creation import TopicCreation
 from twinlog.pipelines.transforms.java_text import java_pattern, java_replacement
 from twinlog.pipelines.transforms.paths import field_path
 from twinlog.spark.groups import empty_rows
 
+JDBC = {
+    "connection.url": "jdbc:postgresql://db/shop", "mode": "incrementing", "incrementing.column.name": "id",
+    "topic.prefix": "",
+}  # fmt: skip
 _PLAIN = st.sampled_from(["boolean", "int8", "int16", "int32", "int64", "float", "double", "string", "bytes"])
 _SCHEMAS = st.recursive(
     st.builds(Schema, type=_PLAIN, optional=st.booleans()),
@@ -67,6 +73,16 @@ def test_offsets_are_found_whatever_the_order_of_fields() -> None:
     assert start == {"incrementing": 7}
     assert known is not None
     assert known.key == b'["j",{"protocol":"1","table":"t"}]'
+
+
+@pytest.mark.parametrize("key", ['{"protocol":"1","table":"public.t"}', '{"table":"t"}'])
+def test_positions_of_older_connectors_are_found_and_their_keys_are_kept(key: str) -> None:
+    its = JdbcSource(read_settings(JdbcSource.settings, JDBC))._partition("shop.public.t")
+    stored = offsets_of({f'["j",{key}]'.encode(): b'{"incrementing":7}'}, "j")
+    start, known = start_of(stored, its)
+    assert (start, known and known.key) == ({"incrementing": 7}, f'["j",{key}]'.encode())
+    newer = offsets_of({b'["j",{"protocol":"1","table":"shop.public.t"}]': b'{"incrementing":9}'}, "j")
+    assert start_of([*stored, *newer], its)[0] == {"incrementing": 9}
 
 
 def test_the_payload_is_cut_out_of_the_envelope_whatever_its_form() -> None:

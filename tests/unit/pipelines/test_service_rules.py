@@ -75,6 +75,19 @@ def test_a_sink_needs_topics_and_an_unknown_class_is_named() -> None:
     assert [one.key for one in findings_of("c", {**FILE_SINK, "topics": ""}, {})] == ["topics"]
     (finding,) = findings_of("c", {"connector.class": "Nothing"}, {})
     assert "Nothing: no such source or sink" in finding.message
+    assert [finding.key for finding in findings_of("c", {}, {})] == ["connector.class"]
+
+
+@pytest.mark.parametrize("typed", ["FileStreamSinc", "org.apache.kafka.connect.file.FileStreemSinkConnector"])
+def test_a_class_that_is_nearly_right_is_guessed(typed: str) -> None:
+    (finding,) = findings_of("c", {**FILE_SINK, "connector.class": typed}, {})
+    assert finding.key == "connector.class"
+    assert finding.message.endswith("did you mean org.apache.kafka.connect.file.FileStreamSinkConnector?")
+
+
+def test_errors_of_all_kinds_of_keys_are_told_at_once() -> None:
+    config = {**FILE_SINK, "tasks.max": "many", "errors.tolerance": "some", "schedule": "often", "run": "available"}
+    assert {finding.key for finding in findings_of("c", config, {})} == {"tasks.max", "errors.tolerance", "schedule"}
 
 
 def test_passwords_are_passwords_in_the_list_of_keys() -> None:

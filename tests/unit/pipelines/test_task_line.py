@@ -18,6 +18,7 @@ def test_tasks_find_the_driver_by_its_host_wherever_it_listens() -> None:
     task.send(counts={"put": 1})
     wait_until(lambda: heard, bool, within_s=10, what="a report")
     assert heard == [{"task": 3, "counts": {"put": 1}}]
+    assert server.not_met(5) == [0, 1, 2, 4]
     assert not task.stopping
     server.stop_tasks()
     wait_until(lambda: task.stopping, bool, within_s=10, what="the word to stop")

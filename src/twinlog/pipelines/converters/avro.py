@@ -21,6 +21,7 @@ from twinlog.pipelines.converters.avro_values import reader, writer
 from twinlog.pipelines.converters.registry_client import Registered, RegistryClient
 from twinlog.pipelines.converters.registry_settings import RegistrySettings, subject
 from twinlog.pipelines.converters.wire_format import head, split, split_all
+from twinlog.pipelines.expressions import with_defaults
 from twinlog.pipelines.records import Decoded, Encoded, PlanRefused, Shape, Side
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.settings import Setting, read_settings, setting
@@ -89,7 +90,8 @@ class AvroConverter:
         written = {registered.id: registered.text for registered in ids.values()}
         if len(set(written.values())) > 1:
             raise PlanRefused("use.latest.version: the topics of one stream have different latest schemas")
-        done = batch_codec.encoded(column, partial(writer, next(iter(written.values())), schema, b""), "Avro")
+        value = column if self.s.keep_nulls else with_defaults(column, schema)
+        done = batch_codec.encoded(value, partial(writer, next(iter(written.values())), schema, b""), "Avro")
         return with_heads(done, {topic_name: head(registered.id) for topic_name, registered in ids.items()}, topic)
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from twinlog.pipelines.expressions import bytes_of_decimal, decimal_of_bytes, literal
+from twinlog.pipelines.expressions import bytes_of_decimal, decimal_of_bytes, literal, with_defaults
 from twinlog.pipelines.records import DATA_EXCEPTION, ConversionFailed, Decoded, Encoded, PlanRefused, Problem, Shape
 from twinlog.pipelines.schemas import Schema, quoted
 from twinlog.pipelines.settings import Setting, read_settings, setting
@@ -112,7 +112,8 @@ class JsonConverter:
         elif shape.schema is None:
             text = F.to_json(column)
         else:
-            text = json_text(column, shape.schema, self.s.decimals)
+            value = with_defaults(column, shape.schema) if self.s.defaults else column
+            text = json_text(value, shape.schema, self.s.decimals)
         there = F.isnotnull(column)
         if shape.schema is not None and shape.schema.optional and not shape.absent:
             # A value that may be null by its schema is written as null; a record without a value has no schema.

@@ -15,6 +15,7 @@ from twinlog.pipelines.converters.json_schema_types import connect_schema, json_
 from twinlog.pipelines.converters.registry_client import RegistryClient
 from twinlog.pipelines.converters.registry_settings import RegistrySettings, subject
 from twinlog.pipelines.converters.wire_format import head, split, split_all
+from twinlog.pipelines.expressions import with_defaults
 from twinlog.pipelines.records import Decoded, Encoded, PlanRefused, Shape, Side
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.settings import Setting, read_settings, setting
@@ -42,7 +43,8 @@ class JsonSchemaConverter:
     def __init__(self, config: Mapping[str, str]) -> None:
         self.s = read_settings(JsonSchemaSettings, config)
         self.registry = RegistryClient(self.s)
-        self._json = JsonConverter({"schemas.enable": "true", "decimal.format": self.s.decimals.upper()})
+        keys = {"decimal.format": self.s.decimals.upper(), "replace.null.with.default": str(not self.s.keep_nulls)}
+        self._json = JsonConverter({"schemas.enable": "true", **keys})
 
     def tell(self, data: bytes) -> tuple[Hashable, bytes]:
         return split(data)
@@ -76,4 +78,5 @@ class JsonSchemaConverter:
             )
             for topic_name in topics
         }
-        return with_heads(Encoded(json_text(column, schema, self.s.decimals.upper()).cast("binary")), heads, topic)
+        value = column if self.s.keep_nulls else with_defaults(column, schema)
+        return with_heads(Encoded(json_text(value, schema, self.s.decimals.upper()).cast("binary")), heads, topic)

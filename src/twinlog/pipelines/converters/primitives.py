@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import struct
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from typing import ClassVar, Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from twinlog.pipelines.converters import batch_codec
 from twinlog.pipelines.records import DATA_EXCEPTION, Decoded, Encoded, PlanRefused, Problem, Shape
 from twinlog.pipelines.schemas import OPTIONAL_BYTES, OPTIONAL_STRING, Schema
 from twinlog.pipelines.text_form import text_form
@@ -82,10 +85,15 @@ class _Number(_Plain):
         if shape.schema is None or shape.schema.type != self.schema.type:
             raise PlanRefused(f"{type(self).__name__} writes {self.schema.type}, not {_named(shape)}")
         if self.schema.type in {"float", "double"}:
-            raise PlanRefused(f"{type(self).__name__} cannot write yet; JsonConverter can")
+            return batch_codec.encoded(column, partial(_packer, self.schema.type), self.schema.type)
         width = _BITS[self.schema.type] // 4
         digits = F.substring(F.lpad(F.hex(column.cast("bigint")), 16, "0"), 17 - width, width)
         return Encoded(F.unhex(digits))
+
+
+def _packer(kind: str) -> Callable[[float], bytes]:
+    """What writes the bits of a number: Spark has no function for it."""
+    return struct.Struct({"float": ">f", "double": ">d"}[kind]).pack
 
 
 def _named(shape: Shape) -> str:

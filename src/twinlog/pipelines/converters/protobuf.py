@@ -20,6 +20,7 @@ from twinlog.pipelines.converters.protobuf_values import References, reader, wri
 from twinlog.pipelines.converters.registry_client import RegistryClient
 from twinlog.pipelines.converters.registry_settings import RegistrySettings, subject
 from twinlog.pipelines.converters.wire_format import head, indexes_at, split, written_indexes
+from twinlog.pipelines.expressions import with_defaults
 from twinlog.pipelines.records import Decoded, Encoded, PlanRefused, Shape, Side
 from twinlog.pipelines.schemas import Schema
 from twinlog.pipelines.settings import Setting, read_settings, setting
@@ -90,5 +91,6 @@ class ProtobufConverter:
             )
             for topic_name in topics
         }
-        done = batch_codec.encoded(column, partial(writer, text, schema, written_indexes((0,))), "Protobuf")
+        value = column if self.s.keep_nulls else with_defaults(column, schema)
+        done = batch_codec.encoded(value, partial(writer, text, schema, written_indexes((0,))), "Protobuf")
         return with_heads(done, heads, topic)

@@ -31,6 +31,9 @@ class RegistrySettings:
     normalize: bool = Setting("normalize.schemas", "register schemas in their normal form", default=False)
     key_strategy: str = Setting("key.subject.name.strategy", "how subjects of keys are named", _STRATEGY + TOPIC)
     value_strategy: str = Setting("value.subject.name.strategy", "how subjects of values are named", _STRATEGY + TOPIC)
+    keep_nulls: bool = Setting(
+        "ignore.default.for.nullables", "a field without a value is null, and has not its default", default=False
+    )
     timeout_ms: int = Setting("http.read.timeout.ms", "longest wait for an answer", 10_000, at_least=1)
     ca_file: str = Setting(
         "schema.registry.ssl.ca.location", "PEM file with the authorities of https addresses", "", leads=leads_to_path

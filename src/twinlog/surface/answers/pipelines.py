@@ -43,6 +43,8 @@ class PipelineSummary(BaseModel):
     records: int | None = Field(description="Records that it wrote since its start.")
     parked: int | None = Field(description="Records that it parked since its start.")
     restarts: int | None = Field(description="How often its tasks were started again after a failure.")
+    caught_up_ms: int | None = Field(None, description="With run=available: when everything was handled last.")
+    next_run_ms: int | None = Field(None, description="With a schedule: when it runs again; null while it runs.")
 
 
 class PipelineDetail(PipelineSummary):
@@ -114,6 +116,8 @@ def _summary(look: PipelineState) -> dict[str, Any]:
         "records": None if totals is None else totals["put" if view.type == "sink" else "written"],
         "parked": None if totals is None else totals["parked"],
         "restarts": None if engine is None else engine.progress.restarts,
+        "caught_up_ms": None if engine is None else _ms(engine.progress.caught_up_at),
+        "next_run_ms": None if engine is None else _ms(engine.progress.next_run_at),
     }  # fmt: skip
 
 
@@ -138,10 +142,15 @@ def detail_of(look: PipelineState) -> PipelineDetail:
         lag_by_partition=look.meter.lag_by_partition,
         dead_letters=view.dead_letters,
         last_failure="" if progress is None else progress.trace,
-        last_failure_ms=None if progress is None or not progress.failed_at else round(progress.failed_at * 1000),
-        moved_ms=None if progress is None or not progress.moved_at else round(progress.moved_at * 1000),
+        last_failure_ms=None if progress is None else _ms(progress.failed_at),
+        moved_ms=None if progress is None else _ms(progress.moved_at),
         config=dict(view.config),
     )
+
+
+def _ms(at_s: float) -> int | None:
+    """A time for programs; 0 is none."""
+    return round(at_s * 1000) if at_s else None
 
 
 def parked_of(records: Sequence[Parked], *, contents: bool) -> list[ParkedRecord]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -25,6 +26,11 @@ def duration(seconds: float | None, unknown: str = "unknown") -> str:
     if minutes < 120:
         return f"{minutes:.0f} min"
     return f"{hours:.0f} h" if hours < 48 else f"{days:,.0f} days"
+
+
+def moment(at_ms: int | None) -> str:
+    """A point in time, in UTC."""
+    return "never" if not at_ms else time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at_ms / 1000))
 
 
 def size(count: float | None) -> str:

@@ -140,7 +140,7 @@ def chunk_of_columns(
         key_apart=True,
         schema=table.value,
         key_schema=table.key_schema,
-        tombstones=deleted if tombstones and some and table.key else False,
+        tombstones=deleted if tombstones and some else False,
     )
 
 

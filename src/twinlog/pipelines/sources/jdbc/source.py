@@ -57,6 +57,10 @@ class JdbcSource:
             self._db = connected(self.address, quote=self.s.quote == "always")
         return self._db
 
+    @property
+    def rescan_ms(self) -> int:
+        return self.s.rescan_ms
+
     def limited(self, rows: int) -> JdbcSource:
         """The same source with chunks of so many rows, also where a table is read in one piece. For a preview."""
         bulk = self.s.mode == "bulk" and "limit" not in self.s.suffix.lower()
@@ -75,7 +79,13 @@ class JdbcSource:
             tables = self.db.tables(self.s.schema)
         finally:
             self.close()
-        return [SourcePartition({"protocol": "1", "table": table}) for table in tables if self._wanted(table)]
+        return [self._partition(table) for table in tables if self._wanted(table)]
+
+    def _partition(self, table: str) -> SourcePartition:
+        """A table. Older drivers of PostgreSQL told no catalog; older connectors stored the name of the table alone."""
+        catalog, _, rest = table.partition(".")
+        short = [{"protocol": "1", "table": rest}] if catalog and self.address.product == "postgresql" else []
+        return SourcePartition({"protocol": "1", "table": table}, (*short, {"table": table.rpartition(".")[2]}))
 
     def _wanted(self, table: str) -> bool:
         spellings = {table.split(".", n)[-1] for n in range(3)} | {table}

@@ -16,7 +16,7 @@ from twinlog.surface.cli.commands.pipeline_files import File, WorkerFile, pipeli
 from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
-from twinlog.surface.cli.words import duration, number
+from twinlog.surface.cli.words import duration, moment, number
 
 app = Commands("Data pipelines: sources and sinks of Kafka Connect on Spark.")
 app.command()(pipeline_looks.explain)
@@ -57,8 +57,15 @@ def _table(rows: list[dict[str, Any]], output: Output) -> None:
         ]  # fmt: skip
         if not runs:
             numbers = ["-"] * len(numbers)
-        table.add_row(row["name"], row["type"], row["state"], *numbers, escape(row["reason"]))
+        table.add_row(row["name"], row["type"], row["state"], *numbers, escape(row["reason"] or _run_of(row)))
     screen(output).print(table)
+
+
+def _run_of(row: dict[str, Any]) -> str:
+    """How far a pipeline is that does not run all the time."""
+    said = [f"caught up {moment(row['caught_up_ms'])}"] if row["caught_up_ms"] else []
+    said += [f"next run {moment(row['next_run_ms'])}"] if row["next_run_ms"] else []
+    return ", ".join(said)
 
 
 @app.command()
