@@ -21,8 +21,10 @@ from twinlog.pipelines.worker import Pipelines
 
 _A_DAY_MS: Final = 86_400_000
 """A table that is read in bulk begins anew with each epoch, so there is one."""
-_MOVES: Final = ("incrementing.column.name", "timestamp.column.name", "timestamp.initial", "table.blacklist",
-                 "table.exclude.list", "table.include.list", "table.whitelist")  # fmt: skip
+_MOVES: Final = (
+    "incrementing.column.name", "timestamp.column.name", "timestamp.initial", "schedule", "table.blacklist",
+    "table.exclude.list", "table.include.list", "table.whitelist",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
