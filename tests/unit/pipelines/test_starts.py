@@ -30,6 +30,11 @@ class PaperPlanner:
     def broke(self) -> None:
         pass
 
+    def has_news(self) -> bool:
+        return False
+
+    def again(self) -> None: ...
+
     def rest(self) -> None:
         pass
 
