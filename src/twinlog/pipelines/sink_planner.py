@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
+from twinlog.errors import ClusterError, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
 from twinlog.kafka.group_offsets import GroupOffsets
 from twinlog.kafka.record_reader import RecordReader
@@ -88,7 +89,15 @@ class SinkPlanner:
             self.passed[TopicPartition.parse(place)] = (int(last), int(to))
 
     def has_news(self) -> bool:
-        return self._rescan.finds(self._partitions)
+        return self._rescan.finds(self._seen_partitions)
+
+    def _seen_partitions(self) -> list[TopicPartition]:
+        """The partitions that exist now. Raises ClusterError: a topic that nobody could be asked for is not gone."""
+        described = self._admin.describe_topics(self.connector.common.topics or self.topics())
+        for facts in described.values():
+            if isinstance(facts, ClusterError) and not isinstance(facts, TopicUnknown):
+                raise facts
+        return _partitions_of(described)
 
     def again(self) -> None:
         self._until = None
@@ -122,7 +131,7 @@ class SinkPlanner:
 
     def places(self) -> tuple[Places, Places, Places]:
         """Where to read on, where the logs begin, where they end."""
-        partitions = self._partitions()
+        partitions = _partitions_of(self._admin.describe_topics(self.topics()))
         if not partitions:
             return {}, {}, {}
         with ThreadPoolExecutor(2, "places") as threads:
@@ -141,16 +150,6 @@ class SinkPlanner:
                 start = low
             starts[partition] = start
         return starts, {p: ends[p][0] for p in partitions}, {p: ends[p][1] for p in partitions}
-
-    def _partitions(self) -> list[TopicPartition]:
-        """The partitions that exist now."""
-        described = self._admin.describe_topics(self.topics())
-        return [
-            TopicPartition(name, number)
-            for name, facts in described.items()
-            if isinstance(facts, TopicFacts)
-            for number in range(facts.partitions)
-        ]
 
     def _of_group(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
         group = GroupOffsets(self.worker.cluster, self.connector.group)
@@ -324,6 +323,15 @@ class SinkPlanner:
         key, value = self.converters
         own = (kind.topic,) if kind.topic is not None else tuple(topics)
         return Branch(number, own, key.shape(kind.key), value.shape(kind.value))
+
+
+def _partitions_of(described: Mapping[str, TopicFacts | ClusterError]) -> list[TopicPartition]:
+    return [
+        TopicPartition(name, number)
+        for name, facts in described.items()
+        if isinstance(facts, TopicFacts)
+        for number in range(facts.partitions)
+    ]
 
 
 def _schema(its: Converter, data: bytes | None) -> Hashable:

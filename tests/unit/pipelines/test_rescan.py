@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from tests.kit.paper_pipelines import SINK, PaperPlanner, paper_engine
 
+from twinlog.errors import ClusterUnreachable, TopicUnknown
 from twinlog.model.names import TopicPartition
+from twinlog.model.topics.target_topics import TopicFacts
 from twinlog.pipelines import engine as engine_module
 from twinlog.pipelines.api import SourcePartition
 from twinlog.pipelines.connector import read_connector
@@ -60,18 +63,36 @@ def test_a_source_finds_new_partitions() -> None:
     assert planner.has_news()
 
 
-def test_a_sink_finds_new_topics_and_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+class Described:
+    """A cluster that is asked for its topics."""
+
+    def __init__(self, **facts: Any) -> None:
+        self.facts = facts
+
+    def describe_topics(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: self.facts[name] for name in names}
+
+
+def topic(partitions: int) -> TopicFacts:
+    return TopicFacts("t", "id", partitions, 1, internal=False)
+
+
+def test_a_sink_finds_new_partitions_and_a_topic_that_is_gone_but_no_silence() -> None:
     clock = Clock()
     planner = SinkPlanner(read_connector("out", dict(SINK), {}), read_worker({}), 1)
     planner._rescan = Rescan(1000, clock)
-    there = [TopicPartition("t", 0)]
-    monkeypatch.setattr(planner, "_partitions", lambda: there)
-    planner._rescan.planned(dict.fromkeys(there, 0))
-    clock.s = 2.0
-    assert not planner.has_news()
-    there.append(TopicPartition("t", 1))
-    clock.s = 4.0
-    assert planner.has_news()
+
+    def looked(facts: Any) -> bool:
+        planner.__dict__["_admin"] = Described(t=facts)
+        planner._rescan.planned([TopicPartition("t", 0)])
+        clock.s += 2.0
+        return planner.has_news()
+
+    assert not looked(topic(1))
+    assert looked(topic(2))
+    assert looked(TopicUnknown("c", "t"))
+    with pytest.raises(ClusterUnreachable):
+        looked(ClusterUnreachable("c", "no answer"))
 
 
 class News(PaperPlanner):
