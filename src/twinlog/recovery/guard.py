@@ -3,6 +3,9 @@
 An unplanned failover cannot shut a cluster that does not answer. The decision then says which clusters are to be shut
 on their return. Whichever engine of the pair sees one first does it, before anything else happens there: as long as the
 decision stands, nothing is copied in either direction, so there is nothing else that it could do.
+
+The cluster that returns may bring a later decision, made while the other one was away. So its own log is read first: an
+engine is held by the first decision that it reads, and shutting by an earlier one would shut the active side (R10).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from twinlog.config.pair import Pair
-from twinlog.errors import ClusterError, SwitchStopped
+from twinlog.errors import AccessDenied, ClusterError, SwitchStopped
 from twinlog.model.switch.facts import ends_as_lists
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.context import SwitchContext
@@ -29,6 +32,7 @@ log = logging.getLogger("twinlog.recovery")
 
 _EVERY_S: Final = 2.0
 _ASK_WITHIN_S: Final = 3.0
+_READ_WITHIN_S: Final = 15.0
 _STILL_WITHIN_S: Final = 30.0
 
 
@@ -53,6 +57,8 @@ class ReturnGuard:
             return
         ctx = SwitchContext.of(self.pair, _no_copier, Path(), "guard")
         try:
+            if not await self._is_wanted(ctx):
+                return
             await self._shut(ctx)
             self.shut[source] = state.generation
             self.trouble = None
@@ -73,8 +79,18 @@ class ReturnGuard:
             await cluster.close()
         return True
 
-    async def _shut(self, ctx: SwitchContext) -> None:
+    async def _is_wanted(self, ctx: SwitchContext) -> bool:
+        """Whether the newest decision of both clusters still wants the source to be shut."""
         await ctx.journal.home.catch_up()
+        try:
+            async with asyncio.timeout(_READ_WITHIN_S):
+                await ctx.journal.other.catch_up()
+        except AccessDenied as denied:
+            log.warning("%s: a later decision on %s would not be noticed: %s", self.pair.name, ctx.link.source, denied)
+        decided = ctx.journal.state
+        return decided is not None and ctx.link.source in decided.fence_on_return
+
+    async def _shut(self, ctx: SwitchContext) -> None:
         fence, topics = await source_fence(ctx), await source_topics(ctx)
         noted = await note_and_read(ctx, fence, topics, keeps=True)
         deadline = Deadline(ctx.link.name, "fence-on-return", _STILL_WITHIN_S)
