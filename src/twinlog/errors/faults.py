@@ -91,7 +91,7 @@ class CorruptBatch(PartitionFault):
     code = "CORRUPT_BATCH"
     says = "{topic}-{partition}: the batch at offset {offset} is corrupt: {problem}"
     remedy = (
-        "Repair the source replica (another replica may be sound); the link continues by itself when it reads well."
+        "Repair the source replica (another replica may be sound); the link continues by itself when the batch can be read."
     )
 
     offset: int
@@ -273,7 +273,7 @@ class ProvenanceUnknown(PartitionFault):
     """The writer of a source batch is unknown. A copy of it might return to its origin."""
 
     code = "PROVENANCE_UNKNOWN"
-    says = "{topic}-{partition}: whether producer {producer_id} is a link from the target cannot be told: {problem}"
+    says = "{topic}-{partition}: whether producer {producer_id} is a link from the target is unknown: {problem}"
     remedy = (
         "Grant Read and Describe on __twinlog-writers of the source to Twinlog's principal. If no link leads to "
         "the source, `provenance.mode = off` needs no such right."

@@ -73,7 +73,7 @@ class LocalClusterUnknown(LocalClusterError):
     """A command names a local cluster that was never started in this folder."""
 
     code = "LOCAL_CLUSTER_UNKNOWN"
-    says = "{folder}: no local cluster lives there"
+    says = "{folder}: there is no local cluster"
     remedy = "`twinlog local status` lists the clusters; `twinlog local up NAME` makes one."
 
     folder: str

@@ -98,7 +98,7 @@ class DrillStopped(TwinlogError):
 
     code = "DRILL_STOPPED"
     says = "{link}: the drill stopped: {problem}"
-    remedy = "`twinlog doctor` says what stands in the way; the same would stop a real switch."
+    remedy = "`twinlog doctor` says what is wrong; the same would stop a real switch."
 
     link: str
     problem: str

@@ -31,10 +31,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("why a link is slow, and what to set", "twinlog advise 'east->west'"),
         ("what this machine could carry", "twinlog advise 'east->west' --capacity --seconds 60"),
         ("change the file, after a question", "twinlog advise 'east->west' --apply"),
-        ("how many tasks pay", "twinlog advise 'east->west' --sweep tasks.max=1,2,4,8 --plot knee.svg"),
+        ("how many tasks are useful", "twinlog advise 'east->west' --sweep tasks.max=1,2,4,8 --plot knee.svg"),
     ),
     "topology": (
-        ("shape, ways of records, cost of each loss", "twinlog topology -c links.properties"),
+        ("shape, routes of records, cost of each loss", "twinlog topology -c links.properties"),
         ("as a picture", "twinlog topology --svg topology.svg"),
     ),
     "status": (
@@ -122,7 +122,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "link resume": (("continue", "twinlog link resume 'east->west'"),),
     "link stop": (("as pause, for changing positions", "twinlog link stop 'east->west'"),),
     "link restart": (("restart its engine", "twinlog link restart 'east->west'"),),
-    "link delete": (("how it stands, before it ends", "twinlog link delete 'east->west' --dry-run"),),
+    "link delete": (("its state, before it ends", "twinlog link delete 'east->west' --dry-run"),),
     "link reset": (("copy one topic again from its first record", "twinlog link reset 'east->west' orders"),),
     "link limit": (
         (
@@ -170,7 +170,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("the topic, compared with the file", "twinlog audit verify audit.log --topic -c links.properties"),
     ),
     "user add": (
-        ("somebody who may look", "twinlog user add ann --file users"),
+        ("a user who may read", "twinlog user add ann --file users"),
         ("a program that may pause and switch", "twinlog user add ci --file users --role operator --token"),
     ),
     "user remove": (("end their access", "twinlog user remove ann --file users"),),
@@ -182,7 +182,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "context use": (("from now on", "twinlog context use prod"),),
     "context remove": (("forget the name", "twinlog context remove prod"),),
     "context list": (("all of them", "twinlog context list"),),
-    "bundle": (("settings, status and a log for somebody who helps", "twinlog bundle --log twinlog.log"),),
+    "bundle": (("settings, status and a log for support", "twinlog bundle --log twinlog.log"),),
     "connect": (
         ("run connectors with the file of a Connect worker", "twinlog connect -c connect-distributed.properties"),
         ("and start one", "twinlog connect -c connect-standalone.properties file-source.json"),
@@ -254,7 +254,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "local status": (("what runs here", "twinlog local status"),),
     "local down": (("stop all and delete their data", "twinlog local down --wipe"),),
     "demo": (
-        ("the whole story in a minute", "twinlog demo"),
+        ("the whole demonstration in a minute", "twinlog demo"),
         ("MySQL to Kafka to Elasticsearch", "twinlog demo pipelines"),
     ),
     "completion": (("for this user, from the next shell on", "twinlog completion zsh > ~/.zfunc/_twinlog"),),

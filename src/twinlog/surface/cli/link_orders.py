@@ -33,9 +33,11 @@ class Order:
 
 
 ORDERS: Final = (
-    Order("pause", "PUT", "paused", "Copy nothing until the link is resumed. It stays what it is.", ("pause",)),
+    Order(
+        "pause", "PUT", "paused", "Copy nothing until the link is resumed. Its settings and positions stay.", ("pause",)
+    ),
     Order("resume", "PUT", "resumed", "Continue a paused or stopped link where it was.", ("resume",)),
-    Order("stop", "PUT", "stopped", "As pause, and the link's positions may be changed meanwhile.", ("stop",)),
+    Order("stop", "PUT", "stopped", "Pause the link; its positions may be changed meanwhile.", ("stop",)),
     Order("restart", "POST", "restarted", "Restart a link's engine; nothing is lost or copied twice.", ("restart",)),
     Order(
         "delete",

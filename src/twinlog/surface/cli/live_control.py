@@ -49,7 +49,7 @@ def limit(
     """Limit how many bytes and records a second a running link reads from the source.
 
     It takes effect within a second, and holds after a restart. The answer says when the link will have caught up.
-    Outside of the windows of --schedule the plain limits hold. With --dry-run it only tells the cost.
+    Outside of the windows of --schedule the plain limits hold. With --dry-run it only shows the cost.
     """
     wish = {"bytes_per_second": _amount(rate), "records_per_second": _amount(records), "schedule": schedule}
     _order(link, config, wish, dry_run, output)

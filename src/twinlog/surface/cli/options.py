@@ -65,7 +65,7 @@ Clusters = Annotated[
         autocompletion=complete_clusters,
     ),
 ]
-Master = Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")]
+Master = Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: on this machine.")]
 SparkConf = Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")]
 
 

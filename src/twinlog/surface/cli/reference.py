@@ -27,8 +27,8 @@ _HEAD = """\
 This page is generated from the commands themselves (`make reference`); do not edit it by hand.
 
 Answers go to standard output, everything else to standard error. Colours and bars are for terminals only. `-o wide`
-shows the columns that a table leaves out; `-o json` and `-o yaml` tell programs the same facts. Whatever changes
-something has `--dry-run`.
+shows the columns that a table leaves out; `-o json` and `-o yaml` tell programs the same facts. Each command that
+changes something has `--dry-run`.
 
 | exit code | meaning |
 |--:|---|
@@ -44,9 +44,9 @@ something has `--dry-run`.
 | `TWINLOG_CONTEXT` | the name of such a file or service, see [context](#twinlog-context) |
 | `TWINLOG_SERVICE` | the running service that `twinlog link` talks to |
 | `TWINLOG_TOKEN`, `TWINLOG_TOKEN_FILE` | the token for it, or the file that holds one |
-| `TWINLOG_USER` | in place of a token: who asks |
+| `TWINLOG_USER` | the user, in place of a token |
 | `TWINLOG_PASSWORD`, `TWINLOG_PASSWORD_FILE` | the password of that user, or the file that holds it |
-| `TWINLOG_CA`, `TWINLOG_CERTIFICATE` | with https: certificates to believe, and our own |
+| `TWINLOG_CA`, `TWINLOG_CERTIFICATE` | with https: certificates to trust, and the client's own |
 | `NO_COLOR` | no colours, at terminals either |
 | `TWINLOG_LOG` | how much is logged to standard error: `DEBUG`, `INFO`, `WARNING` (the default), `ERROR` |
 

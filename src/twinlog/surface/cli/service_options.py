@@ -46,7 +46,7 @@ def address_of(
     user: Annotated[
         str | None,
         typer.Option(
-            "--user", metavar="NAME", envvar=VARIABLES["user"], help="In place of a token: who asks, by password."
+            "--user", metavar="NAME", envvar=VARIABLES["user"], help="The user, with a password in place of a token."
         ),
     ] = None,
     password_file: Annotated[
@@ -58,11 +58,15 @@ def address_of(
         ),
     ] = None,
     ca: Annotated[
-        Path | None, typer.Option("--ca", envvar=VARIABLES["ca"], help="With https: certificates to believe, PEM.")
+        Path | None, typer.Option("--ca", envvar=VARIABLES["ca"], help="With https: certificates to trust, PEM.")
     ] = None,
     certificate: Annotated[
         Path | None,
-        typer.Option("--certificate", envvar=VARIABLES["certificate"], help="With https: our own, PEM with its key."),
+        typer.Option(
+            "--certificate",
+            envvar=VARIABLES["certificate"],
+            help="With https: the client's certificate, PEM with its key.",
+        ),
     ] = None,
 ) -> ServiceAddress | None:
     """What was given on the command line or in a context; None without a service. Raises UsageError."""

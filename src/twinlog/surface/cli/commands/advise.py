@@ -52,8 +52,8 @@ def advise(  # noqa: PLR0917  options of a command
 ) -> None:
     """Measure a link and say which end or resource it waits for, with the figures, and what to set.
 
-    The link is looked at twice; both clusters are asked about quotas and round trips. Processor time is known when the
-    engine runs on this machine. Advice for the kernel and for brokers is printed as commands and never carried out.
+    The link is observed twice; both clusters are asked about quotas and round trips. Processor time is known when the
+    engine runs on this machine. Advice for the kernel and for brokers is printed as commands, which are never run.
     --apply shows the difference and asks before it changes the settings file; a running service follows the file.
 
     --sweep measures something else: it writes a load of its own to a topic of its own on the source, copies it once for

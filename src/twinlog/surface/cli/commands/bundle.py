@@ -45,9 +45,9 @@ def bundle(
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Gather settings, status, sync jobs, faults, the doctor's findings, versions and logs for somebody who helps.
+    """Gather settings, status, sync jobs, faults, the doctor's findings, versions and logs for support.
 
-    Secrets are masked, in logs too. What could not be found out is in the archive as a sentence. Nothing is sent
+    Secrets are masked, in logs too. Where something could not be read, the archive holds the reason. Nothing is sent
     anywhere: look through it, then send it.
     """
     from twinlog.config.resolve import load_file

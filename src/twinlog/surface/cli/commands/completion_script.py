@@ -19,7 +19,7 @@ class Shell(StrEnum):
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")]) -> None:
-    """Print the script that lets a shell complete. Links, topics and groups come from the file or the service.
+    """Print the completion script of a shell. Links, topics and groups come from the file or the service.
 
     bash: twinlog completion bash > ~/.local/share/bash-completion/completions/twinlog
 

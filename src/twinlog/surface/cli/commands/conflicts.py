@@ -26,7 +26,9 @@ def conflicts(
     since: Annotated[float, typer.Option(help="Read the last so many seconds.", min=1.0)] = 3600.0,
     listed: Annotated[int, typer.Option("--keys", help="List so many keys, the worst first.", min=0, max=10_000)] = 20,
     hide_keys: Annotated[bool, typer.Option("--hide-keys", help="Show hashes in place of keys.")] = False,
-    master: Annotated[str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: here.")] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Spark master, e.g. spark://host:7077. Default: on this machine.")
+    ] = None,
     spark_conf: Annotated[list[str] | None, typer.Option("--spark-conf", help="KEY=VALUE for Spark.")] = None,
     output: Form = Output.TABLE,
 ) -> None:

@@ -36,12 +36,13 @@ def connect(
     dry_run: DryRun = False,
     output: Form = Output.TABLE,
 ) -> None:
-    """Run connectors until told to stop. REST listens where the file says (listeners, rest.port; 8083).
+    """Run connectors until Ctrl-C or SIGTERM. REST listens where the file says (listeners, rest.port; 8083).
 
     Workers with one group.id elect one that runs all connectors; the others are standbys and take over.
 
     REST is that of `twinlog run --listen`, with the same keys for login, roles, TLS and audit (http.*) in the worker's
-    file. Without a login everybody on this machine may look; orders are for the user who runs the command.
+    file. Without a login everybody on this machine may read; only the user who runs the command
+    may give orders.
     """
     from twinlog.pipelines.session import PIPELINES
     from twinlog.service import SparkPlace

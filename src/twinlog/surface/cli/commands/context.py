@@ -30,7 +30,7 @@ app = Commands(
 )
 
 _OWN_CHOICE: Final = ("--config", "--service", "--help")
-Name = Annotated[str, typer.Argument(help="How it is called here.", autocompletion=complete_contexts)]
+Name = Annotated[str, typer.Argument(help="The name.", autocompletion=complete_contexts)]
 
 
 @app.command()
@@ -60,7 +60,7 @@ def add(
 
 @app.command()
 def use(name: Name, dry_run: DryRun = False) -> None:
-    """Let commands without --config be about this one."""
+    """Use this one for commands without --config."""
     contexts = load_contexts(contexts_path()).use(name)
     told = f"in use ({_told(contexts, name)})"
     _keep(contexts, f"{name}: {told}", f"{name}: would be {told}", dry_run=dry_run)

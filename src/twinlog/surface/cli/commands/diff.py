@@ -29,8 +29,8 @@ def diff(
 ) -> None:
     """Show what differs between both ends, and why: topics, partitions, configs, ACLs, deletions.
 
-    Nothing is changed. A config that somebody changed by hand on the target is told from one that has not arrived yet.
-    Records are not compared; see `twinlog status` for those. Exit code 1 when something differs.
+    Nothing is changed. The answer distinguishes a config that an operator changed on the target from one that has not
+    arrived yet. Records are not compared; see `twinlog status` for those. Exit code 1 when something differs.
     """
     from twinlog.service import link_differences
 

@@ -42,7 +42,7 @@ def doctor(
     what could not be checked says why. Exit code 1 when a check fails.
 
     With --stretch a cluster of the file is judged that is stretched over datacenters (racks): replicas and in-sync
-    replicas over racks, min.insync.replicas, controllers, follower fetching, and what dies with each rack.
+    replicas over racks, min.insync.replicas, controllers, follower fetching, and what is lost with each rack.
     """
     from twinlog.config.resolve import load_file
     from twinlog.service import examine_link

@@ -41,7 +41,7 @@ def explain_topic(
 ) -> None:
     """Say of each link whether it mirrors a topic, by which pattern or rule, into what, and which configs it copies.
 
-    Exit code 1 when no link mirrors it, or nobody knows it.
+    Exit code 1 when no link mirrors it, or no cluster has it.
     """
     from twinlog.service import topic_explanation
 
@@ -58,9 +58,9 @@ def explain_group(
     link: LinkOption = None,
     output: Form = Output.TABLE,
 ) -> None:
-    """Say of each link whether it translates a group's positions, by which pattern, and what stands in the way.
+    """Say of each link whether it translates a group's positions, by which pattern, and what prevents it.
 
-    Exit code 1 when no link translates them, or nobody knows the group.
+    Exit code 1 when no link translates them, or no cluster has the group.
     """
     from twinlog.service import group_explanation
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Folder = Annotated[Path, typer.Option(help="Where the local journal, exports and reports go.")]
-Master = Annotated[str | None, typer.Option(help="Spark master for copying back. Default: here.")]
+Master = Annotated[str | None, typer.Option(help="Spark master for copying back. Default: on this machine.")]
 FOLDER = Path("twinlog-switch")
 
-app = Commands("How a switch stands; resume or give up an interrupted one.")
+app = Commands("State of a switch; resume or abort an interrupted one.")
 
 
 def failover(
@@ -39,7 +39,7 @@ def failover(
     *,
     planned: Annotated[bool, typer.Option("--planned", help="The source lives: drain it first, lose nothing.")] = False,
     unplanned: Annotated[
-        bool, typer.Option("--unplanned", help="The source is lost: go with what was copied.")
+        bool, typer.Option("--unplanned", help="The source is lost: continue with what was copied.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -72,7 +72,7 @@ def failback(
     """Make the source of a link the active side again, after a failover.
 
     With --delta records that the old primary has and the other side never got are found, exported and, by
-    `switch.tail`, appended or left. With --full the mirrored topics of the source are deleted and copied anew.
+    `switch.tail`, appended or left. With --full the mirrored topics of the source are deleted and copied again.
     """
     if delta == full:
         raise UsageError("failback: say either --delta (the data of the source survived) or --full (it is lost)")
@@ -82,7 +82,7 @@ def failback(
 
 @app.command()
 def status(link: LinkArgument, config: ConfigFile, output: Form = Output.TABLE) -> None:
-    """Show which side is active, what each link may do, and every switch there was. Exit code 1 while one is open."""
+    """Show which side is active, what each link may do, and all switches. Exit code 1 while one is open."""
     standing = _within(link, config, FOLDER, lambda switch: switch.standing())
     print_standing(link, standing, output)
     if standing.open is not None:
@@ -99,7 +99,7 @@ def resume(
     master: Master = None,
     output: Form = Output.TABLE,
 ) -> None:
-    """Continue an interrupted switch, at the step where it stopped."""
+    """Continue an interrupted switch at the step where it stopped."""
     if dry_run:
         _preview(link, config, folder, output, "would continue")
         return
@@ -116,7 +116,7 @@ def abort(
     folder: Folder = FOLDER,
     output: Form = Output.TABLE,
 ) -> None:
-    """Give an open switch up: producers are let in again and the link continues. Not once a side was made active."""
+    """Abort an open switch: producers may write again and the link continues. Refused once a side was made active."""
     if dry_run:
         _preview(link, config, folder, output, "would be given up")
         return

@@ -33,7 +33,7 @@ def mm2(
     link: LinkArgument,
     config: ConfigFile,
     dry_run: Annotated[  # noqa: ARG001  the habit of operators; there is no other kind of run
-        bool, typer.Option("--dry-run", help="Only show; that is all this command ever does.")
+        bool, typer.Option("--dry-run", help="Only show; this command never writes.")
     ] = True,
     offsets_topic: Annotated[
         str | None, typer.Option(help="Where a Connect cluster keeps its source offsets, on the target.")
@@ -44,7 +44,7 @@ def mm2(
     """Show where Twinlog continues behind MirrorMaker 2, partition by partition.
 
     compared: the end of the target's log was found in the source, so nothing is lost or copied twice. not compared:
-    there was nothing left to compare, MirrorMaker 2's note is taken. begins: by
+    there was nothing left to compare, so MirrorMaker 2's noted offset is used. begins: by
     `start.from`, at the offset that is shown. refused: note and data
     disagree; the topic is not touched until that is settled.
 

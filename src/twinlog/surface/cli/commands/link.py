@@ -28,7 +28,7 @@ app = Commands(
 @app.command("list")
 @with_client
 def list_links(*, client: ServiceClient | None, config: OptionalConfigFile = None, output: Form = Output.TABLE) -> None:
-    """List all links: of a service with how they stand, of a file with what they copy."""
+    """List all links: those of a service with their state, those of a file with what they copy."""
     rows = _links_of_file(_file(config)) if client is None else service_links(client)
     if output.for_programs:
         print_facts(rows, output)

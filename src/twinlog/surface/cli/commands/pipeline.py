@@ -131,7 +131,7 @@ def preview(
     file: File,
     *,
     config: WorkerFile = None,
-    rows: Annotated[int, typer.Option(help="So many sample records.", min=1, max=1000)] = 5,
+    rows: Annotated[int, typer.Option(help="Number of sample records.", min=1, max=1000)] = 5,
     output: Form = Output.TABLE,
 ) -> None:
     """Sample records after each step, and what the target would be sent. Nothing is written anywhere.
@@ -164,7 +164,7 @@ def test(
     config: WorkerFile = None,  # noqa: PT028  a command, not a test
     output: Form = Output.TABLE,  # noqa: PT028
 ) -> None:
-    """Play records through a configuration and compare what comes out. Needs no cluster. Exit code 1: they differ."""
+    """Run records through a configuration and compare the result. Needs no cluster. Exit code 1: they differ."""
     import yaml
 
     from twinlog.pipelines.cases import differences, read_cases

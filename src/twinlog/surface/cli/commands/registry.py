@@ -27,7 +27,7 @@ File = Annotated[Path, typer.Option("--config", "-c", help="Confluent's schema-r
 
 @app.command()
 def run(config: File, dry_run: DryRun = False) -> None:
-    """Serve schemas until told to stop. Several instances with one group elect a leader among them."""
+    """Serve schemas until Ctrl-C or SIGTERM. Several instances with one group elect a leader among them."""
     from twinlog.config.foreign.schema_registry import load_registry_file
     from twinlog.surface.registry.server import serve
 
@@ -158,8 +158,8 @@ def verify(
 def promote(link: LinkArgument, config: ConfigFile, *, dry_run: DryRun = False) -> None:
     """Let the registry of a link's target take new schemas, although records are not switched. `failover` does it too.
 
-    Ids of the target begin behind all that the source may give, so nothing collides. `twinlog failback` brings new
-    schemas home.
+    Ids of the target begin behind all that the source may give, so nothing collides. `twinlog failback` writes the
+    new schemas into the source's registry.
     """
     import asyncio
 

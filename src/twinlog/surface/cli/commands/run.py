@@ -60,8 +60,8 @@ def run(
     The file is watched: a change takes effect within seconds, for the links that it concerns. SIGHUP reads it at once.
 
     With --listen the service answers over HTTP: Kafka Connect's REST interface makes, changes and holds links. Services
-    with the same group.id are standbys of each other. Without a login everybody on this machine may look; orders are
-    for you (the link that is printed, and your own commands) and for whoever may write to the Unix socket.
+    with the same group.id are standbys of each other. Without a login everybody on this machine may read. You may give
+    orders, with the link that is printed and with your own commands. Users who may write to the Unix socket may, too.
 
     Another engine may run a link already. At a terminal the command asks before it takes the link; elsewhere it ends
     with exit code 4, unless --take-over is given. With --listen it starts and waits for the end of the other one. An

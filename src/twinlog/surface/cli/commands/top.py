@@ -44,7 +44,7 @@ _BESIDE_ROWS: Final = 2 + _FRAME_ROWS
 def top(
     config: ConfigFile,
     clusters: Clusters = None,
-    every: Annotated[float, typer.Option("--every", min=0.5, help="Seconds between two looks.")] = 2.0,
+    every: Annotated[float, typer.Option("--every", min=0.5, help="Seconds between two updates.")] = 2.0,
 ) -> None:
     """Watch all links: state, lag, data at risk, throughput, faults, and the partitions that are furthest behind.
 

@@ -19,9 +19,9 @@ def topology(
     svg: Annotated[Path | None, typer.Option("--svg", help="Also draw it into this file; `-` is stdout.")] = None,
     output: Form = Output.TABLE,
 ) -> None:
-    """Draw and judge what the links of a file make: shape, ways of records, cost of the loss of each cluster.
+    """Show what the links of a file form together: shape, routes of records, cost of the loss of each cluster.
 
-    No cluster is asked. A file whose links form a loop is refused with the way that records would take.
+    No cluster is asked. A file whose links form a loop is refused; the message shows the route that records would take.
     """
     from twinlog.config.resolve import load_file
     from twinlog.service.link_transforms import check_file

@@ -25,7 +25,7 @@ def translate(
     reverse: Annotated[bool, typer.Option("--reverse", help="From the target back to the source.")] = False,
     output: Form = Output.TABLE,
 ) -> None:
-    """Say where a reader at this offset continues, on the other side.
+    """Say where a consumer at this offset continues on the other side.
 
     exact: the same record; nothing is skipped, nothing read again. at-or-before: the offset is ahead of what is copied;
     the answer is the end of the copy. Exit code 1, with the reason, when there is no such place.

@@ -14,14 +14,14 @@ from twinlog.surface.cli.effects import DryRun, would
 from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.output import Form, Output, print_facts
 
-app = Commands("Who may ask a service over HTTP (`twinlog run --listen`).")
+app = Commands("Users of a service over HTTP (`twinlog run --listen`).")
 
 File = Annotated[Path, typer.Option("--file", "-f", help="The file that http.users.file names.")]
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="How they are called in the audit.")],
+    name: Annotated[str, typer.Argument(help="The user's name, as the audit shows it.")],
     *,
     file: File,
     role: Annotated[
@@ -41,7 +41,7 @@ def add(
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Add somebody, or give them a new password, token or role. A running service notices within a second.
+    """Add a user, or set a new password, token or role. A running service notices within a second.
 
     The password is asked for, or read from standard input when that is no terminal; it has at least 12 characters. Only
     its hash is kept.
@@ -79,9 +79,9 @@ def add(
 
 @app.command()
 def remove(
-    name: Annotated[str, typer.Argument(help="Who may ask no longer.")], file: File, dry_run: DryRun = False
+    name: Annotated[str, typer.Argument(help="The user to remove.")], file: File, dry_run: DryRun = False
 ) -> None:
-    """Take somebody out. A running service notices within a second."""
+    """Remove a user. A running service notices within a second."""
     from twinlog.config.security.users import load_users, remove_user
 
     if dry_run and any(user.name == name for user in load_users(file)):
@@ -93,7 +93,7 @@ def remove(
 
 @app.command("list")
 def list_users(file: File, output: Form = Output.TABLE) -> None:
-    """Show names, roles, how they log in, when that ends and when it was last used; never what with."""
+    """Show names, roles, how they log in, when that ends and when it was last used; never a secret."""
     from twinlog.config.security.users import load_users
     from twinlog.surface.http.last_used import last_used_file, read_last_used
 
