@@ -28,7 +28,7 @@ from twinlog.surface.cli.main import main
         ("user list -f none", 2, "error: none: the file of users cannot be read", "`twinlog user add`"),
         ("init x", 2, "error: init: there is no terminal", "--template"),
         ("run -c links.properties --spark-conf spark.x", 2, "error: --spark-conf spark.x", "KEY=VALUE"),
-        ("local down mars", 1, "mars: no local cluster lives there", "`twinlog local status`"),
+        ("local down mars", 1, "mars: there is no local cluster", "`twinlog local status`"),
         ("link reset plant1->hub orders -c links.properties", 1, "error: twinlog: no answer", "--yes"),
     ],
 )
