@@ -23,7 +23,7 @@ from twinlog.model.topics.target_topics import TIMESTAMP_TYPE
 
 @dataclass(frozen=True)
 class TimestampTranslation:
-    """Reading from `offset` skips nothing.
+    """A position that was translated by time. Reading from `offset` skips no record.
 
     `re_read` is how many records of that very time the group has read, which it reads again; None when nobody counted.
     Where times are out of order there may be more.

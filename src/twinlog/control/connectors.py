@@ -31,7 +31,7 @@ class Connectors:
         return self.planning.connectors(self.leadership.group_state)
 
     def names(self) -> list[str]:
-        """Their names."""
+        """The names of all connectors."""
         return [connector.name for connector in self.all()]
 
     def find(self, name: str) -> Connector | None:

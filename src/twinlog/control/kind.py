@@ -186,7 +186,7 @@ class Family(Protocol):
     """Kinds that are planned together."""
 
     def kinds(self) -> Sequence[Kind]:
-        """All of them."""
+        """All kinds of connectors."""
 
     def other_plugins(self) -> Sequence[OtherPlugin]:
         """What its connectors may be configured with."""

@@ -229,7 +229,7 @@ class Leadership:
         self._wake.set()
 
     async def say_who_leads(self) -> None:
-        """Write what our file has now: it may have changed since we began to lead."""
+        """Write again that this service leads, with the links of its file: the file may have changed since."""
         links = self.links_of_file()
         if self._store is not None and self.group_state.leader is not None and self.group_state.leader.links != links:
             await self.write(self.group_state.leader_record(replace(self.group_state.leader, links=links)))

@@ -66,7 +66,7 @@ class LinkKind:
         return link_name(connector)
 
     def job(self, connector: Connector) -> str:
-        """The link's engine does its sync jobs, too."""
+        """The link: its engine runs the sync jobs, too."""
         return link_name(connector)
 
     def definitions(self) -> Sequence[Definition]:

@@ -63,7 +63,7 @@ class Planning:
         return frozenset(plan.troubles) - {connector.name}
 
     async def take_order(self, group_state: GroupState, checked: Plan | None = None) -> None:
-        """Plan what an order left in the topic, unless `checked` is that plan. It is used once by `refresh`."""
+        """Plan the connectors as an order left them, unless `checked` is that plan already. `refresh` uses it once."""
         inputs = self._inputs(group_state, self.seal.opened(group_state))
         known = self._ordered
         if checked is None or known is None or known[1] is not checked or not _same(known[0], inputs):

@@ -37,7 +37,7 @@ class ReportFolder:
             log.warning("%s: the report of %s is not kept: %s", self.path, name, error)
 
     def read(self) -> list[dict[str, Any]]:
-        """All of them, the oldest first. What cannot be read is told in the log, and left out."""
+        """All reports, the oldest first. One that cannot be read is left out, and the log says so."""
         reports = []
         for file in self._oldest_first():
             try:

@@ -37,7 +37,7 @@ class Topics(Protocol):
         """Where each of these source partitions is to be read from first."""
 
     def selected(self, topic: str) -> bool:
-        """Whether the settings want this topic."""
+        """Whether the settings select this topic."""
 
 
 @dataclass

@@ -60,7 +60,7 @@ class EngineState:
         return pair_of(LinkName(self.link.source, self.link.target))
 
     def enter(self, phase: Phase, trouble: str | None = None) -> None:
-        """Go on to another phase. Superseded is the last one, whatever was under way when it was heard (R10)."""
+        """Enter another phase. Superseded is the last one: no later phase replaces it (R10)."""
         if self.phase != "superseded":
             self.phase, self.trouble = phase, trouble
 

@@ -90,9 +90,7 @@ class CorruptBatch(PartitionFault):
 
     code = "CORRUPT_BATCH"
     says = "{topic}-{partition}: the batch at offset {offset} is corrupt: {problem}"
-    remedy = (
-        "Repair the source replica (another replica may be sound); the link continues when the batch can be read."
-    )
+    remedy = "Repair the source replica (another replica may be sound); the link continues when the batch can be read."
 
     offset: int
     problem: str

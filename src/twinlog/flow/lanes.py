@@ -194,7 +194,7 @@ class Lanes:
         answers: dict[TopicPartition, Produced] | None,
         trouble: BaseException | None,
     ) -> None:
-        """Tell every box; no answer at all is a network trouble: it may have arrived or not."""
+        """Give each outbox its part of the answer. Without an answer the request may have arrived or not."""
         problem = None if trouble is None else f"broker {lane.node}, which leads it: {why(trouble)}"
         for box, out in chosen:
             if answers is None or box.remote not in answers:

@@ -96,7 +96,7 @@ def _take(message: Any, stop: int, records: list[LogRecord], cluster: str) -> in
 
 
 def delete_groups(admin: ClusterAdmin, names: Iterable[str]) -> dict[str, ClusterError | None]:
-    """Delete groups; None where it was done."""
+    """Delete groups. The answer holds the error of each group; None for a deleted one."""
     wanted = list(names)
     if not wanted:
         return {}

@@ -1,4 +1,4 @@
-"""One link's ledger, read once and then followed: each look fetches what is new. Disturbs nobody.
+"""One link's ledger, read once and then followed: each call fetches what is new. It writes nothing.
 
 A ledger topic that was deleted and created again, or that lost its end, is read from the start again.
 """

@@ -80,7 +80,7 @@ class Pace:
         self._records.limit(limits.records_per_second, now_s)
 
     def spend(self, size: int, records: int, now_s: float) -> None:
-        """Count an answer."""
+        """Subtract the bytes and records of a fetch answer from what may be read."""
         self._bytes.spend(size, now_s)
         self._records.spend(records, now_s)
         if size and records:

@@ -124,7 +124,7 @@ class Progress:
 
 
 def fault_words(fault: Mapping[str, Any]) -> str:
-    """One record that stops its partition or task, and why."""
+    """A sentence about one record that stops its partition or task, with the reason."""
     where = str(fault["topic"])
     if "partition" in fault:
         where += f"-{fault['partition']} offset {fault['offset']}"

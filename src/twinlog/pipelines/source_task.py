@@ -80,7 +80,7 @@ class SourceTask:
         return self.line.stopping or time.monotonic() > self.deadline
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Rows until the epoch ends: by time, by the driver's word, by a new schema, or when all is read."""
+        """Rows until the epoch ends: by time, by an order of the driver, by a new schema, or when all is read."""
         stored = self._stored()
         self._confirm(stored)
         starts = {n: start_of(stored, place) for n, place in enumerate(self.partitions)}

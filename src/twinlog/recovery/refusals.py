@@ -18,7 +18,7 @@ def require(refusals: Mapping[Any, TwinlogError | None], *but: type[TwinlogError
 
 
 def offsets_of(answers: Mapping[K, int | ClusterError]) -> dict[K, int]:
-    """The offsets; raises the first answer that is an error."""
+    """The offsets of all partitions. Raises the first error among the answers."""
     offsets: dict[K, int] = {}
     for partition, answer in answers.items():
         if isinstance(answer, ClusterError):

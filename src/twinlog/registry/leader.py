@@ -185,7 +185,7 @@ class Leader:
         return planned, records
 
     async def _settle(self, planned: list[tuple[_Waiting, Plan]], count: int) -> None:
-        """Fenced with a batch under way: the log says whether the batch came before the new leader's marker."""
+        """Find out whether a batch was written before the fence: it was, if it lies before the new leader's marker."""
         self._ended, self.ready = True, False
         producer = self._producer
         if producer is None:

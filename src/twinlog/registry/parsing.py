@@ -53,7 +53,7 @@ def how_to_read(state: State, request: SchemaRequest, rules: Rules, *, normalize
 
 
 class Parser:
-    """Parses, and remembers the last results."""
+    """Parses schemas, and keeps the last results."""
 
     def __init__(self, most: int = 1000) -> None:
         self._most = most

@@ -90,7 +90,7 @@ def incompatible(subject: str, messages: list[str], code: int = 409) -> Incompat
 
 
 def invalid_schema(message: str) -> Refusal:
-    """42201."""
+    """The error 42201: the schema is invalid."""
     return Refusal(42201, message)
 
 

@@ -46,7 +46,7 @@ class Snapshot:
         self._out.write(_MAGIC)
 
     def add(self, record: Kept) -> None:
-        """One record more."""
+        """Append one record to the snapshot."""
         if self._out is None:
             return
         key, value = record.key or b"", record.value or b""

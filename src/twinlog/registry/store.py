@@ -146,7 +146,7 @@ class TopicReader:
         return True
 
     def told(self, first: int, records: list[Record], ts: int) -> None:
-        """Take what the leader says that it wrote there, as soon as everything before it is here.
+        """Apply records from the leader's answer as soon as all records before them were read.
 
         The topic brings the same a round trip later. What lies between, others have written: it is waited for.
         """

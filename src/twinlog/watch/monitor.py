@@ -332,7 +332,7 @@ class Monitor:
             await asyncio.sleep(max(self._slow_seconds, (time.monotonic() - began) * _SLOW_SHARE))
 
     async def look_at_groups(self, snapshot: LinkSnapshot) -> None:
-        """One look at the groups of a link, now."""
+        """Observe the groups of a link now."""
         try:
             snapshot.take_groups(await self._observers.groups(snapshot.link))
         except _ODDITIES as error:

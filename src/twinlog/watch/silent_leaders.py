@@ -20,7 +20,7 @@ _LISTED: Final = 5
 
 @dataclass(frozen=True)
 class SilentLeaders:
-    """What was found at one moment: later others may lead."""
+    """Leaders that did not answer at one moment. Later, other brokers may lead."""
 
     brokers: tuple[int, ...]
     led: tuple[TopicPartition, ...]  # by those brokers

@@ -23,7 +23,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _check(sock: Any) -> None:
-    """Look who is at the other end: a name may lead anywhere, and elsewhere the next time it is looked up."""
+    """Check the address of the other end: a name may have another address each time it is resolved."""
     peer = sock.getpeername()
     if isinstance(peer, tuple) and is_link_local(str(peer[0])):
         sock.close()

@@ -39,7 +39,7 @@ def is_mirror_connector(entries: Mapping[str, Entry]) -> bool:
 
 @dataclass
 class MirrorConnector(Translated):
-    """A connector in the keys of this room, and the way back to its own."""
+    """A connector's config in Twinlog's keys, and the reverse mapping for messages."""
 
     def _phrases(self) -> Iterable[tuple[str, str]]:
         source, target = self.link

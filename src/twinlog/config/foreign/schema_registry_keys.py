@@ -1,4 +1,4 @@
-"""The keys of Confluent's `schema-registry.properties`, and what becomes of each."""
+"""The keys of Confluent's `schema-registry.properties`, and what each of them sets here."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def leads_to_store(text: str) -> Places:
 
 
 def leads_to_lake(text: str) -> Places:
-    """A folder, the file of a catalog in SQLite, or an address; names of buckets and other words lead nowhere."""
+    """A lake's places: a folder, the file of a catalog in SQLite, or an address. Names of buckets are no places."""
     value = text.strip()
     if value.startswith("/"):
         return Places(paths=(value,))

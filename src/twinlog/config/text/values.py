@@ -150,7 +150,7 @@ class TopicNames:
     allowed: str = "names of topics (letters, digits, `.`, `_` and `-`), separated by commas"
 
     def read(self, text: str) -> tuple[str, ...]:
-        """Split; what no topic can be called is refused."""
+        """Split a list of topics. A text that cannot be the name of a topic is refused."""
         names = Words().read(text)
         if not all(re.fullmatch(r"[A-Za-z0-9._-]+", name) for name in names):
             raise ValueRefusedError(f"allowed is {self.allowed}")

@@ -1,4 +1,4 @@
-"""Whether both clusters can be reached, today and on the day when one of them is half gone."""
+"""Checks whether both clusters can be reached, also when some brokers of one of them are lost."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _I64: Final = struct.Struct(">q")
 
 
 class NotATimestamp(ValueError):
-    """Bytes in another format than ours."""
+    """The bytes are not a timestamp in Twinlog's format."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Latencies:
 
 
 def sample_of(status: LinkStatus) -> Sample:
-    """The numbers of one look."""
+    """The numbers of one observation."""
     total = status.exposure.total if status.exposure is not None else None
     copied = status.stages.get("copied")
     return Sample(

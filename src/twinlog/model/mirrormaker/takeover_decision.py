@@ -1,4 +1,4 @@
-"""What is decided about a partition that another mirror may have copied before, and how the ledger is told. Pure."""
+"""Decisions about partitions that another mirror may have copied before, and their notes in the ledger. Pure."""
 
 from __future__ import annotations
 

@@ -325,7 +325,7 @@ class RegistryPromoted(Findings):
 
 
 class RegistryHome(Findings):
-    """The schemas of the target are home, and the registry of the source leads again."""
+    """After `registry-home`: the source's topic has the schemas of the target, and its registry leads again."""
 
     step = "registry-home"
 

@@ -102,7 +102,7 @@ class Beat(_Entry):
 
 
 class End(_Entry):
-    """The switch is over."""
+    """The end of a switch, in its log."""
 
     kind: Literal["end"] = "end"
     switch: str

@@ -121,7 +121,7 @@ def _lost_words(partition: TopicPartition, gone: Sequence[tuple[int, int]], sour
 
 
 def _expired(back: LedgerView, partition: TopicPartition, first: int, log_start: int) -> list[tuple[int, int]]:
-    """What the log had behind the cut and has no longer, without what the way back wrote there."""
+    """Offsets behind the cut that the log no longer has, without those that the way back wrote."""
     if first >= log_start:
         return []
     remote = next((entry for entry in back.roster.values() if entry.remote == partition.topic), None)

@@ -12,7 +12,7 @@ from twinlog.registry.writes.round import Plan, Round
 
 @dataclass
 class Claim:
-    """Say whose schemas a copy will hold, before the first one is copied: from then on nobody registers there.
+    """Write into a topic which cluster its schemas belong to. From then on no schema is registered there.
 
     The answer is None, or why the copy must not begin: the topic has a schema that the home does not have.
     """

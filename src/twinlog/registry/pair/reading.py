@@ -1,4 +1,4 @@
-"""Reading the index of a topic of schemas, again and again from where it stood. Runs in a loop."""
+"""Reads the index of a topic of schemas, each time from where the last call stopped. Runs in a loop."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -142,7 +142,7 @@ def milliseconds(value: float | None) -> str:
 
 
 def result_panel(outcome: Outcome, source: str, target: str, width: int) -> Panel:
-    """What was proved, or what was not."""
+    """The panel with the result of the demo: what was proved, or what was not."""
     proof = outcome.proof
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="dim")

@@ -107,4 +107,4 @@ def _progress(text: str) -> None:
 
 
 def _silent(_: object) -> None:
-    """Programs read the end only."""
+    """Print nothing while it runs: programs read the result at the end only."""

@@ -51,7 +51,6 @@ class RegistryBeside(Protocol):
 
 
 _KEEP_SECONDS: Final = 20.0
-_CHECKS_NAMED: Final = 3
 
 
 @dataclass
@@ -127,7 +126,7 @@ class AppState:
         return self._closing.is_set()
 
     def seen_by(self, who: Who | None) -> AppState:
-        """The same state with nothing but the links that somebody may see."""
+        """The same state with only the links that a user may see."""
         if who is None or who.may("viewer"):
             return self
         view = copy.copy(self)
@@ -216,7 +215,7 @@ class AppState:
         level: Level
         match operation.status:
             case "running":
-                level, says = "info", f"{operation.kind} started"
+                level, says = "info", f"{operation.kind} begun"
             case "done":
                 outcome = _outcome(operation.result or {})
                 level, says = (
@@ -251,9 +250,7 @@ def _outcome(result: Mapping[str, Any]) -> str:
     checks = result.get("checks")
     if checks is None:
         return str(result.get("verdict", ""))
-    failed = [check["name"] for check in checks if check["verdict"] == "fail"]
-    named = ", ".join(failed[:_CHECKS_NAMED]) + (", …" if len(failed) > _CHECKS_NAMED else "")
-    return f"{len(failed)} of {len(checks)} checks failed" + (f": {named}" if named else "")
+    return f"{sum(check['verdict'] == 'fail' for check in checks)} of {len(checks)} checks failed"
 
 
 def _level(result: Mapping[str, Any]) -> Level:
@@ -267,7 +264,7 @@ def _level(result: Mapping[str, Any]) -> Level:
 
 
 def app_state_of(request: Request) -> AppState:
-    """The state of the application that answers, as whoever asks may see it."""
+    """The desk of the application that answers, as whoever asks may see it."""
     app_state: AppState = request.app.state.app_state
     return app_state.seen_by(request.scope.get("twinlog.who"))
 

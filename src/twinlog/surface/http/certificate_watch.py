@@ -26,7 +26,7 @@ class CertificateWatch:
         self._seen = self._stamps()
 
     def look(self, context: ssl.SSLContext) -> None:
-        """Load what has changed."""
+        """Load certificates that changed."""
         now = self._stamps()
         if now == self._seen or self._certificate is None:
             return

@@ -110,5 +110,5 @@ class Authenticator:
 
 
 def _proof(user: User) -> str:
-    """Differs as soon as their line of the users file does; tells nothing about what is in it."""
+    """A value that changes with the user's line of the users file, and from which the line cannot be computed."""
     return hashlib.sha256(user.line().encode()).hexdigest()[:32]

@@ -61,7 +61,7 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Picture:
-    """All of it."""
+    """A drawing of clusters and links: boxes, arrows and its size."""
 
     width: int
     height: int

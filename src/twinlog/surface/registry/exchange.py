@@ -96,7 +96,7 @@ def read_query(query: bytes) -> dict[str, list[str]]:
 
 
 def answer_type(accept: bytes | None) -> bytes | None:
-    """The type of the answer that the client likes best; None when it takes none of ours."""
+    """The media type that the client prefers; None when it accepts none that the registry has."""
     if not accept or accept in {b"*/*", V1}:
         return V1
     worth: dict[bytes, float] = {}

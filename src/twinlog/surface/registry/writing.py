@@ -28,7 +28,7 @@ async def _write(registry: Registry, request: Request, order: Order) -> Answer:
 
 
 def _with_offset(answer: Answer, written: Written, request: Request) -> Answer:
-    """The answer, with what a follower needs that passed the request on."""
+    """The answer, with the offset that a follower needs when it passed the request on."""
     answer.headers.append((OFFSET, str(written.end).encode()))
     if request.headers.get(WANTED[0]) == WANTED[1] and answer.status != 204 and (told := packed(written)) is not None:
         answer.headers.append((RECORDS, told[0]))

@@ -9,7 +9,7 @@ from twinlog.pipelines.settings import Setting, setting
 
 @setting
 class JdbcSinkSettings:
-    """What the JDBC sink can be told."""
+    """The settings of the JDBC sink."""
 
     url: str = Setting("connection.url", "JDBC URL of the database", leads=leads_to_database)
     user: str = Setting("connection.user", "name of the user", "", also=("connection.username",))

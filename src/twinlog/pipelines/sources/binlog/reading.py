@@ -60,7 +60,7 @@ class View:
 
 @contextmanager
 def consistent_view(s: BinlogSettings) -> Iterator[View]:
-    """Open one. MariaDB tells the position of a snapshot; MySQL needs a short lock for it. Raises Retriable."""
+    """Open a consistent view of tables. MariaDB reports its position; MySQL needs a short lock. Raises Retriable."""
     opened: list[Any] = []
     try:
         view = View(opened, {})

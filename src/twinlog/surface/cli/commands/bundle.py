@@ -1,4 +1,4 @@
-"""`twinlog bundle`: everything that somebody who helps will ask for, in one archive, without secrets."""
+"""`twinlog bundle`: what support needs, in one archive, without secrets."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _print_drill(drilled: dict[str, Any] | None, now_ms: int) -> None:
 
 
 async def _look(observers: Any) -> LinkExposure:
-    """Two looks, for the rates between them."""
+    """Observe the link twice: rates need two observations."""
     await observers.look()
     await asyncio.sleep(BETWEEN_LOOKS_S)
     exposure: LinkExposure = (await observers.look()).exposure

@@ -114,7 +114,7 @@ async def delete(request: Request, name: Name) -> Response:
 
 @router.get("/{name}/config", summary="Its config")
 async def get_config(request: Request, name: Name) -> Response:
-    """Secrets are `***`; sent back as such, they stay what they are."""
+    """The config of a connector. Secrets are `***`; a client that sends `***` back keeps the stored secret."""
     return JSONResponse(masked(connectors_of(request).connector(name).config))
 
 
