@@ -56,7 +56,6 @@ class Contexts:
         return Contexts(files, services, self.used or name)
 
     def use(self, name: str) -> Contexts:
-        """Choose one."""
         return replace(self, used=self._known(name))
 
     def remove(self, name: str) -> Contexts:

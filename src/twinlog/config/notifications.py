@@ -22,7 +22,7 @@ _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
 
 
 class NotificationHook(BaseModel):
-    """One hook."""
+    """One hook that gets messages about links."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

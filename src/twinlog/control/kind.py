@@ -125,7 +125,6 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The connector's name."""
         return self.connector.name
 
 

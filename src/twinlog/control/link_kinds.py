@@ -143,7 +143,7 @@ class LinkFamily:
     """All of them; they are planned together with the links of the settings file."""
 
     def kinds(self) -> Sequence[LinkKind]:
-        """One per class."""
+        """The kinds of links, one per class name."""
         return [LinkKind(sort) for sort in CLASSES]
 
     def other_plugins(self) -> Sequence[OtherPlugin]:

@@ -107,7 +107,7 @@ def connectors_of(file: Resolved) -> list[Connector]:
 def plan_links(
     file: Resolved | None, stored: Sequence[Connector], state_of: Callable[[str], TargetState], grounds: Grounds
 ) -> Part:
-    """Read everything together."""
+    """Plan all links together: the names and provenance of one depend on the others."""
     troubles: dict[str, str] = {}
     copying, chores = _sorted_out(file, stored, troubles)
     read = _read(file, copying, chores, grounds, troubles)

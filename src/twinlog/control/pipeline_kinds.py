@@ -149,7 +149,7 @@ class PipelineFamily:
     """All sources and sinks. Each is planned by itself."""
 
     def kinds(self) -> Sequence[PipelineKind]:
-        """One per class."""
+        """The kinds of pipelines, one per class name."""
         return _kinds()
 
     def other_plugins(self) -> Sequence[OtherPlugin]:

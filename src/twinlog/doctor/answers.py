@@ -40,7 +40,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One question, answered."""
+    """The answer of one check."""
 
     name: str
     theme: str

@@ -30,7 +30,6 @@ class DrillOutcome:
 
     @property
     def verdict(self) -> Verdict:
-        """The judgement."""
         if self.failures:
             return "failed"
         return "passed with remarks" if self.remarks else "passed"

@@ -75,7 +75,7 @@ def sweep_link(link: LinkSettings, topic: str, number: int) -> LinkSettings:
 
 @dataclass
 class Sweeping:
-    """One sweep."""
+    """One sweep: copies of one load, one for each value of a setting."""
 
     link: LinkSettings
     wish: SweepWish

@@ -87,7 +87,6 @@ class LinkEngine:
 
     @property
     def phase(self) -> Phase:
-        """What it does."""
         return self._state.phase
 
     @property

@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class Lane:
-    """One leader."""
+    """The requests to one leader, and the outboxes that send through them."""
 
     node: int
     boxes: dict[TopicPartition, Outbox] = field(default_factory=dict)  # with something to send, in turn
@@ -205,7 +205,6 @@ class Lanes:
                 self.on_answer(box, Answer(out, *produced))
 
     def stop(self) -> None:
-        """Stop sending."""
         for lane in self.lanes.values():
             if lane.task is not None:
                 lane.task.cancel()

@@ -50,7 +50,7 @@ _LOOKED_FOR: Final = "it did not answer for an hour; what was sent before is loo
 
 @dataclass
 class Outbox:
-    """One partition's queue."""
+    """The queue and the state machine of one partition."""
 
     ownership: Ownership
     remote: TopicPartition

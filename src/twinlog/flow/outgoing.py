@@ -48,7 +48,6 @@ class Outgoing:
 
     @property
     def size(self) -> int:
-        """Its bytes."""
         return sum(map(len, self.parts))
 
     @property

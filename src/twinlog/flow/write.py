@@ -75,7 +75,7 @@ _PRUNED: Final[dict[tuple[str, int], float]] = {}
 
 @dataclass
 class Writer:
-    """One task's writing."""
+    """The writer of one task: it takes rows, opens partitions, sends and notes."""
 
     link: LinkSettings
     clusters: ClusterIds
@@ -101,7 +101,6 @@ class Writer:
     # --- rows from the reader -----------------------------------------------------------------------------------------
 
     def take(self, parcels: Iterable[Parcel]) -> None:
-        """One row."""
         for parcel in parcels:
             self._take(parcel)
 

@@ -141,7 +141,6 @@ class LogReader:
                 left.discard(here)
 
     def close(self) -> None:
-        """End the client."""
         self._client.close()
 
     def _ended(self, message: Message) -> bool:

@@ -19,7 +19,6 @@ class GroupReader:
     """Reads topics as a group does; a group without positions begins at the first record."""
 
     def __init__(self, settings: ClientSettings, group: str, topics: Iterable[str]) -> None:
-        """Join the group."""
         self._cluster = settings.cluster
         options: dict[str, Any] = {
             **client_options(settings),

@@ -29,7 +29,7 @@ _MOVES: Final = (
 
 @dataclass(frozen=True)
 class Backfilled:
-    """What was done."""
+    """The result of a backfill."""
 
     written: int
     parked: int

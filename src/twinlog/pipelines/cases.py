@@ -21,7 +21,7 @@ from twinlog.spark.session import Session
 
 @dataclass(frozen=True)
 class Case:
-    """One test."""
+    """One test of `twinlog pipeline test`: records in, expected records out."""
 
     name: str
     given: tuple[RawRecord, ...]

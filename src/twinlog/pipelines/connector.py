@@ -66,7 +66,7 @@ class CommonSettings:
 
 @dataclass(frozen=True)
 class Connector:
-    """One connector, checked."""
+    """A connector whose config was checked."""
 
     name: str
     kind: Literal["source", "sink"]

@@ -45,7 +45,7 @@ _PAUSES: Final = 4
 
 @dataclass
 class SinkTask:
-    """One task's writing."""
+    """The writer of one task of a sink: it puts rows and flushes them with their positions."""
 
     run: SinkRun
     task: int

@@ -51,7 +51,6 @@ class StoredOffsets:
             self._change_sink(wishes, generation)
 
     def clear(self, generation: int) -> None:
-        """Remove all positions."""
         self.change([{"partition": entry["partition"], "offset": None} for entry in self.shown()], generation)
 
     def _topic(self) -> OffsetsTopic:

@@ -36,7 +36,7 @@ class WorkerKeys:
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker, checked."""
+    """The settings of a Connect worker, checked."""
 
     keys: WorkerKeys
     config: Mapping[str, str]

@@ -56,7 +56,7 @@ class RecordRefused(Exception):
 
 @dataclass
 class SourceWriter:
-    """One task's writing."""
+    """The writer of one task of a source: records and position in one transaction."""
 
     run: SourceRun
     task: int

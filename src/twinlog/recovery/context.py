@@ -67,7 +67,6 @@ class OwnEngines:
             await engine.__aexit__(None, None, None)
 
     async def stop_all(self) -> None:
-        """All of them."""
         for name in list(self._running):
             await self.stop(name)
 

@@ -243,7 +243,6 @@ class Journal:
         return cluster.cluster_id or ""
 
     async def end(self, outcome: End) -> None:
-        """Close the switch."""
         await self._own(outcome)
 
     async def beat(self) -> None:

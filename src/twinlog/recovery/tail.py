@@ -49,7 +49,6 @@ class Tail:
         self.newest_ms = max(self.newest_ms or record.timestamp, record.timestamp)
 
     def range(self) -> TailRange:
-        """For the journal."""
         return TailRange(**{name: value for name, value in vars(self).items() if name != "partition"})
 
 
@@ -100,7 +99,6 @@ class TailFile:
         return self
 
     def add(self, partition: TopicPartition, record: OpenRecord) -> None:
-        """One record."""
         self._out.write(json.dumps(record_as_json(partition, record)) + "\n")
         self.count += 1
 

@@ -41,5 +41,5 @@ class MemoryStore:
         raise AssertionError
 
     async def caught_up(self) -> bool:
-        """Nobody else writes."""
+        """True: no other process writes to a registry in memory."""
         return True

@@ -36,12 +36,12 @@ class NoLeader(Refusal):
 
 
 def subject_not_found(subject: str | None) -> NotFound:
-    """40401."""
+    """Error 40401: subject not found."""
     return NotFound(40401, f"Subject '{'null' if subject is None else subject}' not found.")
 
 
 def version_not_found(version: int) -> NotFound:
-    """40402."""
+    """Error 40402: version not found."""
     return NotFound(40402, f"Version {version} not found.")
 
 
@@ -51,34 +51,34 @@ def schema_not_found(what: str | int | None = None) -> NotFound:
 
 
 def subject_soft_deleted(subject: str) -> Refusal:
-    """40404."""
+    """Error 40404: subject soft deleted."""
     return Refusal(40404, f"Subject '{subject}' was soft deleted.Set permanent=true to delete permanently")
 
 
 def subject_not_soft_deleted(subject: str) -> Refusal:
-    """40405."""
+    """Error 40405: subject not soft deleted."""
     return Refusal(40405, f"Subject '{subject}' was not deleted first before being permanently deleted")
 
 
 def version_soft_deleted(subject: str, version: object) -> Refusal:
-    """40406."""
+    """Error 40406: version soft deleted."""
     said = f"Subject '{subject}' Version {version} was soft deleted.Set permanent=true to delete permanently"
     return Refusal(40406, said)
 
 
 def version_not_soft_deleted(subject: str, version: object) -> Refusal:
-    """40407."""
+    """Error 40407: version not soft deleted."""
     said = f"Subject '{subject}' Version {version} was not deleted first before being permanently deleted"
     return Refusal(40407, said)
 
 
 def level_not_configured(subject: str | None) -> Refusal:
-    """40408."""
+    """Error 40408: level not configured."""
     return Refusal(40408, f"Subject '{subject}' does not have subject-level compatibility configured")
 
 
 def mode_not_configured(subject: str | None) -> Refusal:
-    """40409."""
+    """Error 40409: mode not configured."""
     return Refusal(40409, f"Subject '{subject}' does not have subject-level mode configured")
 
 
@@ -95,19 +95,19 @@ def invalid_schema(message: str) -> Refusal:
 
 
 def invalid_version(text: str) -> Refusal:
-    """42202."""
+    """Error 42202: invalid version."""
     told = f"The specified version '{text}' is not a valid version id. "
     return Refusal(42202, f'{told}Allowed values are between [1, 2^31-1] and the string "latest"')
 
 
 def invalid_level() -> Refusal:
-    """42203."""
+    """Error 42203: invalid level."""
     told = "Invalid compatibility level. Valid values are none, backward, forward, full, backward_transitive, "
     return Refusal(42203, f"{told}forward_transitive, and full_transitive")
 
 
 def invalid_mode(message: str | None = None) -> Refusal:
-    """42204."""
+    """Error 42204: invalid mode."""
     told = "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT, and FORWARD"
     return Refusal(42204, message or told)
 
@@ -134,33 +134,33 @@ def is_a_copy(home: str) -> Refusal:
 
 
 def reference_exists(subject: str, version: int) -> Refusal:
-    """42206."""
+    """Error 42206: reference exists."""
     key = f"{{magic=1,keytype=SCHEMA,subject={subject},version={version}}}"
     return Refusal(42206, f"One or more references exist to the schema {key}.")
 
 
 def invalid_subject(subject: str) -> Refusal:
-    """42208."""
+    """Error 42208: invalid subject."""
     return Refusal(42208, f"The specified subject '{subject}' is not a valid.")
 
 
 def too_large() -> Refusal:
-    """42209."""
+    """Error 42209: too large."""
     return Refusal(42209, "Register operation failed because schema is too large")
 
 
 def invalid_rules(message: str) -> Refusal:
-    """42210."""
+    """Error 42210: invalid rules."""
     return Refusal(42210, message)
 
 
 def context_not_empty(context: str) -> Refusal:
-    """42211."""
+    """Error 42211: context not empty."""
     return Refusal(42211, f"The specified context '{context}' is not empty.")
 
 
 def store_failed(message: str) -> Refusal:
-    """50001."""
+    """Error 50001: store failed."""
     return Refusal(50001, message)
 
 
@@ -170,5 +170,5 @@ def timed_out(message: str) -> Refusal:
 
 
 def forwarding_failed(message: str) -> Refusal:
-    """50003."""
+    """Error 50003: forwarding failed."""
     return Refusal(50003, message)

@@ -213,7 +213,6 @@ class Service:
     # --- what connectors ask -------------------------------------------------------------------------------------
 
     async def restart(self, name: str) -> None:
-        """Restart a job."""
         await self._fleet.restart(name)
 
     def snapshot(self, name: str) -> EngineView | None:

@@ -36,7 +36,6 @@ class PipelineJob:
 
     @property
     def spec(self) -> PipelineSpec:
-        """What it runs."""
         return self._spec
 
     @property

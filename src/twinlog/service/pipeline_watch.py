@@ -92,7 +92,6 @@ class PipelineWatch:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """Look once."""
         engines = list(self._engines())
         self._meters = {each.connector.name: self._meters.get(each.connector.name) or Meter() for each in engines}
         now_s = SYSTEM_CLOCK.now_s()

@@ -85,7 +85,6 @@ class CutSync:
         )
 
     async def close(self) -> None:
-        """Close the connections."""
         if self._source is not None:
             await self._source.close()
 

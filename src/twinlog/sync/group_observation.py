@@ -54,7 +54,6 @@ class GroupObserver:
         self.at_source, self.at_target = GroupCoordinators(self.source), GroupCoordinators(self.target)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self.source.close()
         await self.target.close()
 

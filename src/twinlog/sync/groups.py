@@ -81,7 +81,6 @@ class GroupSync:
         return float(min((seconds for enabled, seconds in wanted if enabled), default=60))
 
     async def close(self) -> None:
-        """Close the connections."""
         await self.observer.close()
         await self._teller.close()
 

@@ -25,7 +25,6 @@ class HeartbeatPairs:
     """The pairs that beat now. There is no ledger to note their trouble in: it is logged, once, and when it is over."""
 
     def __init__(self) -> None:
-        """None beats yet."""
         self._beating: dict[HeartbeatPair, asyncio.Task[None]] = {}
 
     async def become(self, pairs: Iterable[HeartbeatPair]) -> None:

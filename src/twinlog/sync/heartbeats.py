@@ -60,7 +60,6 @@ class Pulse:
         return problem
 
     async def close(self) -> None:
-        """Close the connection."""
         await self.log.cluster.close()
 
 

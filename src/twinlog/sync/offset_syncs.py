@@ -48,7 +48,6 @@ class OffsetSyncs:
         self.log = InternalLog(Cluster(client, f"twinlog|{link.name}|offset-syncs"), topic)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self.log.cluster.close()
 
     async def step(self, view: LedgerView) -> Outcome:

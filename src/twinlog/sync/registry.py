@@ -98,7 +98,6 @@ class RegistrySync:
         return self._open
 
     async def close(self) -> None:
-        """Close the connections."""
         for reader in self._open or ():
             await reader.cluster.close()
 

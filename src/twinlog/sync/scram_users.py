@@ -52,7 +52,6 @@ class ScramUserList:
         return self.settings.seconds
 
     async def step(self, _: LedgerView) -> Outcome:
-        """Compare once."""
         target = self.ends.link.target
         try:
             users, missing = await compared_users(self.ends)

@@ -29,7 +29,6 @@ class SettingsFile:
         self._reasons = tuple(reasons)
 
     async def step(self, view: LedgerView) -> Outcome:
-        """Tell it."""
         del view
         told = [f"{reason}; the file is not in force, the settings read before it are" for reason in self._reasons]
         return Outcome({"errors": len(told)}, told)

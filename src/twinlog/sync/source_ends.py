@@ -41,7 +41,6 @@ class SourceEnds:
     _keeps_at: float = 0.0
 
     async def step(self, view: LedgerView) -> Outcome:
-        """Look once."""
         if self._tracker is None:
             self._tracker = EndsTracker()
             self._tracker.restore(view.memos.get(CHORE, {}))

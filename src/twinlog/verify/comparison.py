@@ -34,7 +34,7 @@ _TIMES: Final = 8
 
 
 class Side(Enum):
-    """The two logs."""
+    """One of the two logs that are compared."""
 
     SOURCE = auto()
     TARGET = auto()

@@ -25,7 +25,7 @@ _ALL: Final = Wanted("topics")
 
 @dataclass(frozen=True)
 class ConflictWish:
-    """What is searched."""
+    """What a search for conflicts reads: topics, window, time."""
 
     wanted: Wanted = _ALL
     window_ms: int = 10_000

@@ -292,7 +292,6 @@ class _Awaited(Generic[T]):
         return self.answer.done()
 
     def set_result(self, data: bytes | bytearray) -> None:
-        """It came."""
         self._on_time()
         connection = self._connection
         connection.round_trip_s = min(connection.round_trip_s, time.monotonic() - self._sent_at)

@@ -276,7 +276,6 @@ class Cluster:
             self._connections.pop(key).close()
 
     async def close(self) -> None:
-        """Close every connection."""
         waits: list[Any] = [c.close() for c in self._connections.values()]
         self._connections.clear()
         await asyncio.gather(*(w for w in waits if w is not None), return_exceptions=True)

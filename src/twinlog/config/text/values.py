@@ -69,7 +69,6 @@ class Whole:
         return f"a whole number from {self.low} to {self.high}{extra}"
 
     def read(self, text: str) -> int:
-        """Read an integer."""
         word = text.strip()
         number = int(word) if _WHOLE.fullmatch(word) else None
         if number is None or not (self.low <= number <= self.high or number == self.also):
@@ -85,7 +84,6 @@ class OneOf:
 
     @property
     def allowed(self) -> str:
-        """The words."""
         return "one of " + ", ".join(word or "(empty)" for word in self.words)
 
     def read(self, text: str) -> str:
@@ -104,7 +102,6 @@ class Text:
     allowed: str = "any text"
 
     def read(self, text: str) -> str:
-        """Return the text."""
         return text.strip() if self.trimmed else text
 
 
@@ -261,7 +258,6 @@ class RenameFormat:
     allowed: str = "letters, digits, `.`, `_`, `-` and ${topic}, once"
 
     def read(self, text: str) -> str:
-        """Return the format."""
         before, mark, after = text.strip().partition(TOPIC)
         if not mark or not re.fullmatch(r"[A-Za-z0-9._-]*", before + after):
             raise ValueRefusedError(f"allowed is {self.allowed}")
@@ -332,7 +328,6 @@ class Mapped:
     function: Callable[[str], str | None]
 
     def read(self, text: str) -> str:
-        """Apply the function."""
         word = self.function(text.strip())
         if word is None:
             raise ValueRefusedError(f"allowed is {self.allowed}")

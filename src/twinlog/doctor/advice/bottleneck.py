@@ -33,7 +33,7 @@ class Bottleneck:
 
 
 def bottleneck(seen: Evidence) -> Bottleneck:
-    """Judge one link."""
+    """Name the bottleneck of one link."""
     figures = _figures(seen)
     if seen.phase != "running":
         state = "no engine runs it" if seen.phase is None else f"its engine is {seen.phase}"

@@ -32,7 +32,7 @@ class Capacity:
 
 
 def capacity(seen: Evidence) -> Capacity:
-    """Estimate it."""
+    """Estimate what this machine could carry."""
     cpu, speed = seen.processor, seen.records_per_second
     nothing: dict[int, float | None] = dict.fromkeys(OUTAGES_H, None)
     if cpu is None:

@@ -30,7 +30,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One link."""
+    """What was measured of one link."""
 
     link: str
     seconds: float

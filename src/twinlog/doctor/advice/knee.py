@@ -28,7 +28,6 @@ class SweepPoint:
 
     @property
     def records_per_second(self) -> float:
-        """The speed."""
         return self.records / self.seconds if self.seconds > 0 else 0.0
 
     @property
@@ -81,7 +80,6 @@ class Sweep:
         return f"{said} is {share:.0%} of the best ({best.value}: {best.records_per_second:,.0f}); more brings little"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         points = []
         for point in self.points:
             rates = {"records_per_second": point.records_per_second, "bytes_per_second": point.bytes_per_second}

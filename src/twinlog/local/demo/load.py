@@ -31,7 +31,6 @@ class PacedLoad:
         self._thread = threading.Thread(target=self._run, name="demo-load", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def finish(self) -> None:

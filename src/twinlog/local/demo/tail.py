@@ -37,11 +37,9 @@ class TargetTail:
         self._thread = threading.Thread(target=self._run, name="demo-tail", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def finish(self) -> None:
-        """End."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()

@@ -16,7 +16,7 @@ from twinlog.model.drills.evidence import breaks
 
 @dataclass(frozen=True)
 class ChainVerdict:
-    """One chain."""
+    """The verdict on one chain of audit entries."""
 
     chain: str
     entries: int

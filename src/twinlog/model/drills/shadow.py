@@ -72,7 +72,6 @@ class ShadowVerdict:
         return not (self.skipped or self.read_twice or self.different or self.missing)
 
     def says(self) -> str:
-        """One sentence."""
         place = f"{self.group}: {self.source}"
         if self.passed:
             return f"{place}: continues at {self.target}@{self.started}; {self.compared:,} records compared"

@@ -43,11 +43,9 @@ class ConsumerTimestamp:
     equal: int | None = None
 
     def key(self) -> bytes:
-        """The record's key."""
         return _text(self.group) + _text(self.topic) + _I32.pack(self.partition)
 
     def value(self) -> bytes:
-        """The record's value."""
         return _I64.pack(self.timestamp_ms)
 
     def headers(self) -> tuple[tuple[str, bytes], ...]:
@@ -59,7 +57,6 @@ class ConsumerTimestamp:
     def read(
         cls, key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]] = ()
     ) -> ConsumerTimestamp:
-        """Read one record."""
         if key is None or value is None or len(value) < _I64.size:
             raise NotATimestamp(f"{len(value or b'')} bytes of value are too few")
         try:
@@ -80,7 +77,6 @@ class ReadTimes:
     times: list[tuple[int, int]] = field(default_factory=list)  # timestamp, how many in a row have it
 
     def saw(self, offset: int, timestamp_ms: int) -> None:
-        """Remember a record."""
         if self.offsets and offset <= self.offsets[-1]:  # the consumer went back
             self.forget()
         equal = self.times[-1][1] + 1 if self.times and self.times[-1][0] == timestamp_ms else 1

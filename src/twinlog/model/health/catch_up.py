@@ -50,7 +50,7 @@ def load_of(exposure: LinkExposure | None, copying: float | None, limits: Limits
 
 
 def limit_cost(control: Control, of_file: FileLimits, load: Load, now_ms: int) -> LimitCost:
-    """Work it out."""
+    """Compute when a link will have caught up under its limits."""
     limits = control.limits_at(now_ms, of_file)
     speed = _speed(limits, load)
     arriving = load.arriving_per_second

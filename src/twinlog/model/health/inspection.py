@@ -41,7 +41,7 @@ Known: TypeAlias = T | Unknown
 
 
 class BrokerFacts(NamedTuple):
-    """One broker."""
+    """What a broker says about itself."""
 
     node: int
     host: str

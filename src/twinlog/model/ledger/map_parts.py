@@ -49,7 +49,6 @@ class MemoryStore:
     kept: list[bytes] = field(default_factory=list)
 
     def put(self, data: bytes) -> int:
-        """Keep some bytes."""
         self.kept.append(data)
         return len(self.kept) - 1
 
@@ -89,7 +88,6 @@ class Parts:
         return self.targets[self.low + index]
 
     def data(self, index: int) -> bytes:
-        """Its bytes."""
         at = self.low + index
         return self.store.get(self.places[at], self.sizes[at])
 

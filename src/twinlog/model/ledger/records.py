@@ -247,7 +247,6 @@ class SealedRuns(_Entry):
         )
 
     def run_map(self) -> RunMap:
-        """The map itself."""
         return unpack(self.packed)
 
 

@@ -42,7 +42,7 @@ class Durations:
         return sum(self.counts)
 
     def plus(self, other: Durations) -> Durations:
-        """Both together."""
+        """The sum of both."""
         pairs = zip(self.counts, other.counts, strict=True)
         return Durations([count + other_count for count, other_count in pairs], self.total_us + other.total_us)
 
@@ -118,7 +118,7 @@ class LinkTimes:
 
 
 def summed(parts: Iterable[StageTimes]) -> dict[Stage, Durations]:
-    """Several together."""
+    """The sum of several times of stages."""
     sums: dict[Stage, Durations] = {}
     for part in parts:
         for stage, durations in part.items():

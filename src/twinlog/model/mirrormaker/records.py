@@ -31,16 +31,13 @@ class Heartbeat:
     timestamp_ms: int
 
     def key(self) -> bytes:
-        """The record's key."""
         return _text(self.source) + _text(self.target)
 
     def value(self) -> bytes:
-        """The record's value."""
         return _I16.pack(VERSION) + _I64.pack(self.timestamp_ms)
 
     @classmethod
     def read(cls, key: bytes | None, value: bytes | None) -> Heartbeat:
-        """Read one record."""
         keys, values = _Fields(key), _Fields(value)
         values.version()
         return cls(keys.text(), keys.text(), values.i64())
@@ -58,16 +55,13 @@ class Checkpoint:
     metadata: str = ""
 
     def key(self) -> bytes:
-        """The record's key."""
         return _text(self.group) + _text(self.topic) + _I32.pack(self.partition)
 
     def value(self) -> bytes:
-        """The record's value."""
         return _I16.pack(VERSION) + _TWO_I64.pack(self.upstream, self.downstream) + _text(self.metadata)
 
     @classmethod
     def read(cls, key: bytes | None, value: bytes | None) -> Checkpoint:
-        """Read one record."""
         keys, values = _Fields(key), _Fields(value)
         values.version()
         where = keys.text(), keys.text(), keys.i32()
@@ -84,7 +78,6 @@ class OffsetSync:
     downstream: int
 
     def key(self) -> bytes:
-        """The record's key."""
         return _text(self.topic) + _I32.pack(self.partition)
 
     def value(self) -> bytes:
@@ -93,7 +86,6 @@ class OffsetSync:
 
     @classmethod
     def read(cls, key: bytes | None, value: bytes | None) -> OffsetSync:
-        """Read one record."""
         keys, values = _Fields(key), _Fields(value)
         return cls(keys.text(), keys.i32(), values.i64(), values.i64())
 
@@ -114,7 +106,6 @@ class SourceOffset:
         return json.dumps([self.connector, where], separators=(",", ":"), ensure_ascii=False).encode()
 
     def value(self) -> bytes | None:
-        """The record's value."""
         return None if self.last is None else json.dumps({"offset": self.last}, separators=(",", ":")).encode()
 
     @classmethod

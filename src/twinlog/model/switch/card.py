@@ -62,7 +62,6 @@ class Card:
     next: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values."""
         return {"title": self.title, "facts": dict(self.facts), "next": list(self.next)}
 
     def markdown(self) -> str:

@@ -106,13 +106,13 @@ class FenceFacts(StepFacts):
 
 
 class SourceFence(FenceFacts):
-    """Of the source."""
+    """The fence of the source, for later steps."""
 
     step = "fence-source"
 
 
 class TargetFence(FenceFacts):
-    """Of the target."""
+    """The fence of the target, for later steps."""
 
     step = "fence-target"
 

@@ -279,7 +279,6 @@ class SwitchLog:
         return replace(log, open=switch)
 
     def take_all(self, entries: Iterable[Written]) -> SwitchLog:
-        """Read on."""
         log = self
         for written in entries:
             log = log.take(written)

@@ -92,7 +92,6 @@ class TornTransaction:
         return f"transaction of {who}, {word}: copied {there}; not copied {missing}"
 
     def as_json(self) -> dict[str, Any]:
-        """For the journal."""
         return {
             "producer_id": self.id.producer_id,
             "epoch": self.id.epoch,

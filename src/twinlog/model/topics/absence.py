@@ -35,7 +35,6 @@ class Absence:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        """Read it back."""
         return cls(int(body["since_ms"]), int(body["watched_ms"]))
 
 

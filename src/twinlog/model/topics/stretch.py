@@ -43,7 +43,7 @@ class Stretched:
 
 
 class Judged(NamedTuple):
-    """One answer."""
+    """The verdict of one check of a stretched cluster."""
 
     name: str
     verdict: Verdict

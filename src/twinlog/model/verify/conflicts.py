@@ -40,7 +40,7 @@ class ConflictingKey:
 
 @dataclass(frozen=True)
 class TopicConflicts:
-    """One topic."""
+    """Keys of one topic that were written on both sides."""
 
     topic: str
     records: dict[str, int]  # by side; with a key
@@ -73,7 +73,6 @@ class ConflictReport:
 
     @property
     def conflicts(self) -> int:
-        """All of them."""
         return sum(topic.conflicts for topic in self.topics)
 
     @property
@@ -96,7 +95,6 @@ class ConflictReport:
         return f"{self.conflicts:,} conflict{'' if self.conflicts == 1 else 's'}: {told}"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "link": self.link,
             "from_ms": self.from_ms,

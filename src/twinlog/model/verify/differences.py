@@ -49,7 +49,6 @@ class Difference:
         return ("source", self.source), ("target", self.target)
 
     def as_json(self) -> dict[str, Any]:
-        """For reports."""
         return {
             "kind": str(self.kind),
             "source_offset": self.source,

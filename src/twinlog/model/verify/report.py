@@ -90,7 +90,6 @@ class VerifyReport:
         return (self.count("source_bytes") + self.count("target_bytes")) / 1e9 / max(self.took_s, 1e-9)
 
     def verdict(self) -> str:
-        """One sentence."""
         records = f"{self.count('equal'):,} records"
         if self.count("differing"):
             return f"{self.link}: {self.count('differing'):,} differences; {records} are equal"

@@ -28,7 +28,6 @@ class SchemaProof:
         return f"{told}; {len(self.problems)} problems"
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
         return {
             "topics": self.topics,
             "records": self.records,

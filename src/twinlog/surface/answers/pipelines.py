@@ -19,7 +19,7 @@ _FAULTS_SHOWN = 100
 
 
 class PipelineTask(BaseModel):
-    """One task."""
+    """A task of a pipeline."""
 
     id: int
     state: str

@@ -45,7 +45,6 @@ class LiveView:
         self._live.__exit__(kind, error, trace)
 
     def show(self, scene: Scene) -> None:
-        """Draw."""
         self._live.update(scene_panel(scene, min(self._console.width, _WIDEST)), refresh=True)
 
 

@@ -201,7 +201,6 @@ class Commands(typer.Typer):
         )
 
     def command(self, name: str | None = None, **more: Any) -> Callable[[F], F]:
-        """Add a verb."""
         return super().command(name, cls=Verb, **more)
 
 

@@ -45,7 +45,6 @@ class ServiceClient:
     """What opens the door; it never shows (R12)."""
 
     def get(self, *path: str, query: str = "") -> Any:
-        """Read something."""
         return self.send("GET", *path, query=query)
 
     def send(self, method: str, *path: str, query: str = "", body: object | None = None) -> Any:

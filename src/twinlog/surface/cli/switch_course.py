@@ -31,7 +31,6 @@ class Course:
             self._bar[0].stop()
 
     def __call__(self, event: SwitchEvent) -> None:
-        """Show one event."""
         self._known.take(event)
         progress, task = self._bar or self._begin()
         if isinstance(event, Planned):

@@ -110,7 +110,6 @@ class Gate:
         self._only_here = is_loopback(bound_to) and not settings.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -38,7 +38,6 @@ class SocketProtocol(LimitedProtocol):
     """HTTP over a Unix socket; the system says which user is at its other end."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody connected."""
         super().connection_made(transport)
         self.client = (_peer(transport.get_extra_info("socket")), 0)
 
@@ -60,7 +59,6 @@ class ThroughSocket:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
         await self._app({**scope, LISTENER: SOCKET}, receive, send)
 
 

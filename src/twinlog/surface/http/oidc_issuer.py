@@ -49,7 +49,6 @@ class OidcIssuer:
 
     @property
     def url(self) -> str:
-        """Its name."""
         return self._settings.issuer
 
     def read(self, token: str) -> Who | None:

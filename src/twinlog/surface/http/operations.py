@@ -65,7 +65,6 @@ class Operation:
         self.what, self.done, self.total = what, done, total
 
     def say(self, line: str) -> None:
-        """Add a line."""
         self.what = line
         self.lines.append(line)
 

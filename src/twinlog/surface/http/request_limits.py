@@ -34,7 +34,6 @@ class _Parser(httptools.HttpRequestParser):
         self.set_dangerous_leniencies(lenient_data_after_close=True)
 
     def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # uvicorn gives nothing else
-        """Read on."""
         try:
             super().feed_data(data)
         except httptools.HttpParserUpgrade as wish:
@@ -49,14 +48,12 @@ class LimitedProtocol(HttpToolsProtocol):
     _unread: int = 0  # bytes since a head ended or a piece of a body came: heads, trailers
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody connected."""
         super().connection_made(transport)
         self.parser = _Parser(self)
         self._subject = _subject_of(transport.get_extra_info("ssl_object"))
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
-        """They said something."""
         self._unread += len(data)
         super().data_received(data)
         if self._unread > HEAD_BYTES:
@@ -96,7 +93,6 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """They left."""
         self._stop_waiting()
         super().connection_lost(exc)
 

@@ -77,7 +77,6 @@ class ResponseCache:
         self._kept: dict[_Key, _Kept] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] != "http" or scope["method"] in {"HEAD", "OPTIONS"}:
             await self._app(scope, receive, send)
         elif scope["method"] == "GET":

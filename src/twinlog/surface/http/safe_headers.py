@@ -25,13 +25,12 @@ def add_safe_headers(headers: MutableHeaders, path: str, scheme: str) -> None:
 
 
 class SafeHeaders:
-    """Stands around everything."""
+    """Middleware that adds security headers to every answer."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -88,7 +88,6 @@ class Teller:
             self._spans.shutdown()
 
     def tell(self) -> None:
-        """Once, now."""
         data = data_of(families(self.app_state, _WISH), self._resource, self.began_ns)
         before = self.app_state.otel_failures or 0
         taken = self._metrics.export(data) is MetricExportResult.SUCCESS

@@ -17,7 +17,7 @@ _PROCESS_COSTS: Final = ProcessCosts()
 
 
 def process_families(process_costs: ProcessCosts = _PROCESS_COSTS) -> Iterator[Metric]:
-    """Both of them."""
+    """The metrics of the service's own process, and of all processes of the mirror."""
     count = GaugeMetricFamily("twinlog_processes", "Processes of the mirror on this machine.", labels=["role"])
     cpu = CounterMetricFamily("twinlog_process_cpu_seconds", "Processor time of them.", labels=["role"])
     memory = GaugeMetricFamily("twinlog_process_memory_bytes", "Memory of them, shared pages once.", labels=["role"])

@@ -22,7 +22,7 @@ _LONGEST: Final = 20
 
 @dataclass(frozen=True)
 class Node:
-    """A cluster."""
+    """A cluster in the picture."""
 
     name: str
     x: int

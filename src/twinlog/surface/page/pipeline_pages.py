@@ -21,7 +21,7 @@ router = APIRouter(prefix="/ui/pipelines", route_class=PageRoute, include_in_sch
 
 
 def add_pipeline_pages(app: FastAPI) -> None:
-    """Add them."""
+    """Add the pages of pipelines to the application."""
     app.include_router(router)
 
 

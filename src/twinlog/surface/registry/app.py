@@ -51,7 +51,6 @@ class RegistryApp:
         self.prepared = Prepared(lambda: registry.state, self._may_prepare, registry.known.find)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
         if scope["type"] != "http":
             return
         revision = self.registry.state.revision

@@ -31,7 +31,7 @@ _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True)
 class Note:
-    """One note."""
+    """The length of the file and the positions at one flush."""
 
     connector: str
     generation: int

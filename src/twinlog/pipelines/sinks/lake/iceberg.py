@@ -98,7 +98,7 @@ class IcebergSink(LakeSink):
 
 
 class IcebergLake:
-    """A catalog."""
+    """The tables of an Iceberg catalog."""
 
     has_times: ClassVar[bool] = True
     widens: ClassVar[bool] = True

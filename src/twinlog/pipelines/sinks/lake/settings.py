@@ -11,7 +11,7 @@ from twinlog.pipelines.sinks.object_store.settings import PartitionerSettings
 
 @setting
 class LakeSettings(PartitionerSettings):
-    """Keys of both."""
+    """Keys that the Iceberg and the Delta sink share."""
 
     contract: str = Setting(
         "schema.contract",

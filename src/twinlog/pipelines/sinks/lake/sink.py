@@ -57,7 +57,7 @@ class LakeTable(Protocol):
 
 
 class Lake(Protocol):
-    """Where tables are."""
+    """The place of a lake's tables."""
 
     has_times: ClassVar[bool]  # the format knows times of a day
     widens: ClassVar[bool]  # a column can become wider

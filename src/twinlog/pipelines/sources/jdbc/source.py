@@ -25,7 +25,7 @@ _OWN: Final = "twinlog_positions"
 
 
 class JdbcSource:
-    """Tables as topics."""
+    """The JDBC source: rows of tables as records of topics."""
 
     also: ClassVar = (
         "io.confluent.connect.jdbc.JdbcSourceConnector",

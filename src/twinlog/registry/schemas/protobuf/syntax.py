@@ -145,7 +145,6 @@ class Reader:
         return self.at
 
     def fail(self, why: str, at: int | None = None) -> NoReturn:
-        """Ends the reading."""
         place = self.place(self.at if at is None else at)
         raise InvalidSchema(f"Could not parse Protobuf - Syntax error in {place}: {why}")
 

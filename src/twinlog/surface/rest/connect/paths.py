@@ -22,7 +22,6 @@ class Paths:
         self._app = app
 
     async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Send) -> None:
-        """One request."""
         if scope["type"] == "http" and (scope["path"] == "/" or scope["path"].startswith(_OWN)):
             path = scope["path"].rstrip("/") or "/"
             raw = scope.get("raw_path", path.encode()).rstrip(b"/") or b"/"
