@@ -12,6 +12,7 @@
     ├── LocalClusterError          the local brokers (demo, tests) did not do what was asked
     │   ├── JavaMissing
     │   ├── JarsUnavailable
+    │   ├── PortsTaken
     │   ├── BrokerNotReady
     │   ├── ServerNotReady
     │   └── LocalClusterUnknown
@@ -176,6 +177,7 @@ from twinlog.errors.local import (
     JavaMissing,
     LocalClusterError,
     LocalClusterUnknown,
+    PortsTaken,
     ServerNotReady,
 )
 from twinlog.errors.root import TwinlogError, told
@@ -257,6 +259,7 @@ __all__ = [
     "PartitionFault",
     "PartitionRefused",
     "PartitionsExist",
+    "PortsTaken",
     "PositionUnknown",
     "ProvenanceUnknown",
     "RecordTooLarge",

@@ -40,6 +40,20 @@ class JarsUnavailable(LocalClusterError):
 
 
 @dataclass(eq=False)
+class PortsTaken(LocalClusterError):
+    """This machine has too few free ports for the brokers of a local cluster."""
+
+    code = "PORTS_TAKEN"
+    says = "local: {wanted} free ports are needed between {first} and {last}, and {free} were found"
+    remedy = "End programs that listen there, or stop other clusters with `twinlog local down`."
+
+    wanted: int
+    free: int
+    first: int
+    last: int
+
+
+@dataclass(eq=False)
 class ServerNotReady(LocalClusterError):
     """A local database or search engine ended, or did not answer in time. The end of its log is the evidence."""
 

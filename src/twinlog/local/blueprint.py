@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from twinlog.errors import PortsTaken
 from twinlog.local.jars import KAFKA_VERSION
 from twinlog.local.security import HOST, SecureFiles, broker_security
 
@@ -121,7 +122,10 @@ def draw_id() -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports on which nobody listens now; all are held until the last is found, so no two are the same."""
+    """Return ports on which nobody listens now. All are held until the last is found, so no two are the same.
+
+    Raises PortsTaken.
+    """
     held: list[socket.socket] = []
     try:
         for port in random.sample(_PORTS, len(_PORTS)):
@@ -134,6 +138,8 @@ def free_ports(count: int) -> list[int]:
                 candidate.close()
             else:
                 held.append(candidate)
+        if len(held) < count:
+            raise PortsTaken(count, len(held), _PORTS[0], _PORTS[-1])
         return [holder.getsockname()[1] for holder in held]
     finally:
         for holder in held:

@@ -11,7 +11,7 @@ session of the other kind may run in it (`session.session_for`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 _EVERY_SESSION: Final = {
@@ -46,10 +46,6 @@ class Work:
     jvm: str
     # Workers are forks of a daemon that has the data path loaded: quicker to start, and most memory is shared.
     daemon: str = "twinlog.flow.worker_daemon"
-
-    def with_daemon(self, module: str) -> Work:
-        """The same with another module that loads the workers' code."""
-        return replace(self, daemon=module)
 
 
 MIRROR: Final = Work(

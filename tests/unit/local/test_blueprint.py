@@ -9,7 +9,7 @@ from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
-from twinlog.errors import LocalClusterUnknown, UsageError
+from twinlog.errors import LocalClusterUnknown, PortsTaken, UsageError
 from twinlog.local.blueprint import Blueprint, broker_properties, draw_blueprint, draw_id, free_ports
 from twinlog.local.certificates import write_certificates
 from twinlog.local.cluster import LocalCluster
@@ -129,3 +129,11 @@ def test_a_folder_without_a_cluster_and_one_with_another_are_refused(tmp_path: P
     assert LocalCluster.load(tmp_path).name == "east"
     with pytest.raises(UsageError, match="wipe"):
         LocalCluster("east", tmp_path, brokers=3)
+
+
+def test_too_few_free_ports_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    (port,) = free_ports(1)
+    monkeypatch.setattr("twinlog.local.blueprint._PORTS", range(port, port + 1))
+    assert free_ports(1) == [port]
+    with pytest.raises(PortsTaken, match=f"2 free ports are needed between {port} and {port}, and 1 were found"):
+        free_ports(2)

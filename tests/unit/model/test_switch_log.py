@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,8 +45,12 @@ def state(generation: int, runner: str = "", **links: str) -> StateEntry:
     )
 
 
+def read_on(log: SwitchLog, entries: Iterable[Written]) -> SwitchLog:
+    return reduce(SwitchLog.take, entries, log)
+
+
 def fold(*entries: tuple[int, SwitchEntry]) -> SwitchLog:
-    return SwitchLog(PAIR).take_all(Written(offset, at, entry) for offset, (at, entry) in enumerate(entries))
+    return read_on(SwitchLog(PAIR), (Written(offset, at, entry) for offset, (at, entry) in enumerate(entries)))
 
 
 def test_the_first_claim_wins() -> None:
@@ -214,9 +221,9 @@ def test_whoever_reads_the_log_in_whatever_pieces_comes_to_the_same_answer(
     for offset, (wait, entry) in enumerate(waits):
         now += wait
         entries.append(Written(offset, now, entry))
-    whole = SwitchLog(PAIR).take_all(entries)
+    whole = read_on(SwitchLog(PAIR), entries)
     cut = data.draw(st.integers(0, len(entries)))
-    assert SwitchLog(PAIR).take_all(entries[:cut]).take_all(entries[cut:]) == whole
+    assert read_on(read_on(SwitchLog(PAIR), entries[:cut]), entries[cut:]) == whole
     generations: list[int] = []
     log = SwitchLog(PAIR)
     for written in entries:

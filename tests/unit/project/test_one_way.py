@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import twinlog
 
 SOURCE = Path(twinlog.__file__).parent
@@ -37,6 +39,20 @@ def test_no_clause_unpacks_errors_of_others() -> None:
         and any(isinstance(kind, ast.Starred) for kind in node.type.elts)
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("file", ["write", "lanes", "stuck", "noting", "source"])
+def test_only_the_outbox_changes_the_state_of_a_batch(file: str) -> None:
+    """Writer and lanes call methods of an outbox; they assign none of its fields, and none of a batch's."""
+    tree = ast.parse((SOURCE / "flow" / f"{file}.py").read_text())
+    assigned = [
+        f"{node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and ast.unparse(node.value).split(".")[-1] in {"box", "outbox", "out", "outgoing", "passage"}
+    ]
+    assert assigned == []
 
 
 def test_pauses_grow_by_the_rule_of_the_model() -> None:

@@ -24,8 +24,3 @@ def test_both_kinds_set_the_same_things_of_a_session_or_tables_leave_them_alone(
 def test_a_batch_of_the_mirror_waits_for_no_other() -> None:
     assert MIRROR.session[BATCH] == "1"
     assert int(TABLES.session[BATCH]) > 1_000
-
-
-def test_the_daemon_of_workers_can_be_chosen() -> None:
-    other = TABLES.with_daemon("somewhere.else")
-    assert (other.daemon, other.session, other.jvm) == ("somewhere.else", TABLES.session, TABLES.jvm)

@@ -17,7 +17,7 @@ Times are the broker's (the topic stamps records itself), so the clocks of opera
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -277,12 +277,6 @@ class SwitchLog:
         if isinstance(entry, StepEntry):
             switch = replace(switch, saying="", steps={**switch.steps, entry.step: _step(switch, entry, written.at_ms)})
         return replace(log, open=switch)
-
-    def take_all(self, entries: Iterable[Written]) -> SwitchLog:
-        log = self
-        for written in entries:
-            log = log.take(written)
-        return log
 
     def owned_by(self, switch: str, runner: str) -> bool:
         """Whether this runner may continue."""

@@ -46,10 +46,6 @@ def with_member(column: Column, name: str, value: Column) -> Column:
     return F.variant_set(column, path(name), F.coalesce(value, variant_null()))
 
 
-def as_variant(column: Column) -> Column:
-    return column.cast("variant")
-
-
 def needs_object(record: RecordColumns, side: Side, purpose: str, *, null_passes: bool = True) -> RecordColumns:
     """Refuse what is neither a struct nor an object, in Kafka's words."""
     column, schema = record.part(side), record.shape(side).schema

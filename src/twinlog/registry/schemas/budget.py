@@ -1,12 +1,10 @@
 """A limit on the work for one schema or one comparison: hostile input ends with a clear error."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 from twinlog.registry.schemas.schema import TooComplex
 
-Result = TypeVar("Result")
 STEPS = 500_000
 """Steps of one comparison. The largest schemas in public collections need fewer than 50 000."""
 
@@ -32,9 +30,3 @@ def bounded_depth() -> Iterator[None]:
         yield
     except RecursionError:
         raise TooComplex("The schema is too complex: its types are nested too deeply") from None
-
-
-def within_depth(work: Callable[[], Result]) -> Result:
-    """The result of `work`, or TooComplex where it nests too deeply."""
-    with bounded_depth():
-        return work()
