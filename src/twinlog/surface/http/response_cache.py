@@ -35,7 +35,7 @@ _Whole: TypeAlias = tuple[Message, Message]
 
 @dataclass(frozen=True)
 class _Kept:
-    """An answer, or one that is being made: None if it turned out to be none that is kept."""
+    """A cached response, or one being rendered. The future is None if the response was not cacheable."""
 
     turn: object
     began: float
