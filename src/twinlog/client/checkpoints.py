@@ -1,4 +1,4 @@
-"""The positions of groups as checkpoints tell them. Pure; used by MirrorClient."""
+"""The positions of groups from checkpoints. Pure; used by MirrorClient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions by time, Replicator's way: consumers write down how far they are in time, readers of the copy look it up.
+"""Positions by time, as Replicator does it: consumers record the time of their position, readers of the copy use it.
 
     source: a consumer commits N ─▶ timestamp of record N-1 ─▶ __consumer_timestamps
     target: the first record of that time or later  ◀── a reader that takes over

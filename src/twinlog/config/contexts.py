@@ -1,4 +1,4 @@
-"""Settings files and services by name, so that a command need not be told each time which one it is about.
+"""Settings files and services by name, so that a command needs no --config.
 
 Kept in `contexts.json` of the user's configuration folder (XDG_CONFIG_HOME). Of several answers the strongest counts:
 the option (`--config`, `--service`), the variable (TWINLOG_CONFIG, TWINLOG_SERVICE), the context that TWINLOG_CONTEXT

@@ -1,4 +1,4 @@
-"""How a link is switched, and whom that is told. Runs with `resolve`.
+"""The redirect hooks and the switch settings of a link. Runs with `resolve`.
 
 A list of names in the order in which they are called, then keys for each:
 

@@ -1,4 +1,4 @@
-"""From a settings file to links: the entry point of this room. Runs once per start or validation, in the calling process.
+"""From a settings file to links: the entry point of this room. Runs once per start or validation.
 
     bytes -> entries (properties) -> values filled in (providers) -> links (here, routes, clients) -> remarks (review)
              └─ a connector is translated (replicator, mirror_connector) ─┘

@@ -1,5 +1,5 @@
-"""What happened to the links, kept beyond this process: read once at the start, written by whoever leads. Runs in the
-service's loop, its reading in a thread.
+"""The history of events of the links, kept in a topic: read once at the start, written by the leading service. Runs
+in the service's loop, its reading in a thread.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The connectors of one service, put together: who leads, what is planned, what is ordered. No logic lives here."""
+"""The connectors of one service, put together: leadership, plan, orders. It has no logic of its own."""
 
 from __future__ import annotations
 

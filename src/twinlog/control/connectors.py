@@ -1,4 +1,4 @@
-"""The connectors of a service, to look at: names, configs, states, topics and offsets. Runs in the service's loop."""
+"""The connectors of a service, read-only: names, configs, states, topics and offsets. Runs in the service's loop."""
 
 from __future__ import annotations
 

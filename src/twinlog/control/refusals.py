@@ -1,4 +1,4 @@
-"""Why a connector cannot be made, in Connect's sentences: what is wrong with it by itself. Blocks: it reads files."""
+"""Why a connector cannot be created, in Connect's sentences. Blocks: it reads files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a connector stands, in Connect's words. Pure."""
+"""The states of connectors and tasks, in Connect's words. Pure."""
 
 from __future__ import annotations
 

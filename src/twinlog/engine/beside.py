@@ -1,4 +1,4 @@
-"""Tasks that run beside the query of an engine: sync jobs, the reader of the ledger, a look at the topics."""
+"""Tasks that run beside the query of an engine: sync jobs, the reader of the ledger, the watch on topics."""
 
 from __future__ import annotations
 

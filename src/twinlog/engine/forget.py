@@ -1,4 +1,4 @@
-"""Forgetting a topic: removes what the roster says of it, so that it begins anew. Runs in the command line."""
+"""Forgets a topic: removes it from the roster, so that it is copied from its start. Runs in the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark tells about a streaming query: how far it is, whether it runs, why it failed. Blocking."""
+"""The state of a streaming query, asked of Spark: its progress, whether it runs, why it failed. Blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks of a running query died of, as Spark tells it. Blocking: each question goes to Spark's JVM.
+"""Why tasks of a running query failed, asked of Spark. Blocking: each question goes to Spark's JVM.
 
 A task that fails leaves a memo in the ledger (flow/task_failures). One whose process was killed, or that had no memory
 to write the memo, cannot. Spark only tries it again; its status store is the one place that says why (R14).

@@ -1,4 +1,4 @@
-"""Two engines of one link: who of them lives, and when the link is free again. Runs in the service's loop.
+"""Two engines of one link: which of them runs, and when the link is free again. Runs in the service's loop.
 
     a later engine signed in          ─▶ superseded: the earlier one writes nothing more (R10)
     … and that one stopped or is dead ─▶ free: an engine that stands by signs in again (R9)

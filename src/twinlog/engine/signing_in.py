@@ -1,4 +1,4 @@
-"""Becoming the engine of a link: the log decides who came last (R10). Runs in the engine.
+"""Becoming the engine of a link: the ledger's log decides which engine came last (R10). Runs in the engine.
 
 is another engine alive? ── yes, and we may not take the link ─▶ give way, stand by until it ends
 └─ no ─▶ our record in the ledger ─▶ read back: is it the last one? ─▶ its offset is our generation

@@ -1,4 +1,4 @@
-"""What an engine tells in the ledger while nothing is copied: why it waits, what it failed with. Runs in the engine.
+"""Notes of an engine in the ledger while nothing is copied: why it waits, why it failed. Runs in the engine.
 
 Who says nothing is taken for dead by others (R9), and an engine that is only silent has no cause (R14).
 """

@@ -1,4 +1,4 @@
-"""What holds records up, told by a task while it lasts: quotas, silent brokers, partitions that take no writes.
+"""What delays records, reported by a task while it lasts: quotas, silent brokers, partitions that accept no writes.
 
 None of these is a fault yet, and most pass within seconds. An operator who sees records stand still wants the cause
 before a partition is given up (R14). Tasks leave it as a memo in the ledger, renewed while it lasts; the sync job

@@ -1,4 +1,4 @@
-"""Record headers that tell where a record has been, for links with `provenance.mode = header`. Runs in the writer.
+"""Provenance headers of records, for links with `provenance.mode = header`. Runs in the writer.
 
     source A, topic orders ──▶ target B        headers of the copy: those of the record, then  A,orders,<when>
 

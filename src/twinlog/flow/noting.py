@@ -1,4 +1,4 @@
-"""What the shards of one task tell the ledger: every second, each shard for itself. Runs in the writer's loop.
+"""Notes of the shards of one task in the ledger: every second, each shard for itself. Runs in the writer's loop.
 
 A partition of the ledger that takes no notes holds no other up (R8). After some seconds the partitions of its shard are
 stopped: what is copied and noted nowhere must stay little, because the next owner has to find it again (R11).

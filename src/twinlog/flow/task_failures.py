@@ -1,4 +1,4 @@
-"""What a task failed with, in the ledger: Spark only tries it again, at once, and tells nobody (R14).
+"""Why a task failed, written to the ledger: Spark starts it again at once and reports nothing (R14).
 
 The reader or writer that fails leaves a memo and pauses, longer with each attempt, so that a lasting cause burns no
 producer epochs in a loop. The engine reads the memos and reports the newest as its trouble, until it is not renewed.

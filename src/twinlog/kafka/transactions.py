@@ -1,4 +1,4 @@
-"""A producer of which one at a time may write: whoever takes over its transactional id shuts the others out. Blocking.
+"""A transactional producer with one owner at a time: the next owner fences the former one. Blocking.
 
 Each call is one transaction: readers that leave out open transactions see all of its records or none.
 """

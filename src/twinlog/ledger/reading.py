@@ -1,4 +1,4 @@
-"""One look at a link's ledger by somebody who does not follow it: a command, an application. Disturbs nobody."""
+"""Reads a link's ledger once, for a command or an application that does not follow it. It writes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of sealed map parts on disk, for whoever follows a ledger: memory holds an index of them only (R11).
+"""The bytes of sealed map parts in a file, for a process that follows a ledger: memory holds an index only (R11).
 
 A file without a name: it is gone with the process. It is no truth, only a copy of what the ledger holds, and it is
 written anew when half of it is not wanted any more.

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at a moment when they would be forgotten by whoever has to act on them. Runs in the demo."""
+"""Delays Ctrl-C and SIGTERM while a process is being started, so that none is left behind. Runs in the demo."""
 
 from __future__ import annotations
 

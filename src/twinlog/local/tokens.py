@@ -1,4 +1,4 @@
-"""Tokens that a secure local cluster takes (OAUTHBEARER): the key is made with the cluster, whoever has it signs.
+"""Tokens that a secure local cluster accepts (OAUTHBEARER), signed with a key that is made with the cluster.
 
 A token endpoint is no part of a local cluster; with `sign_token` one is written in a few lines.
 """

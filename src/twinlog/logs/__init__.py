@@ -1,4 +1,4 @@
-"""A topic as a log or as a table, once for everybody who keeps something in Kafka.
+"""A topic as a log or as a table: used by all code that stores something in Kafka.
 
     in an asyncio loop (over wire/)                    in threads (over kafka/)
     ensure.py   create, wait until known, check configs (blocking, for both)

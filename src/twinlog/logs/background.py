@@ -1,4 +1,4 @@
-"""Appending in the background: the caller continues, a callback says what became of each record. Runs in any thread."""
+"""Appends records in the background: the caller continues, a callback gets the result. Runs in any thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a topic of ours is: its name, its partitions, its configs; and what one record in it looks like."""
+"""The description of one of Twinlog's own topics: name, partitions, configs; and one record of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Twinlog keeps things of its own on this machine, in a cache that may be deleted or as state that may not."""
+"""Twinlog's folders on this machine: a cache, which may be deleted, and state, which may not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token of the user who runs a service without a login: they alone can read it, and it makes them its admin.
+"""The token of the user who runs a service without a login: only this user can read it, and it gives the role admin.
 
     twinlog run --listen 127.0.0.1:8083      writes access/8083.token (0600) and prints a link to the page
     twinlog link pause ...                   of the same user finds the token by itself

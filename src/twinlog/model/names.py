@@ -1,4 +1,4 @@
-"""The names of things: a partition, a link, a position. Pure and picklable; used wherever Twinlog runs."""
+"""Names of a partition, a link, a position. Pure and picklable; used wherever Twinlog runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks for connectors of one's own: what the framework relies on. For tests of whoever writes a connector.
+"""Checks for your own connectors: what the framework relies on. Used in the tests of a connector.
 
     from twinlog.pipelines.contract import source_faults
 

@@ -1,4 +1,4 @@
-"""What is lost with a source that does not answer, from what its ledger remembers. Asks nobody."""
+"""What is lost with a source that does not answer, from the notes in its ledger. It asks no cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeing that a link's engine obeys the switch, and that a link stands still. Runs in the command that switches."""
+"""Waits until a link's engine obeys the switch and the link copies nothing. Runs in the command that switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topic `_schemas` followed: records become state, and whoever waits for an offset is told. Runs in the loop.
+"""Follows the topic `_schemas`: records become state, and callers wait for an offset. Runs in the loop.
 
 Everything is read raw and uncommitted, as Confluent's reader does. A record that cannot be understood is noted as a
 fault and passed over; the reader itself ends with the service only, and a reader that cannot read is a visible state.

@@ -1,4 +1,4 @@
-"""Where Spark runs, and a session there: started when it is needed, ended with whoever needed it."""
+"""Where Spark runs, and a session there: started when it is needed, ended with its user."""
 
 from __future__ import annotations
 

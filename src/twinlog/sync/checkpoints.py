@@ -1,4 +1,4 @@
-"""Checkpoints: where each group continues in the copy, told in MirrorMaker 2's words. Runs in the service's loop.
+"""Checkpoints: where each group continues in the copy, in MirrorMaker 2's format. Runs in the service's loop.
 
 Java clients (`RemoteClusterUtils.translateOffsets`) read them. They are also our memory of what was told before: read
 at the start, so that a position never goes back because a service was restarted (R6). The incarnation of the topic

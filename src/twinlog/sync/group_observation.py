@@ -1,4 +1,4 @@
-"""Looking at the groups of both ends, in a few requests whatever their number. Runs in the service and in commands.
+"""Observes the groups of both ends in a few requests, however many they are. Runs in the service and in commands.
 
     source: groups, committed offsets      ┐
     ledger: roster, states, maps           ├─▶ GroupsNow, for the rules in model.group_positions

@@ -1,4 +1,4 @@
-"""The sync job "hindrances": what holds records up just now, as the tasks tell it. Runs in the service's loop.
+"""The sync job "hindrances": what delays records now, as the tasks report it. Runs in the service's loop.
 
 Quotas, brokers that do not answer, partitions that take no writes. A task renews its memo while the hindrance lasts. A
 memo that is not renewed is over: whether it is renewed is seen by our own clock, because clocks of hosts differ.

@@ -1,4 +1,4 @@
-"""The sync job "offset-syncs": pairs of equal records, told in MirrorMaker 2's words. Runs in the service's loop.
+"""The sync job "offset-syncs": pairs of equal records, in MirrorMaker 2's format. Runs in the service's loop.
 
 Our own translation needs none of them. They are written so that MirrorMaker 2 and tools that read its topic can
 continue from what we copied. A pair is the newest copied record of a partition, from the ledger: never guessed.

@@ -1,4 +1,4 @@
-"""Which fences stand on a link's source, so that no sync job copies their values. Runs in the service's loop."""
+"""The fences on a link's source, so that no sync job copies their values. Runs in the service's loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each cluster stands: brokers, replicas in sync, room on disks, release. Runs in the service, once a minute.
+"""The state of each cluster: brokers, replicas in sync, free disk, release. Runs in the service, once a minute.
 
 What a cluster does not tell, or may not tell us, is None with the reason. A card that could not be renewed keeps its
 time, so that nobody takes it for the present.

@@ -1,4 +1,4 @@
-"""The file of those who may ask the service: names, roles, hashed passwords and tokens. It holds hashes only.
+"""The users file of the service: names, roles, hashed passwords and tokens. It holds hashes only.
 
     alice:admin:scrypt:n=15,r=8,p=3:<salt>:<hash>     a person with a password; the cost is 2^n, blocks and lanes
     ci:operator:token:<hash>[:<seconds>]              a program with a token, and when it ends (seconds since 1970)

@@ -1,4 +1,4 @@
-"""Values that live outside of a text: `${file:/path:key}`, `${env:NAME}`, `${dir:/path:name}`, as Kafka writes them.
+"""Values from outside of a text: `${file:/path:key}`, `${env:NAME}`, `${dir:/path:name}`, as Kafka writes them.
 
 Runs once, in the process that loads the settings. Who wrote the text decides what a reference may lead to:
 

@@ -1,4 +1,4 @@
-"""Whether somebody else may write to the topics that Twinlog keeps its own notes in, on both sides."""
+"""Checks whether other principals may write to Twinlog's own topics, on both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether we may do what the link needs, on both sides. The clusters tell what we may; nothing is tried."""
+"""Checks whether the link has the rights that it needs, on both sides. It asks the clusters and tries nothing."""
 
 from __future__ import annotations
 

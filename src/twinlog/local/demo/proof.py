@@ -1,4 +1,4 @@
-"""The judge: what two complete logs say about the copy between them. Pure.
+"""The comparison of two complete logs at the end of the demo. Pure.
 
 lost       acknowledged to the producer, but not there           R1
 doubled    there more than once                                  R2

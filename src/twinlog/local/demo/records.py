@@ -1,4 +1,4 @@
-"""Records that know who they are, readable in any console consumer. Pure.
+"""Records with their partition, number and checksum, readable in any console consumer. Pure.
 
     value = b"<partition> <sequence> <created_ns> <crc32 in hex> <body>"
 

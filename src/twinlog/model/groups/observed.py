@@ -1,4 +1,4 @@
-"""Consumer groups as a cluster tells of them. Pure words; the rules about their positions are in group_positions."""
+"""Consumer groups as a cluster describes them. Pure; the rules about their positions are in positions.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions of consumer groups: where each continues in the copy, what is told about it, what is written. Pure.
+"""Positions of consumer groups: where each continues in the copy, what is reported, what is committed. Pure.
 
     committed on the source ──ledger──▶ position on the target ──▶ checkpoint (told)
                                                               └──▶ offset of the target's group (written)

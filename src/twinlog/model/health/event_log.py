@@ -1,8 +1,9 @@
-"""Events that outlive the process that saw them: their bytes, their names, and what is news to somebody who remembers.
-Pure.
+"""Events as records of a topic: their bytes, their names, and which of them are new after a restart. Pure.
 
-    the log ──▶ past ──┐
-    a first look ──────┴──▶ news: nothing is told twice, and what ended while nobody looked gets its end
+    the log ────────────▶ past ──┐
+    the first observation ───────┴──▶ new events: none is reported twice, and states that ended meanwhile get their end
+
+The log is that of the process before.
 """
 
 from __future__ import annotations

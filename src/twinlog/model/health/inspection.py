@@ -1,4 +1,4 @@
-"""What can be learnt of a cluster by asking it, beyond its topics. Pure words, for the doctor and whoever gathers."""
+"""Facts about a cluster beyond its topics: brokers, limits, clocks. Pure values, for the doctor."""
 
 from __future__ import annotations
 

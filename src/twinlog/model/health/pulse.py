@@ -1,4 +1,4 @@
-"""Whether somebody who writes again and again still does, by our own clock. Pure.
+"""Whether a process that writes a record regularly still does, by the observer's own clock. Pure.
 
 The times in records are those of other hosts, and their clocks lie. What counts is that the record changes while we
 look. Only the first look has nothing to compare with: there the time in the record is taken as a hint, unless it lies

@@ -1,4 +1,4 @@
-"""The ledger: one compacted topic on the target, where the truth about a link lives. Pure: names, records, bytes.
+"""The ledger, one compacted topic on the target with the state of a link: names, records, bytes. Pure.
 
     partition 0        the roster: which topics are mirrored, which engine runs the link, how its chores fare
     partition 1 + s    shard s: position, state and offset map of the partitions of that shard

@@ -1,4 +1,4 @@
-"""What the source was last known to hold, so that a loss can be told when it is gone. Pure.
+"""The last known end offsets of the source, so that a loss can be computed without it. Pure.
 
 The engine asks the source for its ends every few seconds and keeps them as memos in the ledger, one per topic,
 rewritten only when they say something new:

@@ -1,4 +1,4 @@
-"""Along which links something goes that every cluster may get from one other cluster only. Pure."""
+"""The links along which a topic is copied that each cluster may get from one other cluster only. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topic configs: which are copied, and what becomes of one that somebody changed on the target. Pure and picklable.
+"""Topic configs: which are copied, and what happens to one that an operator changed on the target. Pure and picklable.
 
     source's configs ─▶ wishes ─┐
     target's overrides ─────────┼─▶ judge_configs ─▶ one verdict per config ─▶ changes, differences, the new base

@@ -1,4 +1,4 @@
-"""What one piece of a verification is told and what it answers. Pure and picklable: it travels to executors and back.
+"""Input and result of one piece of a verification. Pure and picklable: it travels to executors and back.
 
     source   a ─────────────── b       a chunk: source offsets a..b-1 by the ledger's map, and every target offset
     map      └ run ┘  hole └ run ┘     from behind the record before a to behind the last one before b

@@ -1,4 +1,4 @@
-"""AutoConverter: tells from the bytes of each record what they are, and reads them so. Made on the driver.
+"""AutoConverter: recognises the format of each record by its bytes. Made on the driver.
 
     00 + id of a known schema   Avro, JSON Schema or Protobuf, if schema.registry.url is set
     {"schema": …, "payload": …} JSON with a schema

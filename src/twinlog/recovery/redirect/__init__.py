@@ -1,1 +1,1 @@
-"""Redirect hooks: one file per kind. Each tells the world where clients go now, and reads back that it heard."""
+"""Redirect hooks, one file per kind. Each publishes where clients must connect, and reads that back."""

@@ -1,4 +1,4 @@
-"""The hook `command`: a program of the operator's. Exit code 0 is its word that clients are sent on.
+"""The hook `command`: a program of the operator. Exit code 0 means that clients are redirected.
 
 It gets what the switch knows as TWINLOG_ACTIVE, TWINLOG_FORMER, TWINLOG_BOOTSTRAP, TWINLOG_GENERATION, TWINLOG_LINK.
 """

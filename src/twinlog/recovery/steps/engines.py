@@ -1,4 +1,4 @@
-"""Steps that tell engines what they may do, and wait until they do it."""
+"""Steps that order engines what they may do, and wait until they do it."""
 
 from __future__ import annotations
 

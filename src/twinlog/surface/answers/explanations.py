@@ -1,4 +1,4 @@
-"""Why a topic or a group stands as it does, and the offset map of a partition, for programs."""
+"""Why a topic or a group is mirrored or not, and the offset map of a partition, for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage of `twinlog demo`: two clusters, the story told on them, and what is left of it at the end."""
+"""Runs `twinlog demo`: two clusters, the demonstration on them, and the clean-up at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the demo looks: one live panel in a terminal, plain lines anywhere else, and what is said at the end."""
+"""The output of the demo: one live panel in a terminal, plain lines anywhere else, and the result at the end."""
 
 from __future__ import annotations
 

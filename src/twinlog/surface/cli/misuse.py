@@ -1,4 +1,4 @@
-"""What is said of a command that was written wrongly: the thing, what is wrong with it, the way out."""
+"""Errors about wrongly typed commands: the word, what is wrong with it, the remedy."""
 
 from __future__ import annotations
 

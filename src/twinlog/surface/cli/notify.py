@@ -1,4 +1,4 @@
-"""What systemd is told of a service (`Type=notify`): ready, what it does, alive, reading its file anew.
+"""Messages to systemd (`Type=notify`): ready, what the service does, alive, reading its file again.
 
 Runs in the loop of `twinlog run`. Without NOTIFY_SOCKET nothing is said. The loop says that it is alive itself, so one
 that hangs is started anew.

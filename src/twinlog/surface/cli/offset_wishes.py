@@ -1,4 +1,4 @@
-"""What `twinlog reset-offsets` was asked for, out of the words of kafka-consumer-groups, and the plan that it tells."""
+"""What `twinlog reset-offsets` was asked for, in the options of kafka-consumer-groups, and the plan that it shows."""
 
 from __future__ import annotations
 

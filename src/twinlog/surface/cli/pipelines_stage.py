@@ -1,4 +1,4 @@
-"""The stage of `twinlog demo pipelines`: the folder, the story told line by line, and what is left of it at the end."""
+"""Runs `twinlog demo pipelines`: the folder, the demonstration line by line, and the clean-up at the end."""
 
 from __future__ import annotations
 

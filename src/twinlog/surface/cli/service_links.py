@@ -1,4 +1,4 @@
-"""Links of a running service, as it tells them: connectors by their names, and how their links stand."""
+"""Links of a running service: connectors by their names, with the state of their links."""
 
 from __future__ import annotations
 

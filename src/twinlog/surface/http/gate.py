@@ -1,4 +1,4 @@
-"""Before any router: how long a request may be and take, who asks, and whether they may. Runs in the service's loop.
+"""The gate before all routers: limits of a request, login, rights. Runs in the service's loop.
 
     viewer    reads                    operator  pauses, resumes, restarts, switches, checks settings
     admin     makes, changes and deletes links, forgets positions, changes levels of logging

@@ -1,4 +1,4 @@
-"""/livez and /readyz at an address of their own: whoever takes all connections of a service must not get it killed.
+"""/livez and /readyz at an address of their own, so that probes are answered when all connections are taken.
 
 Runs in the service's loop. It speaks as much HTTP as a probe needs: one GET, one answer, the end. There is no TLS and
 no login, because it says nothing but yes or no.

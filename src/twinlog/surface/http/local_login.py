@@ -1,4 +1,4 @@
-"""The doors of this machine: a Unix socket for its admins, and a token for the user who runs a service without a login.
+"""Logins on this machine: a Unix socket for admins, and a token for the user who runs a service without a login.
 
 Whoever may write to the socket is an admin: its folder and its group decide that (0660), not a login. On loopback
 without a login everybody may look; the token makes an admin of the one user who can read it. A browser gets it by the

@@ -1,4 +1,4 @@
-"""How fast somebody may guess passwords. Runs in the service's loop.
+"""Limits on guessing passwords. Runs in the service's loop.
 
     guess ─▶ counted for (name, network) ─▶ waits its turn and its pause ─▶ checked
                   └─ too many wait already ─▶ sent away (TooManyLoginsError)

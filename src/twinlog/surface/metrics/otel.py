@@ -1,4 +1,4 @@
-"""OpenTelemetry: the families of /metrics and the steps of switches, told to a collector over OTLP/HTTP.
+"""OpenTelemetry: the families of /metrics and the steps of switches, sent to a collector over OTLP/HTTP.
 
 Runs beside the HTTP server, in the service's loop; what waits for the network runs in a thread. The extra `otel` brings
 OpenTelemetry's own SDK, which is loaded only where `otel.endpoint` is set.

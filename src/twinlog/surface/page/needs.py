@@ -1,4 +1,4 @@
-"""What somebody must look at, worst first: the few lines of the overview that are read at four in the morning."""
+"""What an operator must look at, worst first: the top lines of the overview."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the HTTP interface needs of a registry, whoever stores it: the state, and a way to write."""
+"""What the HTTP interface needs of a registry: the state, and a way to write."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What stands around the handlers in a registry that serves clients: who asks, who leads, how it stands."""
+"""Middleware of a registry that serves clients: login, leadership, status."""
 
 import logging
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How the registry stands: for people, for load balancers and for Prometheus."""
+"""The status of the registry: for people, for load balancers and for Prometheus."""
 
 from dataclasses import dataclass, field
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Records behind the body of an answer: the leader tells a follower what it wrote for it.
+"""Records behind the body of an answer: the leader sends a follower what it wrote.
 
     x-registry-records: OFFSET TIME LENGTH        body of the answer, then LENGTH bytes of records
 

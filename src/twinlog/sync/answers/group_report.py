@@ -1,4 +1,4 @@
-"""Positions for whoever asks: the answers of `twinlog groups` and `twinlog translate`. Needs no running engine.
+"""Positions of groups on request: the answers of `twinlog groups` and `twinlog translate`. Needs no running engine.
 
 Asks both clusters and the ledger once, decides by the same rules as the sync job, and changes nothing.
 """

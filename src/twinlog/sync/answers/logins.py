@@ -1,4 +1,4 @@
-"""Ways to log in that this machine cannot go, told before anything is started. Runs in `twinlog validate`.
+"""Logins that this machine cannot use, reported before anything is started. Runs in `twinlog validate`.
 
 Kerberos needs two libraries that no wheel brings. Nothing is sent: the clients themselves are asked.
 """

@@ -1,4 +1,4 @@
-"""`twinlog groups`: where every consumer group stands on both sides of a link. Needs no running engine."""
+"""`twinlog groups`: positions of every consumer group on both sides of a link. Needs no running engine."""
 
 from __future__ import annotations
 

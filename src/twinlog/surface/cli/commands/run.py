@@ -1,4 +1,4 @@
-"""`twinlog run`: mirror what the file says until told to stop."""
+"""`twinlog run`: mirror what the file says until Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 

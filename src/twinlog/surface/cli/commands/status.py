@@ -1,4 +1,4 @@
-"""`twinlog status`: how every link stands, asked of the clusters themselves. Needs no running engine."""
+"""`twinlog status`: the state of every link, asked of the clusters themselves. Needs no running engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`twinlog user`: who may ask a service over HTTP."""
+"""`twinlog user`: users of a service over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`twinlog validate`: what a settings file comes to, and what is wrong with it, before anything starts."""
+"""`twinlog validate`: what a settings file sets, and what is wrong with it, before anything starts."""
 
 from __future__ import annotations
 

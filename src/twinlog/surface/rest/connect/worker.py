@@ -1,4 +1,4 @@
-"""`/`, `/health` and `/admin/loggers`: what Connect tells about a worker, told about this service."""
+"""`/`, `/health` and `/admin/loggers`: what Connect reports about a worker, for this service."""
 
 from __future__ import annotations
 

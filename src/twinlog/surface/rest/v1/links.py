@@ -1,4 +1,4 @@
-"""/v1/links: how links, topics, partitions and groups stand, and what happened to them. Reads only."""
+"""/v1/links: states of links, topics, partitions and groups, and their events. Reads only."""
 
 from __future__ import annotations
 

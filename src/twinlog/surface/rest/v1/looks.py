@@ -1,4 +1,4 @@
-"""/v1 looks beyond links: clusters, proofs of readiness, a topic with its configs, one record on both sides."""
+"""/v1 beyond links: clusters, proofs of readiness, a topic with its configs, one record on both sides."""
 
 from __future__ import annotations
 

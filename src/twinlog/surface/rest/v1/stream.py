@@ -1,4 +1,4 @@
-"""/v1/stream: live values as server-sent events. One look at the links wakes every reader; nobody polls a cluster."""
+"""/v1/stream: live values as server-sent events. One observation serves all readers; none asks a cluster."""
 
 from __future__ import annotations
 
