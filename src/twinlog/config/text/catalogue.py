@@ -209,11 +209,11 @@ TOPICS_FIRST = _own(
     "others are read slowly until these have caught up.",
 )  # fmt: skip
 MAX_BYTES_IN_FLIGHT = _own("max.bytes.in.flight", Whole(65_536), "33554432", "Bytes read but not written, per task.")
-TOPIC_WHITELIST = _own("topic.whitelist", TopicNames(), "", "Replicator's word: topics to mirror, by name.")
+TOPIC_WHITELIST = _own("topic.whitelist", TopicNames(), "", "Replicator's key: topics to mirror, by name.")
 TOPIC_REGEX = _own(
-    "topic.regex", Regex(), None, "Replicator's word: one expression for topics to mirror; may hold commas."
+    "topic.regex", Regex(), None, "Replicator's key: one expression for topics to mirror; may hold commas."
 )
-TOPIC_BLACKLIST = _own("topic.blacklist", TopicNames(), "", "Replicator's word: topics to leave out, by name.")
+TOPIC_BLACKLIST = _own("topic.blacklist", TopicNames(), "", "Replicator's key: topics to leave out, by name.")
 RENAME_FORMAT = _own(
     "topic.rename.format", RenameFormat(), "${topic}",
     "What copies are called, as with Replicator; where it is set, replication.policy.class has no effect.",
@@ -224,11 +224,11 @@ PROVENANCE_MODE = _own(
     "header in each record. Absent: batch where names are the same, else off.",
 )  # fmt: skip
 PROVENANCE_HEADERS = _own(
-    "provenance.header.enable", Flag(), "false", "Replicator's word for provenance.mode = header. A ring needs it."
+    "provenance.header.enable", Flag(), "false", "Replicator's key for provenance.mode = header. A ring needs it."
 )
 PROVENANCE_RELAY = _own(
     "provenance.relay", OneOf(("auto", "all", "none")), "auto",
-    "Records that another link brought to the source: copy them on, or only what was born there. Auto: by topology.",
+    "Records that another link copied to the source: copy them, or only what was produced there. Auto: by topology.",
 )  # fmt: skip
 PROVENANCE_OVERRIDES = _own(
     "provenance.header.filter.overrides", Overrides(), "",
@@ -257,7 +257,7 @@ SYNC_GROUP_CONFIGS_MODE = _own(
 )  # fmt: skip
 SYNC_SCRAM_USERS_MODE = _own(
     "sync.scram.users.mode", OneOf(("off", "list")), "list",
-    "SCRAM users of the source: list those who could not log in on the target. Kafka never tells their keys.",
+    "SCRAM users of the source: list those who could not log in on the target. Kafka never returns their keys.",
 )  # fmt: skip
 SYNC_LOGINS_SECONDS = _own(
     "sync.logins.interval.seconds", Whole(1), "60", "How often SCRAM users, quotas and group configs are compared.",

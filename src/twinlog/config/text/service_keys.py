@@ -80,7 +80,7 @@ HTTP_AUDIT_REQUIRED = _file(
 )  # fmt: skip
 HTTP_PROXIES = _file(
     "http.trusted.proxies", Networks(), "",
-    "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are believed; empty: none.",
+    "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted; empty: none.",
 )  # fmt: skip
 HTTP_HEALTH = _file(
     "http.health.listen", HostPort(), None,
@@ -129,7 +129,7 @@ HTTP_GROUP_CA = _file(
 )  # fmt: skip
 HTTP_INSECURE = _file(
     "http.tls.insecure", Flag(), "false",
-    "Take logins beyond this machine without TLS, and believe an issuer that speaks http: for networks that encrypt by "
+    "Accept logins beyond this machine without TLS, and an issuer with an http address: for networks that encrypt by "
     "themselves.",
 )  # fmt: skip
 OVERRIDE_POLICY = _file(

@@ -14,8 +14,9 @@ def _own(name: str, kind: Kind[T_co], default: str | None, meaning: str) -> Key[
 
 FENCE = _own(
     "switch.fence", OneOf(("auto", "acl", "topic-config", "none")), "auto",
-    "How producers are shut out at a switch: a rule that denies Write, max.message.bytes = 0, or by somebody else. "
-    "auto: by a rule wherever that can keep producers out while the link writes, otherwise by the topic's config.",
+    "How producers are shut out at a switch: a rule that denies Write, max.message.bytes = 0, or not at all (you "
+    "stop the producers). auto: by a rule wherever that can keep producers out while the link writes, otherwise "
+    "by the topic's config.",
 )  # fmt: skip
 PRINCIPALS = _own(
     "switch.principals", Words(), "",
