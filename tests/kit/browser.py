@@ -22,6 +22,12 @@ from twinlog.watch.monitor import Monitor
 
 CHROMIUM = find_chromium()
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: `python -m tests.kit.chromium` gets one")
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 800}},
+}
+"""How people look at a page: on a light or a dark screen, or on a telephone."""
 
 
 @contextmanager

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, FloatRect, Page, expect
-from tests.kit.browser import Tab, chromium, needs_browser, served, tab
+from tests.kit.browser import LOOKS, Tab, chromium, needs_browser, served, tab
 from tests.kit.paper_backend import PaperBackend, everything
 from tests.kit.paper_pipelines import PaperPipelines, paper_desk
 from tests.kit.waiting import wait_until
@@ -27,11 +26,6 @@ VIEWS = {
     "pipeline-offsets": f"{ORDERS}/offsets",
     "pipeline-preview": f"{ORDERS}/preview",
     "pipeline-settings": f"{ORDERS}/settings",
-}
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 800}},
 }
 KEPT = {("pipelines", "light"), ("pipeline", "light"), ("pipeline", "dark"), ("pipeline", "phone"),
         ("pipeline-parked", "light"), ("pipeline-preview", "light")}  # fmt: skip

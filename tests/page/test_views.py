@@ -7,11 +7,10 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, FloatRect, Page, Route, expect
-from tests.kit.browser import Tab, chromium, needs_browser, paper, served, site, tab
+from tests.kit.browser import LOOKS, Tab, chromium, needs_browser, paper, served, site, tab
 from tests.kit.paper_backend import PaperBackend, everything
 
 from twinlog.config.security.users import save_user, with_password
@@ -37,11 +36,6 @@ VIEWS = {
     "checks": f"{LINK}/checks",
     "control": f"{LINK}/control",
     "settings": f"{LINK}/settings",
-}
-LOOKS: dict[str, dict[str, Any]] = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 800}},
 }
 THREE_NEWS = """() => new Promise((done) => {
   const stream = new EventSource("/v1/stream");

@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.offset_map import OffsetMap
 
 from twinlog.model.ledger.runs import Run, RunMap
-from twinlog.model.ledger.translation import Span, Translation, to_source, to_target
+from twinlog.model.ledger.translation import Span
 from twinlog.model.switch.failback import Cut, Return, before_stray, place_back
 
 
-@dataclass(frozen=True)
-class Map:
-    """A map as the ledger would hold it, made from pairs of offsets."""
-
-    span: Span
-    runs: RunMap
-
-    def to_target(self, position: int) -> Translation:
-        return to_target(position, self.span, [self.runs])
-
-    def to_source(self, position: int) -> Translation:
-        return to_source(position, self.span, [self.runs])
-
-
-def make_map(pairs: list[tuple[int, int]], span: Span) -> Map:
+def make_map(pairs: list[tuple[int, int]], span: Span) -> OffsetMap:
     runs = RunMap()
     for source, target in pairs:
         runs.add(Run(source, target, 1))
-    return Map(span, runs)
+    return OffsetMap(span, runs)
 
 
 @pytest.mark.proves("R5")

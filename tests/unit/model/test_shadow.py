@@ -9,10 +9,11 @@ from typing import NamedTuple
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.kit.offset_map import OffsetMap
 
 from twinlog.model.drills.shadow import ShadowVerdict, Window, judge_shadow
 from twinlog.model.ledger.runs import Run, RunMap
-from twinlog.model.ledger.translation import Span, Translation, to_source, to_target
+from twinlog.model.ledger.translation import Span
 from twinlog.model.names import TopicPartition
 
 
@@ -25,18 +26,6 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Map:
-    span: Span
-    runs: RunMap
-
-    def to_target(self, position: int) -> Translation:
-        return to_target(position, self.span, [self.runs])
-
-    def to_source(self, position: int) -> Translation:
-        return to_source(position, self.span, [self.runs])
-
-
-@dataclass(frozen=True)
 class History:
     """Both logs and the truth about them: pairs of offsets."""
 
@@ -46,11 +35,11 @@ class History:
     source_next: int
     target_next: int
 
-    def map(self, shift: int = 0) -> Map:
+    def map(self, shift: int = 0) -> OffsetMap:
         runs = RunMap()
         for source, target in self.pairs:
             runs.add(Run(source, target + shift, 1))
-        return Map(Span(0, 0, self.source_next, self.target_next + shift), runs)
+        return OffsetMap(Span(0, 0, self.source_next, self.target_next + shift), runs)
 
     def place(self, committed: int) -> int:
         """Where a group at `committed` must go on."""
@@ -60,7 +49,7 @@ class History:
         self,
         committed: int,
         started: int,
-        mapped: Map | None = None,
+        mapped: OffsetMap | None = None,
         target: Sequence[Record] | None = None,
         *,
         compacted: bool = False,
