@@ -23,6 +23,9 @@ REFUSED = {
     r"steward|doorkeeper|keeper": "service, authenticator, store",
     r"patience|patient(ly)?": "time limit, retries",
     r"eyes|sight": "observer, view",
+    r"gears?(?! in the code)": "mode",
+    r"bitten|feet": "say what happens",
+    r"(a|the) pen": "writer",
     r"(way|come|comes|comes back|bring|brings) home": "way back, return to its origin",
     r"go(es)? on(?! the)": "continue",
     r"in step": "in sync",
@@ -127,6 +130,6 @@ def test_a_field_may_be_called_found() -> None:
     assert refused_names(ast.parse("class Answer:\n    found: int\n")) == []
 
 
-@pytest.mark.parametrize("text", ["how it gets on", "the chores of a link", "a record that comes home"])
+@pytest.mark.parametrize("text", ["how it gets on", "the live gear", "the chores of a link", "a record that comes home"])
 def test_a_refused_word_is_found(text: str) -> None:
     assert refused(text)
