@@ -130,6 +130,8 @@ def test_a_field_may_be_called_found() -> None:
     assert refused_names(ast.parse("class Answer:\n    found: int\n")) == []
 
 
-@pytest.mark.parametrize("text", ["how it gets on", "the live gear", "the chores of a link", "a record that comes home"])
+@pytest.mark.parametrize(
+    "text", ["how it gets on", "the live gear", "the chores of a link", "a record that comes home"]
+)
 def test_a_refused_word_is_found(text: str) -> None:
     assert refused(text)
