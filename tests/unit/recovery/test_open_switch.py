@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -81,7 +82,8 @@ def test_a_switch_that_another_process_runs_says_what_it_waits_for(capsys: pytes
         StepEntry(pair=pair, switch="s1", runner="r", step="freeze", event="begun"),
         beat,
     ]
-    log = SwitchLog(pair).take_all(Written(at, now - 5_000 + at, entry) for at, entry in enumerate(entries))
+    written = (Written(at, now - 5_000 + at, entry) for at, entry in enumerate(entries))
+    log = reduce(SwitchLog.take, written, SwitchLog(pair))
     assert log.open is not None
     standing = Standing(None, log.open, ())
     print_standing("east->west", standing, Output.TABLE)
