@@ -102,3 +102,38 @@ def test_parked_records_are_listed_shown_replayed_and_dropped_through_the_servic
     again = run("dlq", "replay", ORDERS, "--url", url, "--at", "0:9")
     assert again.exit_code != 0
     assert "is not open: replayed" in again.error
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "says"),
+    [
+        ("validate", None, "the file cannot be read"),
+        ("validate", "{", "this is no JSON"),
+        ("validate", "{}", "has no name"),
+        ("explain", '{"name": "x", "config": {"connector.class": "FileStreamSinc"}}', "did you mean org.apache"),
+        ("test", None, "the file cannot be read"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_sentence(
+    run: Run, tmp_path: Path, command: str, text: str | None, says: str
+) -> None:
+    file = tmp_path / "connector.json"
+    if text is not None:
+        file.write_text(text)
+    told = run(command, str(file), *([str(tmp_path / "cases.yaml")] if command == "test" else []))
+    assert told.exit_code == 2
+    assert says in told.error
+    assert "Traceback" not in told.error
+
+
+@pytest.mark.parametrize(
+    ("cases", "says"), [(None, "the file cannot be read"), ("- [", "this is no YAML"), ("- {in: 3}", "needs `in`")]
+)
+def test_wrong_cases_are_refused_before_spark_starts(run: Run, tmp_path: Path, cases: str | None, says: str) -> None:
+    file, given = tmp_path / "sink.json", tmp_path / "cases.yaml"
+    file.write_text('{"name": "x", "config": {"connector.class": "FileStreamSink", "file": "/x", "topics": "t"}}')
+    if cases is not None:
+        given.write_text(cases)
+    told = run("test", str(file), str(given))
+    assert told.exit_code == 2
+    assert says in told.error

@@ -174,7 +174,11 @@ def test(
     connector, worker = read_one(file, config)
     try:
         wanted = read_cases(yaml.safe_load(cases.read_text()))
-    except (OSError, yaml.YAMLError, SettingsRefused) as error:
+    except OSError as error:
+        raise UsageError(f"{cases}: the file cannot be read ({error.strerror})") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{cases}: this is no YAML: {' '.join(str(error).split())}") from error
+    except SettingsRefused as error:
         raise UsageError(f"{cases}: {error}") from error
     spark = pipeline_spark()
     try:
