@@ -60,7 +60,7 @@ class RegistrySettings(_Frozen):
     level: str = "BACKWARD"
     mode_mutable: bool = True
     validate_fields: bool = False
-    validate_names: bool = False
+    validate_names: bool = True
     cache_size: int = 1000
     most_listed: int = 1000
     leader_connect_timeout_ms: int = 60_000

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from twinlog.registry.schemas.compatibility import OTHER_KIND, incompatibilities
+from twinlog.registry.schemas.compatibility import OTHER_KIND, both_ways
 from twinlog.registry.schemas.schema import Metadata, ParsedSchema, TooComplex
 
 _RESERVED: Final = "confluent:reserved"
@@ -51,9 +51,12 @@ def _level_problems(level: str, policy: str, new: Version, earlier: Sequence[Ver
         if new.schema.kind != version.schema.kind:
             return [OTHER_KIND]
         try:
-            reasons = incompatibilities(level, new.schema, version.schema, policy=policy)
+            forward, backward = both_ways(level, new.schema, version.schema, policy=policy)
         except TooComplex as wrong:
-            reasons = [wrong.message]
+            forward, backward = [], [wrong.message]
+        reasons = [*forward, *backward]
+        if reasons and not backward and level.startswith("FULL"):
+            return reasons  # the old schema is told with the reasons why it cannot be read
         if reasons:
             text = version.schema.text
             shown = f"'{text}'" if len(text) <= _MOST_SHOWN else f"<truncated> '{text[:_MOST_SHOWN]}...'"

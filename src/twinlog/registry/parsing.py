@@ -31,12 +31,14 @@ _Key = tuple[str, str, tuple[tuple[str, str], ...], bool, bool]
 class How(NamedTuple):
     """How a schema is read.
 
-    `new` adds the checks for schemas that are registered for the first time. `checked` is false in mode IMPORT, where
-    content is taken as it is. `field_names` refuses names of fields that are kept for the system.
+    Versions that a `new` schema refers to must not be deleted. `strict` checks names and defaults of Avro. `checked` is
+    false in mode IMPORT, where content is taken as it is. `field_names` refuses names of fields that are kept for the
+    system.
     """
 
     normalize: bool = False
     new: bool = False
+    strict: bool = False
     checked: bool = True
     field_names: bool = False
 
@@ -46,10 +48,11 @@ def how_to_read(state: State, request: SchemaRequest, rules: Rules, *, normalize
     config = config_in_scope(state, request.subject, rules.default_level)
     if mode_in_scope(state, request.subject) in IMPORTING:
         return How(normalize, checked=False)
-    strict = next((config[name] for name in ("validateNewSchemas", "validateNames") if name in config), None)
     fields = bool(config.get("validateFields", rules.validate_fields))
-    wants_new = rules.validate_new if strict is None else bool(strict)
-    return How(normalize, new and request.id < 0 and wants_new, field_names=fields)
+    is_new = new and request.id < 0 and bool(config.get("validateNames", rules.validate_new))
+    # Confluent 8.1 checks names and defaults of what it normalizes; with the setting of 8.2 always.
+    strict = is_new and (normalize or bool(config.get("validateNewSchemas")))
+    return How(normalize, is_new, strict, field_names=fields)
 
 
 class Parser:
@@ -89,7 +92,7 @@ class Parser:
         references = request.references
         try:
             references, resolved = resolve(state, request.subject, references, live=how.new)
-            schema = self.parsed(kind, request.text or "", resolved, new=how.new, checked=how.checked)
+            schema = self.parsed(kind, request.text or "", resolved, new=how.strict, checked=how.checked)
             if how.field_names:
                 schema.check_field_names()
             if how.normalize:

@@ -171,9 +171,9 @@ def schemas(
 ) -> list[dict[str, Any]]:
     """Versions of all subjects that fit, by subject and version."""
     fits = _fitting(prefix)
-    other_names = _aliases(state) if aliases else {}
+    other_names = _aliases(state, fits) if aliases else {}
     versions: list[dict[str, Any]] = []
-    for name in sorted((name for name in state.subjects if fits(name)), key=by_units):
+    for name in sorted((name for name in state.subjects if fits(name) or name in other_names), key=by_units):
         entries = state.versions(name, deleted=deleted)
         if latest_only:
             entries = entries[-1:]
@@ -191,15 +191,17 @@ def _has_rule(entry: Entry, kind: str) -> bool:
     return any(rule.get("type") == kind for part in listed for rule in part or ())
 
 
-def _aliases(state: State) -> dict[str, list[str]]:
+def _aliases(state: State, fits: Callable[[str], bool]) -> dict[str, list[str]]:
+    """The other names of subjects, as far as they fit."""
     aliases: dict[str, list[str]] = {}
     for subject, config in state.configs.items():
-        if subject is not None and config.get("alias"):
+        if subject is not None and config.get("alias") and fits(subject):
             aliases.setdefault(beside(subject, config["alias"]), []).append(subject)
     return aliases
 
 
 def _fitting(prefix: str) -> Callable[[str], bool]:
+    prefix = prefix.removeprefix(f":{DEFAULT}:")
     if prefix == WILDCARD:
         return lambda _name: True
     if prefix.startswith(WILDCARD):

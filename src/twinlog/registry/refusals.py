@@ -108,7 +108,7 @@ def invalid_level() -> Refusal:
 
 def invalid_mode(message: str | None = None) -> Refusal:
     """Error 42204: invalid mode."""
-    told = "Invalid mode. Valid values are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT, and FORWARD"
+    told = "Invalid mode. Valid values are READWRITE, READONLY, IMPORT and FORWARD."
     return Refusal(42204, message or told)
 
 

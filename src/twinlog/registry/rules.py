@@ -10,7 +10,7 @@ class Rules:
     default_level: str = "BACKWARD"
     mode_mutable: bool = True
     validate_fields: bool = False
-    validate_new: bool = False
+    validate_new: bool = True
     incompatible_code: int = 409
     most_listed: int = 1000
     most_bytes: int = 1_000_000

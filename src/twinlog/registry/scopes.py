@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from twinlog.registry.records import CONFIG_FIELDS
 from twinlog.registry.state import State
 from twinlog.registry.subject_names import DEFAULT, GLOBAL, GLOBAL_SCOPE, split
 
@@ -19,7 +20,7 @@ def config_in_scope(state: State, subject: str | None, default_level: str) -> Ma
     for scope in _scopes(subject):
         config = state.configs.get(scope)
         if config is not None:
-            return config if "compatibilityLevel" in config else {**config, "compatibilityLevel": default_level}
+            return _with_level(config, default_level)
     return {"compatibilityLevel": default_level}
 
 
@@ -28,7 +29,14 @@ def own_config(state: State, subject: str | None, default_level: str) -> Mapping
     config = state.configs.get(subject)
     if config is None:
         return {"compatibilityLevel": default_level} if _is_top(subject) else None
-    return config if "compatibilityLevel" in config else {**config, "compatibilityLevel": default_level}
+    return _with_level(config, default_level)
+
+
+def _with_level(config: Mapping[str, Any], default_level: str) -> Mapping[str, Any]:
+    if "compatibilityLevel" in config:
+        return config
+    whole = {**config, "compatibilityLevel": default_level}
+    return {name: whole[name] for name in CONFIG_FIELDS if name in whole}
 
 
 def mode_in_scope(state: State, subject: str | None) -> str:

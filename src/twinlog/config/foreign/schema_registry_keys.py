@@ -47,7 +47,10 @@ CACHE_SIZE = _key("schema.cache.size", Whole(1), "1000", "How many parsed schema
 MOST_LISTED = _key("schema.search.max.limit", Whole(1), "1000", "How many schemas one answer lists.")
 VALIDATE_FIELDS = _key("schema.validate.fields", Flag(), "false", "Whether names of fields are checked.")
 VALIDATE_NAMES = _key(
-    "schema.validate.names", Flag(), "false", "Whether names and defaults of new schemas are checked."
+    "schema.validate.names",
+    Flag(),
+    "true",
+    "Whether names and defaults of new schemas are checked when they are normalized.",
 )
 INCOMPATIBLE_CODE = _key(
     "twinlog.registry.incompatible.code", OneOf(("409", "40901")), "409",

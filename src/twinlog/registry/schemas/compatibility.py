@@ -13,13 +13,22 @@ OTHER_KIND = "Incompatible because of different schema type"
 
 def incompatibilities(level: str, new: ParsedSchema, old: ParsedSchema, *, policy: str = "STRICT") -> list[str]:
     """Confluent's messages; none means compatible. `level` may carry `_TRANSITIVE`: the caller walks the versions."""
+    forward, backward = both_ways(level, new, old, policy=policy)
+    return [*forward, *backward]
+
+
+def both_ways(
+    level: str, new: ParsedSchema, old: ParsedSchema, *, policy: str = "STRICT"
+) -> tuple[list[str], list[str]]:
+    """Why the old schema cannot read data of the new one, and why the new cannot read that of the old."""
     direction = level.removesuffix("_TRANSITIVE")
-    reasons: list[str] = []
-    if direction in {"BACKWARD", "FULL"}:
-        reasons += [_named(reason, "new", "old") for reason in _cannot_read(new, old, policy)]
+    forward: list[str] = []
+    backward: list[str] = []
     if direction in {"FORWARD", "FULL"}:
-        reasons += [_named(reason, "old", "new") for reason in _cannot_read(old, new, policy)]
-    return reasons
+        forward = [_named(reason, "old", "new") for reason in _cannot_read(old, new, policy)]
+    if direction in {"BACKWARD", "FULL"}:
+        backward = [_named(reason, "new", "old") for reason in _cannot_read(new, old, policy)]
+    return forward, backward
 
 
 def _cannot_read(reader: ParsedSchema, writer: ParsedSchema, policy: str) -> list[str]:

@@ -154,6 +154,8 @@ def _capital_hex(escape: re.Match[str]) -> str:
 
 
 def _parse_message(text: str, failed: json.JSONDecodeError) -> str:
+    if failed.msg == "Extra data":
+        return f"dangling content after end of schema: {text[failed.pos :].strip()}"
     place = f"line: {failed.lineno}, column: "
     source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); "
     word = _WORD.match(text, failed.pos)
@@ -161,6 +163,9 @@ def _parse_message(text: str, failed: json.JSONDecodeError) -> str:
         wanted = "(JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
         column = failed.colno + len(word[0])
         reason = f"Unrecognized token '{word[0]}': was expecting {wanted}"
+    elif "property name" in failed.msg and (seen := text[failed.pos : failed.pos + 1]):
+        column = failed.colno
+        reason = f"Unexpected character ('{seen}' (code {ord(seen)})): was expecting double-quote to start field name"
     else:
         column = failed.colno
         reason = failed.msg

@@ -16,7 +16,7 @@ from twinlog.registry.rules import Rules
 from twinlog.registry.scopes import IMPORTING, READ_ONLY, config_in_scope, mode_in_scope
 from twinlog.registry.state import Entry, State
 from twinlog.registry.subject_names import DEFAULT, context_of, split
-from twinlog.registry.writes.round import CheckAgain, Plan, Round
+from twinlog.registry.writes.round import LARGEST, CheckAgain, Plan, Round
 
 Stamp = tuple[object, ...]
 _SLOW_TEXT = 16_384
@@ -212,6 +212,10 @@ class Register:
 
     def _version(self, state: State, *, importing: bool) -> int:
         asked, following = self.request.version, self._next_version(state)
+        if following > LARGEST and asked <= 0:
+            raise refusals.not_permitted(
+                f"Subject {self.request.subject} has no version left: {LARGEST} is the largest"
+            )
         if asked <= 0:
             return following
         if asked != following and not importing:

@@ -5,11 +5,14 @@ are new are noted with the id that they got, and an order that concerns more tha
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from twinlog.registry import refusals
 from twinlog.registry.records import Record
 from twinlog.registry.state import State
+
+LARGEST: Final = 2**31 - 1
+"""Ids have four bytes in records, and Java reads them and versions as numbers with a sign."""
 
 
 class NextRound(Exception):
@@ -60,6 +63,8 @@ class Round:
         number = max(state.max_id(context), self.highest.get(context, 0), home.floor(context) if home else 0) + 1
         if home is not None and number > home.ceiling(context):
             raise refusals.ids_end(number, home.gap)
+        if number > LARGEST:
+            raise refusals.not_permitted(f"Context {context} has no id left: {number - 1} is the largest one")
         return number
 
     def note(self, context: str, schema_id: int, digest: bytes) -> None:

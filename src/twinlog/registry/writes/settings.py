@@ -34,7 +34,8 @@ class PutConfig:
 
     def plan(self, state: State, _current: Round) -> Plan:
         _check_writable(state, self.subject)
-        config = {**(state.configs.get(self.subject) or {})}
+        # An empty alias is answered once, and not kept.
+        config = {name: old for name, old in (state.configs.get(self.subject) or {}).items() if old != ""}
         for name in CONFIG_FIELDS:
             if name in self.changes:
                 config[name] = self.changes[name]
@@ -120,7 +121,7 @@ class DeleteMode:
                 name for name in state.modes if name is not None and name != self.subject and matches(scope, name)
             ]
         forms = [form for name in scopes for form in state.key_forms(LogicalKey(MODE, name))]
-        return Plan([Record(form, None) for form in forms], {"mode": old})
+        return Plan([Record(form, None) for form in forms], {} if old is None else {"mode": old})
 
 
 def answered_config(config: Mapping[str, Any]) -> dict[str, Any]:

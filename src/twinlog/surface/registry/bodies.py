@@ -1,7 +1,6 @@
 """Bodies of requests: from JSON to values, with the messages of Confluent's server for what does not fit."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,8 +12,8 @@ from twinlog.registry.requests import SchemaRequest
 from twinlog.registry.rule_sets import check_rules, rule_set_json, rule_set_of
 from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
 from twinlog.registry.scopes import LEVELS, MODES
+from twinlog.surface.registry.jackson import mismatch, syntax_message, wrong_shape
 
-_WHERE: Final = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); line: {}, column: {}]"
 _TRUTHS: Final = ("normalize", "validateFields", "validateNames", "validateNewSchemas", "validateRules")
 _POLICIES: Final = frozenset({"STRICT", "LENIENT"})
 _TOKENS: Final[dict[type, tuple[str, str]]] = {dict: ("Object", "START_OBJECT"), list: ("Array", "START_ARRAY")}
@@ -22,25 +21,26 @@ _TOKENS: Final[dict[type, tuple[str, str]]] = {dict: ("Object", "START_OBJECT"),
 
 def read_object(body: bytes, kind: str, argument: str) -> dict[str, Any]:
     """The JSON object of a body. Raises Refusal 400 or 422."""
+    return _object(_read(body, argument), kind)
+
+
+def _read(body: bytes, argument: str) -> Any:
     text = body.decode("utf-8", "replace")
     if not text.strip():
         raise Refusal(422, f"{argument} must not be null (was null)")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as wrong:
-        raise Refusal(400, _syntax(text, wrong)) from None
+        raise Refusal(400, syntax_message(text, wrong)) from None
     if document is None:
         raise Refusal(422, f"{argument} must not be null (was null)")
-    if isinstance(document, list):
-        raise Refusal(
-            400, f"Cannot deserialize value of type `{kind}` from Array value (token `JsonToken.START_ARRAY`)"
-        )
-    if not isinstance(document, dict):
-        creator = "(although at least one Creator exists): no"
-        named, shown = _scalar(document)
-        said = f"{creator} {named}-argument constructor/factory method to deserialize from {named} value ({shown})"
-        raise Refusal(400, f"Cannot construct instance of `{kind}` {said}")
     return document
+
+
+def _object(value: Any, kind: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Refusal(400, wrong_shape(value, kind))
+    return value
 
 
 def read_schema(body: bytes, subject: str, argument: str) -> SchemaRequest:
@@ -66,16 +66,15 @@ def read_config(body: bytes, argument: str) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for name in CONFIG_FIELDS:
         sent = "compatibility" if name == "compatibilityLevel" else name
-        if sent not in document and name not in document:
-            continue
-        value = document.get(sent, document.get(name))
-        changes[name] = None if value is None else _setting(name, value)
+        if sent in document:
+            value = document[sent]
+            changes[name] = None if value is None else _setting(name, value)
     return changes
 
 
 def _setting(name: str, value: Any) -> Any:
     if name in _TRUTHS:
-        return value if isinstance(value, bool) else str(value).lower() == "true"
+        return _truth(value)
     if name.endswith("Metadata"):
         return None if (metadata := read_metadata(value)) is None else metadata_json(metadata)
     if name.endswith("RuleSet"):
@@ -92,7 +91,8 @@ def _setting(name: str, value: Any) -> Any:
 
 def read_mode(body: bytes, argument: str) -> tuple[bool, str | None, str | None]:
     """Whether a mode was sent, the mode, and the text as it was sent. Raises Refusal 42204."""
-    document = read_object(body, "ModeUpdateRequest", argument)
+    document = _read(body, argument)
+    document = {"mode": document} if isinstance(document, str) else _object(document, "ModeUpdateRequest")
     sent = _text(document.get("mode"))
     if sent is None:
         return "mode" in document, None, None
@@ -105,9 +105,11 @@ def read_metadata(document: Any) -> Metadata | None:
     """Metadata of a body. Raises Refusal 400."""
     if document is None:
         return None
+    document = _object(document, "Metadata")
+    for tags in _values(document.get("tags")):
+        if not isinstance(tags, list | None):
+            raise Refusal(400, wrong_shape(tags, "HashSet"))
     try:
-        if not isinstance(document, Mapping):
-            raise TypeError  # noqa: TRY301
         properties = document.get("properties")
         if properties is not None:
             document = {**document, "properties": {key: _text(value) for key, value in properties.items()}}
@@ -120,6 +122,7 @@ def read_rules(document: Any) -> RuleSet | None:
     """Rules of a body. Raises Refusal 400 or 42210."""
     if document is None:
         return None
+    document = _object(document, "RuleSet")
     try:
         rules = rule_set_of(document)
     except (AttributeError, TypeError):
@@ -133,17 +136,35 @@ def _references(documents: Any) -> tuple[Reference, ...]:
     if documents is None:
         return ()
     if not isinstance(documents, list):
-        raise Refusal(400, "Cannot deserialize value of type `java.util.ArrayList` of references")
+        raise Refusal(400, mismatch(documents, "SchemaReference>"))
     references = []
-    for given in documents:
-        if not isinstance(given, dict):
-            raise Refusal(400, "Cannot construct instance of `SchemaReference`")
+    for document in documents:
+        given = _object(document, "SchemaReference")
         name, subject, version = _text(given.get("name")), _text(given.get("subject")), _integer(given.get("version"))
         if name is None or subject is None or version is None:
             shown = f"{{name='{name or 'null'}', subject='{subject or 'null'}', version={version or 'null'}}}"
             raise refusals.invalid_schema(f"Invalid reference: {shown}")
         references.append(Reference(name, subject, version))
     return tuple(references)
+
+
+def _values(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else []
+
+
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, bool | int):
+        return bool(value)
+    text = str(value)
+    if text in {"true", "True", "TRUE"}:
+        return True
+    if text in {"false", "False", "FALSE"}:
+        return False
+    if not text.strip():
+        return None
+    raise Refusal(
+        400, f'Cannot deserialize value of type `Boolean` from String "{text}": only "true" or "false" recognized'
+    )
 
 
 def _text(value: Any) -> str | None:
@@ -171,27 +192,3 @@ def _integer(value: Any) -> int | None:
     if not -(2**31) <= number < 2**31:
         raise Refusal(400, f"Numeric value ({number}) out of range of int (-2147483648 - 2147483647)")
     return number
-
-
-def _scalar(value: Any) -> tuple[str, str]:
-    if isinstance(value, str):
-        return "String", f"'{value}'"
-    if isinstance(value, bool):
-        return "boolean", str(value).lower()
-    return ("int/Int" if isinstance(value, int) else "double/Double"), str(value)
-
-
-def _syntax(text: str, wrong: Exception) -> str:
-    stripped = text.strip()
-    start = text.index(stripped[0])
-    line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-    if stripped[0] in "{[" and isinstance(wrong, json.JSONDecodeError) and wrong.pos >= len(text.rstrip()):
-        shape = "Object" if stripped[0] == "{" else "Array"
-        marker = f"(start marker at {_WHERE.format(line, column)})"
-        return f"Unexpected end-of-input: expected close marker for {shape} {marker}"
-    if stripped[0] not in '{["':
-        word = re.match(r"[^\s\[\]{},:\"]*", stripped)
-        token = word[0] if word else stripped[:1]
-        expected = "was expecting (JSON String, Number, Array, Object or token 'null', 'true' or 'false')"
-        return f"Unrecognized token '{token}': {expected}"
-    return f"The request is not JSON: {wrong}"

@@ -60,7 +60,13 @@ class ProtobufSchema:
         return self.text
 
     def check(self) -> None:
-        _ = self._normalized_text
+        text = self._normalized_text
+        if "default = " in text:  # of bytes it is printed without quotes: such a text could not be read again
+            try:
+                with bounded_depth():
+                    read_proto(text)
+            except InvalidSchema as wrong:
+                raise InvalidSchema(wrong.message, rejected_by_check=True) from None
 
     def check_field_names(self) -> None:
         """Protobuf has no names that are kept for the system."""
