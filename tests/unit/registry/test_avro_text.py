@@ -132,7 +132,7 @@ def test_referenced_schemas_stay_names_unless_resolved_is_asked_for() -> None:
         ('[["int"]]', 'Nested union: [["int"]]'),
         ('{"type":"record","name":"R","fields":[{"name":"a","type":"Nowhere"}]}', "Undefined schema: Nowhere"),
         ('{"type":"enum","name":"E","symbols":["A","A"]}', "Duplicate enum symbol: A"),
-        ('"int" "long"', "Extra data"),
+        ('"int" "long"', 'dangling content after end of schema: "long"'),
     ],
 )
 def test_what_is_no_schema_is_refused_with_its_reason(sent: str, reason: str) -> None:

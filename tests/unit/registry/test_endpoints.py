@@ -188,7 +188,7 @@ def test_modes_are_set_removed_and_refused(ask: Asking) -> None:
     assert code(ask("GET", "/mode/s")) == (404, 40409)
     assert code(ask("DELETE", "/mode/s")) == (404, 40401)
     ask("PUT", "/mode/:.c1:x", {"mode": "READONLY"})
-    assert ask("DELETE", "/mode/:.c1:?recursive=true").json() == {"mode": None}
+    assert ask("DELETE", "/mode/:.c1:?recursive=true").json() == {}
     assert code(ask("GET", "/mode/:.c1:x")) == (404, 40409)
     assert ask("GET", "/mode/:.c1:x?defaultToGlobal=true").json() == {"mode": "READWRITE"}
 
