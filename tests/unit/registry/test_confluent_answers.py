@@ -178,3 +178,11 @@ def test_a_default_of_bytes_that_could_not_be_read_again_is_refused(ask: Asking)
     assert "details: Could not parse Protobuf - Syntax error in" in refused.json()["message"]
     kept = ask.register("s", text.replace("bytes", "string").replace(r"\001\xff", "x"), schemaType="PROTOBUF")
     assert kept.status == 200
+
+
+def test_a_body_without_a_mode_changes_nothing(ask: Asking) -> None:
+    ask("PUT", "/mode/s", {"mode": "READONLY"})
+    written = len(ask.store.log)
+    assert ask("PUT", "/mode/s", {}).body == "{}"
+    assert len(ask.store.log) == written
+    assert ask("GET", "/mode/s").json() == {"mode": "READONLY"}

@@ -113,9 +113,11 @@ async def put_mode(registry: Registry, request: Request) -> Answer:
     scope = scope_of(request)
     if mode == "FORWARD" and (scope is None or split(scope) != (".__GLOBAL", "")):
         raise refusals.invalid_mode("Forward mode only supported on global level")
+    if not present:
+        return json_answer({})
     order = PutMode(scope, mode, request.flag("force"), registry.rules)
     written = await registry.store.submit(order)
-    return _with_offset(json_answer({"mode": sent} if present else {}), written, request)
+    return _with_offset(json_answer({"mode": sent}), written, request)
 
 
 async def delete_mode(registry: Registry, request: Request) -> Answer:
