@@ -71,7 +71,7 @@ class Cron:
 
 
 def _numbers(text: str, name: str, low: int, high: int) -> frozenset[int]:
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.lower().split(","):
         match = _PART.fullmatch(part)
         if match is None:
@@ -81,8 +81,8 @@ def _numbers(text: str, name: str, low: int, high: int) -> frozenset[int]:
         end = high if star or (step and not last) else begin if last is None else _number(last, name, low, high)
         if end < begin or step == "0":
             raise ValueError(f"{name}: {part!r} holds nothing")
-        found |= set(range(begin, end + 1, int(step or 1)))
-    return frozenset(found)
+        numbers |= set(range(begin, end + 1, int(step or 1)))
+    return frozenset(numbers)
 
 
 def _number(text: str, name: str, low: int, high: int) -> int:

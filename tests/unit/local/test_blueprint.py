@@ -66,7 +66,8 @@ def test_a_taken_port_is_not_given_out(monkeypatch: pytest.MonkeyPatch) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         monkeypatch.setattr("twinlog.local.blueprint._PORTS", [port])
-        assert free_ports(1) == []
+        with pytest.raises(PortsTaken, match="1 free ports are needed"):
+            free_ports(1)
 
 
 def test_settings_have_the_last_word_and_proxies_are_advertised_to_clients_only() -> None:

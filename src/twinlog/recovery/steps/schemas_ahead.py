@@ -37,7 +37,7 @@ async def schemas_ahead(ctx: SwitchContext) -> Bring:
         if ahead is None or ahead == last:
             return
         if ahead.refused is not None and (last is None or last.refused is None):
-            ctx.say(f"new schemas of {ctx.link.target} come home with the registry, not before: {ahead.refused}")
+            ctx.say(f"new schemas of {ctx.link.target} are copied back by the step registry-home only: {ahead.refused}")
         last = ahead
         await ledger.write([ahead.memo])
 
