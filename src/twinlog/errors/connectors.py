@@ -88,8 +88,8 @@ class ServiceUnreachable(ServiceError):
     code = "SERVICE_UNREACHABLE"
     says = "{url}: no service answers: {problem}"
     remedy = (
-        "Check the address, and that `twinlog run --listen` or a worker (`twinlog connect -c FILE`) runs there; with "
-        "https, also --ca and --certificate."
+        "Check the address, and that `twinlog run --listen` or a worker (`twinlog connect --config FILE`) runs there; "
+        "with https, also --ca and --certificate."
     )
     retriable = True
 

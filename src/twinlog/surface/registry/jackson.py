@@ -75,9 +75,9 @@ def _cut_off(text: str) -> str:
 def _open_at(text: str) -> tuple[str, int]:
     """The innermost object or array that is open at the end of a text, and where it begins."""
     opened: list[tuple[str, int]] = []
-    for found in _STRINGS_AND_BRACKETS.finditer(text):
-        if found[0] in {"{", "["}:
-            opened.append(("Object" if found[0] == "{" else "Array", found.start()))
-        elif found[0] in {"}", "]"} and opened:
+    for token in _STRINGS_AND_BRACKETS.finditer(text):
+        if token[0] in {"{", "["}:
+            opened.append(("Object" if token[0] == "{" else "Array", token.start()))
+        elif token[0] in {"}", "]"} and opened:
             opened.pop()
     return opened[-1] if opened else ("Object", 0)
