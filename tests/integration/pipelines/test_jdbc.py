@@ -17,6 +17,7 @@ from tests.kit.pipelines import JSON, PATIENCE_S, pipelines, produce
 from tests.kit.postgres import Postgres, postgres
 from tests.kit.waiting import wait_until
 
+from twinlog.kafka.appending import append_record
 from twinlog.local.cluster import LocalCluster
 from twinlog.pipelines.api import Owner, Rejected, Retriable, Sink, Source, Superseded
 from twinlog.pipelines.offsets_topic import OffsetsTopic
@@ -272,8 +273,8 @@ def test_connectors_of_confluent_go_on_behind_their_positions(
         "insert.mode": "insert", "table.name.format": "copy_taken",
     }  # fmt: skip
     with pipelines(spark, source_cluster, tmp_path) as worker:
-        position = (b'["taken-in",{"table":"taken"}]', b'{"incrementing":2}')
-        produce(source_cluster, worker.worker.offsets_topic, [position])
+        key = b'["taken-in",{"table":"taken"}]'
+        append_record(worker.worker.cluster, worker.worker.offsets_topic, key, b'{"incrementing":2}')
         engines = [worker.start("taken-in", source), worker.start("taken-out", sink)]
 
         def look() -> Any:
@@ -284,7 +285,7 @@ def test_connectors_of_confluent_go_on_behind_their_positions(
         wait_until(look, lambda seen: seen[0][-1:] == [4], within_s=PATIENCE_S, what="the last row")
         assert look()[0] == [2, 3, 4], "nothing again, nothing left out"
         stored = OffsetsTopic(worker.worker.cluster, worker.worker.offsets_topic).read("taken-in", 2)
-    assert [(entry.key, entry.offset["incrementing"]) for entry in stored] == [(position[0], 4)]
+    assert [(entry.key, entry.offset["incrementing"]) for entry in stored] == [(key, 4)]
 
 
 @pytest.mark.proves("R31")
