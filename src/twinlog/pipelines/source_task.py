@@ -97,6 +97,8 @@ class SourceTask:
                         start = dict(chunk.next)
                         starts[number] = (start, known)
                         yield from self._slowed()
+                        if self._throttle.is_on and self._stop():
+                            break
                 except _NewStream:
                     return
                 except Retriable as error:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
 
 from twinlog.config.settings import ClientSettings
 from twinlog.model.names import TopicPartition
+from twinlog.model.pace import Limits
 from twinlog.pipelines import read_kafka
 from twinlog.pipelines.api import Owner
 from twinlog.pipelines.plan import BranchKey
@@ -102,3 +105,29 @@ def test_an_idle_reader_wakes_the_writer_up_now_and_then() -> None:
     with mock.patch.object(read_kafka, "RecordReader", return_value=reader):
         pushes = list(read_kafka.read_batches(run_of("live"), 0, line))  # type: ignore[arg-type]
     assert 10 <= len(pushes) <= 20
+
+
+def test_a_limit_makes_small_takes_with_pauses_and_loses_nothing() -> None:
+    class Backlog(PaperReader):
+        asked: ClassVar[list[int]] = []
+
+        def take(self, rows: int, *_: Any) -> list[PaperMessage]:
+            first = sum(self.asked)
+            self.asked.append(rows)
+            self.calls += 1
+            return [PaperMessage(first + number) for number in range(rows)]
+
+    reader = Backlog([])
+    line = PaperLine(reader, 4)
+    parts: dict[str, Any] = {
+        "KEY": lambda _: None, "VALUE": lambda _: b"v", "PARTITION": lambda _: 0, "HEADERS": lambda _: None,
+        "OFFSET": lambda message: message.number, "TIMESTAMP": lambda _: (1, 7),
+    }  # fmt: skip
+    run = replace(run_of("live"), limits=Limits(records_per_second=400))
+    began = time.monotonic()
+    with mock.patch.object(read_kafka, "RecordReader", return_value=reader), mock.patch.multiple(read_kafka, **parts):
+        batches = list(read_kafka.read_batches(run, 0, line))  # type: ignore[arg-type]
+    took_s = time.monotonic() - began
+    offsets = [offset for batch in batches for offset in batch.column("offset").to_pylist() if offset is not None]
+    assert (reader.asked, offsets) == ([100] * 4, list(range(400)))
+    assert took_s >= 0.7, "three pauses of a quarter of a second"

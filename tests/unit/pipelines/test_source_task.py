@@ -11,6 +11,7 @@ from unittest import mock
 import pyarrow as pa
 
 from twinlog.config.settings import ClientSettings
+from twinlog.model.pace import Limits
 from twinlog.pipelines import source_task
 from twinlog.pipelines.api import Chunk, Owner, Retriable, SourcePartition
 from twinlog.pipelines.run import ErrorSettings, SourceRun
@@ -89,6 +90,22 @@ def test_an_epoch_that_ends_by_time_says_that_it_has_not_read_to_the_end() -> No
     line = PaperLine()
     assert rows_of(replace(run_of(until_caught_up=True), longest_ms=-1), PaperSource(), line) == []
     assert line.reports == [{"unfinished": True}]
+
+
+def test_what_was_read_is_written_before_a_limit_makes_the_source_wait() -> None:
+    class Fast(PaperSource):
+        def read(self, at: SourcePartition, start: Any, _: Any) -> Iterator[Chunk]:
+            if start is None:
+                for number in (1, 2):
+                    yield Chunk("t", [{"n": number}], at, {"n": number}, schema=VALUE)
+
+    run = run_of(until_caught_up=True, limits=Limits(records_per_second=0.001))
+    rows = rows_of(replace(run, longest_ms=50), Fast(), PaperLine())
+    told = [
+        row["value_0"]["n"] if row["topic"] else json.loads(row["mark"]) for row in rows if row["topic"] or row["mark"]
+    ]
+    assert told[:3] == [1, {"key": '["c",{"table":"t"}]', "start": None, "next": {"n": 1}}, {"caught_up": True}]
+    assert 2 not in told, "the epoch ended while it waited"
 
 
 KEY = struct(("k", Schema("int64")))
