@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.kit.ends import Ends
@@ -18,10 +20,12 @@ from tests.kit.switches import (
     service_running,
 )
 from tests.kit.waiting import wait_until
+from typer.testing import CliRunner
 
 from twinlog.errors import ClusterError
 from twinlog.ledger.reading import look_at_ledger
 from twinlog.local.cluster import LocalCluster
+from twinlog.surface.cli.main import app
 
 SETTINGS = {
     "replication_policy_class": IDENTITY,
@@ -56,7 +60,28 @@ def await_told(ends: Ends, group: str, topic: str, end: int) -> None:
     wait_until(told, lambda seen: seen[0] == [end], within_s=30, what=f"the end {end} of {topic} and {group}")
 
 
-@pytest.mark.proves("R1", "R2", "R5", "R7")
+def nothing_is_called_safe(ends: Ends, folder: Path) -> None:
+    """After a failover: the copy of the old side is whole, and what the new side writes has no copy (R14)."""
+    link, file = f"{ends.alias}->T", str(ends.write_file(folder))
+
+    def answer(*words: str, code: int = 1) -> Any:
+        told = CliRunner().invoke(app, [*words, "-c", file, "-o", "json"])
+        assert told.exit_code == code, (told.output, told.exception)
+        return json.loads(told.stdout)
+
+    risk = answer("rpo", link)
+    assert (risk["active"], risk["total"]) == ("T", None)
+    assert "New data on T has no copy" in risk["says"]
+    (shown,) = answer("status")
+    assert (shown["state"], shown["lag_records"], shown["lag_seconds"], shown["rpo"]) == ("SWITCHED", None, None, None)
+    assert shown["reason"].startswith("T is the active side")
+    checks = {check["name"]: check for check in answer("doctor", link)["checks"]}
+    assert "silent" not in checks["engine"]["seen"]
+    assert (checks["engine"]["verdict"], checks["rpo"]["verdict"]) == ("warn", "warn")
+    assert "twinlog failback" in checks["engine"]["remedy"]
+
+
+@pytest.mark.proves("R1", "R2", "R5", "R7", "R14")
 def test_a_lost_source_is_left_with_every_lost_record_named_and_comes_back_whole(
     make_cluster: Callable[..., LocalCluster], target_cluster: LocalCluster, tmp_path: Path
 ) -> None:
@@ -87,7 +112,9 @@ def test_a_lost_source_is_left_with_every_lost_record_named_and_comes_back_whole
         wait_until(lambda: size_limit(ends, topic), lambda limit: limit == "0", within_s=30, what="a shut old primary")
         assert set(produce(here, topic, range(1))) == {"MSG_SIZE_TOO_LARGE"}
         assert numbers_of(there, group, topic) == list(range(10_000, 10_050))
+        nothing_is_called_safe(ends, tmp_path)
         back = do_switch(ends, tmp_path, "failback-delta")
+        assert back.card["facts"]["Old side"].startswith("T: the topics are open to everybody")
         assert back.tail["records"] == 2
         assert len(Path(back.tail["file"]).read_text().splitlines()) == 2
         returned = log_numbers(here, topic)

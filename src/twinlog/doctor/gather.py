@@ -151,7 +151,7 @@ async def _end(questions: _Questions) -> EndFacts:
     answers: dict[str, Any]
     if isinstance(facts.cluster, Unknown):
         answers = dict.fromkeys(_ASKED, Unknown(f"{settings.cluster} does not answer"))
-        return replace(facts, **answers)
+        return replace(facts, cluster=await _cause(settings, facts.cluster), **answers)
     nodes = [broker.node for broker in facts.cluster.brokers]
     wire = Cluster(settings, "twinlog|doctor")
     asked: dict[str, Awaitable[Any]] = {
@@ -180,6 +180,16 @@ async def _end(questions: _Questions) -> EndFacts:
         names = [name for name, group in groups.items() if _concerns(link, group)][:_GROUPS_ASKED]
         rights = await _attempt(asyncio.to_thread(look_at_groups, admin, names))
     return replace(facts, group_rights=rights, round_trip_s=round_trip_s, **answers)
+
+
+async def _cause(settings: ClientSettings, seen: Unknown) -> Unknown:
+    """Why a cluster does not answer. The admin client may say only that brokers are down."""
+    wire = Cluster(settings, "twinlog|doctor")
+    try:
+        told = await _attempt(fetch_versions(wire))
+    finally:
+        await wire.close()
+    return told if isinstance(told, Unknown) else seen
 
 
 _ASKED: Final = (

@@ -181,15 +181,15 @@ class LinkSnapshot:
     def _observe_partitions(self, status: LinkStatus) -> None:
         engine = status.engine
         alive = engine is not None and engine.phase == "running" and silent_seconds(status) is None
-        there = {part.partition for part in status.partitions}
+        there = set() if status.rests else {part.partition for part in status.partitions}
         self._seen = {partition: seen for partition, seen in self._seen.items() if partition in there}
-        for part in status.partitions:
+        for part in status.partitions if there else ():
             window = self._seen.setdefault(part.partition, deque(maxlen=WINDOW))
             window.append(Seen(part.source_next, part.lag, alive))
         self.movements = {partition: movement(list(seen)) for partition, seen in self._seen.items()}
 
     def take_groups(self, report: Groups) -> None:
-        """Remember how groups stand, and judge whether each gets on."""
+        """Remember how groups stand, and judge whether each moves."""
         self.groups, self.groups_trouble, self.groups_ms = report, None, _now_ms()
         ends = {part.partition: part.source_end for part in (self.status.partitions if self.status else ())}
         there: dict[tuple[str, TopicPartition], deque[Seen]] = {}
@@ -201,7 +201,8 @@ class LinkSnapshot:
             offset = standing.committed.offset
             lag = None if end is None else max(0, end - offset)
             window.append(Seen(offset, lag, standing.group in report.with_members))
-            by_group.setdefault(standing.group, []).append(movement(list(window)))
+            if self.status is None or not self.status.rests:
+                by_group.setdefault(standing.group, []).append(movement(list(window)))
         self._groups_seen = there
         self.group_movements = {group: worst(movements) for group, movements in by_group.items()}
 

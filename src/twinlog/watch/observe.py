@@ -24,7 +24,7 @@ from twinlog.model.ledger.records import ENGINE_DEAD_MS, ENGINE_SILENT_MS, Fault
 from twinlog.model.ledger.source_ends import CHORE, known_ends, seen_at
 from twinlog.model.ledger.stage_times import Durations, LinkTimes, Stage, StageTimes, since
 from twinlog.model.names import LinkName, TopicPartition
-from twinlog.model.switch.log import held_because, may_copy
+from twinlog.model.switch.log import StateEntry, held_because, may_copy
 from twinlog.model.topics.deletion import ReportDeletion
 from twinlog.watch.silent_leaders import SilentLeaders, listed, silent_leaders
 from twinlog.wire import protocol_errors as codes
@@ -86,7 +86,8 @@ class Observer:
         status = replace(status, engine_age_s=engine_age_s)
         if held is None or status.engine is None:
             return status
-        return replace(status, engine=status.engine.model_copy(update={"trouble": held}))
+        why = held_because(held, self.link.name)
+        return replace(status, engine=status.engine.model_copy(update={"trouble": why}), active=held.active)
 
     async def _hear_engine(self, target: Cluster, status: LinkStatus) -> tuple[LinkStatus, float | None]:
         """The same status with what the engine says by now, and how long ago it spoke."""
@@ -117,8 +118,8 @@ class Observer:
                 await self._read(target)
         return None
 
-    async def _held(self, target: Cluster, view: LedgerView) -> str | None:
-        """Why the switch holds the link by now: the engine told it last when it stopped, in the midst of a switch."""
+    async def _held(self, target: Cluster, view: LedgerView) -> StateEntry | None:
+        """The decision by which the switch holds the link by now: the engine spoke last in the midst of it."""
         if view.engine is None or view.engine.phase != "switched":
             return None
         if self._switch is None:
@@ -130,7 +131,7 @@ class Observer:
             state = (await self._switch.catch_up()).state
         except AccessDenied:
             return None  # the engine's own word is what we have
-        return held_because(state, self.link.name) if state and may_copy(state, self.link.name) != "copying" else None
+        return state if state and may_copy(state, self.link.name) != "copying" else None
 
     @property
     def view(self) -> LedgerView:
@@ -264,7 +265,11 @@ class Observer:
         data = tuple(part for part in parts if not self.link.naming.is_heartbeats(part.partition.topic))
         # Heartbeats are nobody's data: the report of a switch does not count them, so status does not either.
         exposure = link_exposure(replace(status, partitions=data), known, self.link.objectives, live=trouble is None)
-        return replace(status, exposure=exposure, lag_seconds=None if status.untold else status.lag_seconds)
+        if status.rests and exposure.live:
+            # That everything of the side that was left is copied says nothing about what the active side writes now.
+            return replace(status, lag_seconds=None)
+        lag_seconds = None if status.untold or status.rests else status.lag_seconds
+        return replace(status, exposure=exposure, lag_seconds=lag_seconds)
 
     def _partly(self, ends: Mapping[TopicPartition, int | ClusterError]) -> str | None:
         """Which leaders of the source do not answer, while others do: a broker that is dead, frozen or cut off."""

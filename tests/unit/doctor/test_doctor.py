@@ -318,6 +318,15 @@ def test_a_cluster_that_lets_nobody_in_comes_with_the_advice_for_its_cause(met: 
 
 
 @pytest.mark.proves("R14")
+def test_a_link_that_was_switched_is_not_called_silent() -> None:
+    engine = Engine(engine_id="e", phase="switched", at_ms=NOW - 90_000, trouble="B is the active side")
+    seen = answers(set_(status=replace(status(), engine=engine, active="B", now_ms=NOW))(healthy()))
+    assert seen["engine"].seen == "at rest on purpose: B is the active side"
+    assert (seen["engine"].verdict, seen["engine-trouble"].verdict, seen["rpo"].verdict) == ("warn", "ok", "warn")
+    assert seen["engine"].remedy.startswith("twinlog failback 'A->B'")
+
+
+@pytest.mark.proves("R14")
 def test_a_long_wait_for_the_source_does_not_make_the_engine_silent() -> None:
     found = answers(replace(healthy(), now_ms=NOW + 60_000))["engine"]
     assert (found.verdict, found.seen) == ("ok", "generation 1 on h, heard 2 s ago")

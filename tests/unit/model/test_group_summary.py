@@ -33,6 +33,13 @@ def test_a_position_without_a_place_is_the_worst():
     assert rows[0].re_read == 6
 
 
+def test_a_group_that_read_further_on_the_target_is_ahead_and_not_behind():
+    (row,) = summaries([standing("a", 0, 10, 10), standing("a", 1, 10, 25)])
+    assert (row.state, row.in_sync, row.ahead, row.re_read) == ("AHEAD", 1, 1, 0)
+    (mixed,) = summaries([standing("a", 0, 10, 4), standing("a", 1, 10, 25)])
+    assert mixed.state == "BEHIND"
+
+
 _OFFSETS = st.none() | st.integers(0, 1000)
 
 

@@ -50,6 +50,13 @@ def test_a_chore_in_trouble_and_a_new_engine_are_told():
     assert told(status(), taken) == [("engine", "A->B", False)]
 
 
+def test_a_source_that_is_away_is_no_event_of_each_sync_job():
+    away = status(2000, trouble="A: no broker answers: 127.0.0.1:1: connection refused")
+    assert "chore" not in {kind for kind, *_ in told(status(), away)}
+    assert "chore" not in {kind for kind, *_ in told(away, status(3000))}
+    assert ("chore", "acls", False) in told(away, status(3000, trouble="refused"))
+
+
 def test_a_first_look_tells_what_is_wrong_and_nothing_about_take_overs():
     assert told(None, status(fault=GAP)) == [("state", "A->B", False), ("fault", "orders-1", False)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -70,6 +71,13 @@ def test_a_chain_depends_on_its_middle_and_adds_objectives_up():
     middle = next(loss for loss in found.losses if loss.cluster == "b")
     assert middle.cut_off == (("a", "c"),)
     assert "without it these stop: a's records at c" in "\n".join(judgements(found))
+
+
+def test_the_way_back_is_asked_for_only_where_a_failback_needs_it():
+    asked = "a failback needs the way back"
+    prefixed = judged("a>b")
+    assert asked in "\n".join(judgements(prefixed))
+    assert asked not in "\n".join(judgements(replace(prefixed, same_names=frozenset(prefixed.links))))
 
 
 def test_a_target_that_no_link_copies_has_one_copy():

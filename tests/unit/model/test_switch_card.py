@@ -64,6 +64,24 @@ def test_what_is_not_known_about_the_old_side_is_said() -> None:
     assert dict(card(ended(fenced=True)).facts)["Old side"] == "producers of east are shut out"
 
 
+def test_a_side_that_was_opened_for_the_link_again_is_not_called_shut() -> None:
+    shut = ended(replace(FACTS, command="failback-delta"), fenced=True)
+    for says in ("the topics are open to everybody: a topic config cannot tell producers apart", "there is no fence"):
+        opened = StepRecord("resume", "done", "", {"old_side": says}, 1, 2, 1)
+        shown = card(replace(shut, steps={**shut.steps, "resume": opened}))
+        assert dict(shown.facts)["Old side"] == f"west: {says}"
+    assert dict(card(shut).facts)["Old side"] == "producers of west are shut out"
+
+
+def test_without_a_redirect_hook_the_card_says_that_clients_must_be_moved() -> None:
+    step = "Point producers and consumers to w1:9092,w2:9092"
+    switch = ended(fenced=True)
+    none = StepRecord("redirect", "done", "", {"active": "west"}, 1, 2, 1)
+    assert step in card(replace(switch, steps={**switch.steps, "redirect": none})).next
+    called = StepRecord("redirect", "done", "", {"active": "west", "hook dns": "moved"}, 1, 2, 1)
+    assert step not in card(replace(switch, steps={**switch.steps, "redirect": called})).next
+
+
 def test_a_switch_that_was_given_up_has_no_advice_for_applications() -> None:
     shown = card(ended(outcome="aborted"))
     assert (dict(shown.facts), len(shown.next)) == ({"Active side": "east"}, 1)

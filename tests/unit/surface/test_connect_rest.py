@@ -100,6 +100,11 @@ def test_a_link_that_does_not_move_is_failed_and_says_why(client: TestClient, se
     service.runner.phases["A->B"] = ("waiting", "A: nobody answers")
     part = client.get("/connectors/c/status").json()["connector"]
     assert (part["state"], part["trace"]) == ("FAILED", "A: nobody answers")
+    service.runner.phases["A->B"] = ("switched", "B is the active side")
+    part = client.get("/connectors/c/status").json()["connector"]
+    assert (part["state"], part["trace"]) == ("PAUSED", "B is the active side")  # nobody ordered a pause
+    assert client.put("/connectors/c/pause").status_code == 202
+    assert "trace" not in client.get("/connectors/c/status").json()["connector"]
 
 
 def test_chores_are_connectors_of_their_own(client: TestClient, service: PaperService):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import re
@@ -21,6 +22,12 @@ from tests.kit.paper_pipelines import paper_engine
 
 from twinlog.control.states import ConnectorStatus
 from twinlog.model.ledger.stage_times import STAGES
+from twinlog.model.switch.log import StateEntry
+from twinlog.recovery.switching import Standing
+from twinlog.surface.answers.links import summary_of
+from twinlog.surface.answers.lists import group_part, partition_part
+from twinlog.surface.answers.rows import topics_of
+from twinlog.surface.answers.tables import Wish
 from twinlog.surface.http.app_state import AppState
 from twinlog.surface.metrics import prometheus as metrics
 from twinlog.surface.metrics.prometheus import MetricsWish, render
@@ -86,6 +93,34 @@ def test_what_nobody_knows_has_no_series() -> None:
         rates = found[f"kafka_connect_mirror_mirrorsourceconnector_{name}"]
         assert {(have["source"], have["target"]) for have, _ in rates} == {("east", "archive"), ("west", "east")}
     assert value(found, "twinlog_records_total", link="east->west") > 0  # what was copied stays copied
+
+
+@pytest.mark.proves("R14")
+def test_a_link_that_was_switched_has_no_lag_and_nothing_at_risk() -> None:
+    """That the side which was left is copied must not look as if the active side had a copy."""
+    app_state = app_state_of(PaperBackend())
+    snapshot = app_state.monitor.snapshots["east->west"]
+    assert snapshot.status is not None
+    assert snapshot.status.engine is not None
+    engine = snapshot.status.engine.model_copy(update={"phase": "switched"})
+    snapshot.take(dataclasses.replace(snapshot.status, engine=engine))
+    found = samples(app_state)
+    assert value(found, "twinlog_link_state", link="east->west", state="SWITCHED") == 1
+    for name in ("replication_lag_records", "rpo_seconds", "rpo_records", "objectives_broken", "topic_lag_records"):
+        assert "east->west" not in {labels["link"] for labels, _ in found.get(f"twinlog_{name}", [])}, name
+    assert (summary_of(snapshot).rpo, summary_of(snapshot).lag_records) == (None, None)
+    assert snapshot.switches is not None
+    assert "twinlog_without_copy" not in found  # east is active: a switch has only begun
+    decided = StateEntry(pair="east<->west", generation=2, active="west", links={})
+    snapshot.switches = Standing(decided, None, ())
+    backward = app_state.monitor.snapshots["west->east"]
+    backward.trouble = "west: no broker answers"
+    assert value(samples(app_state), "twinlog_without_copy", link="east->west", cluster="west") == 1
+    backward.trouble = None
+    assert "twinlog_without_copy" not in samples(app_state)  # the way back copies
+    assert {row.state for row in topics_of(snapshot)} == {"SWITCHED", "FAULTED"}
+    assert {row.state for row in partition_part(app_state, "east->west", Wish(), None).rows} == {"SWITCHED", "FAULTED"}
+    assert {row.movement for row in group_part(app_state, "east->west", Wish()).rows} == {"SWITCHED"}
 
 
 def test_mirrormakers_names_have_its_labels(app_state: AppState) -> None:
@@ -232,8 +267,8 @@ def known_names(app_state: AppState) -> set[str]:
     asyncio.run(app_state.pipeline_watch.look())
     meter = app_state.pipeline_watch.meter("orders")
     meter.records_per_second, meter.lag_records, meter.lag_seconds = 1.0, 1, 1.0
-    # Of a cluster that returns, and of a collector; the paper has neither.
-    return {*samples(app_state), "twinlog_fence_pending", "twinlog_otel_failures"}
+    # Of a cluster that returns, of one without a copy, and of a collector; the paper has none of them.
+    return {*samples(app_state), "twinlog_fence_pending", "twinlog_without_copy", "twinlog_otel_failures"}
 
 
 def test_alerts_and_dashboard_use_only_what_is_exported(app_state: AppState) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 import time
 from types import SimpleNamespace
 
@@ -228,3 +229,30 @@ def test_a_thousand_faults_are_a_few_lines() -> None:
 
 def test_an_unknown_state_is_not_a_good_one() -> None:
     assert tone("SOMETHING_NEW") == "bad"
+
+
+def test_the_overview_links_to_the_dashboards_that_the_file_names() -> None:
+    app = everything(PaperBackend())
+    with TestClient(app) as client:
+        assert "Grafana" not in client.get("/ui/").text
+        app.state.app_state.grafana = "https://grafana.example.com/d/twinlog"
+        assert '<a href="https://grafana.example.com/d/twinlog" rel="noopener noreferrer">' in client.get("/ui/").text
+
+
+@pytest.mark.proves("R14")
+def test_the_card_of_a_cluster_that_is_down_is_red_also_where_its_figures_are_older() -> None:
+    app = everything(PaperBackend(faulted=False))
+    with TestClient(app) as client:
+        state = app.state.app_state
+        state.cluster_watch.cards["east"] = ClusterCard("east", 1, 3, 3, 128, 1024, 0, 0, release="4.1 or newer")
+        snapshot = state.monitor.snapshots.setdefault("east->west", LinkSnapshot(state.links()[0], SimpleNamespace()))
+        backend = PaperBackend(faulted=False)
+        seen = asyncio.run(backend.observer(backend.links()[0]).look())
+        snapshot.status = dataclasses.replace(
+            seen, source_trouble="east: no broker answers", source_unreachable=True, source_seen_ms=1
+        )
+        (card,) = re.findall(
+            r'<section class="card cluster-card (\w+)" aria-label="Cluster east">',
+            client.get("/ui/parts/clusters").text,
+        )
+        assert card == "bad"

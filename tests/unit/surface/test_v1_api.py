@@ -148,7 +148,7 @@ def test_a_refused_switch_says_why(api: TestClient, backend: PaperBackend) -> No
     assert answer.json()["remedy"]
     failed = api.post(f"{LINK}/switches/resume", json={"confirm": "east->west"}, headers=key("resume"))
     found = done(api, failed)
-    assert (found["status"], found["error"]["remedy"]) == ("failed", "There is nothing to go on with.")
+    assert (found["status"], found["error"]["remedy"]) == ("failed", "There is nothing to resume.")
 
 
 def test_checks_are_operations_with_a_result(api: TestClient) -> None:
@@ -308,10 +308,10 @@ def test_clusters_proofs_and_records_are_told(api: TestClient) -> None:
     until(lambda: len(api.get("/v1/clusters").json()) == 3, "all clusters")
     cards = {card["alias"]: card for card in api.get("/v1/clusters").json()}
     assert (cards["east"]["brokers"], cards["west"]["under_replicated"]) == (3, 4)
-    assert cards["archive"]["brokers"] is None, "unknown is not 0"
+    assert cards["archive"]["disk_total"] is None, "unknown is not 0"
     page = api.get("/ui/").text
     assert "4 of 1,024 partitions lack a replica" in page
-    assert "archive: no broker answers" in page
+    assert "disks: archive: access denied" in page
     done(api, api.post(f"{LINK}/examinations", headers=key("proofs")))
     proofs = api.get(f"{LINK}/proofs").json()
     assert proofs["readiness_percent"] == 50, "one of two checks passed"

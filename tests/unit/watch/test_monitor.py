@@ -13,9 +13,8 @@ from twinlog.model.health.readiness import reasons_against
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.switch.log import StateEntry
 from twinlog.recovery.switching import Standing
-from twinlog.surface.answers.links import state_of
+from twinlog.surface.answers.links import state_of, without_copy
 from twinlog.surface.http.backend import Backend
-from twinlog.surface.page.needs import without_copy
 from twinlog.watch.monitor import LinkSnapshot, Monitor, Observers
 
 
@@ -153,7 +152,7 @@ def test_a_link_that_was_switched_is_shown_with_the_side_that_is_active_at_once(
         await until(monitor, lambda: any(snapshot.groups is not None for snapshot in monitor.snapshots.values()))
         looks.switched = True
         await until(monitor, lambda: state_of(monitor.snapshots["east->west"]) == "SWITCHED")
-        lonely = without_copy(monitor.snapshots.values())
+        lonely = [*without_copy(monitor.snapshots.values()).values()]
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
         return lonely

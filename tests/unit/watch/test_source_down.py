@@ -211,6 +211,18 @@ def test_a_link_that_was_switched_has_nothing_at_risk_in_the_table() -> None:
 
 
 @pytest.mark.proves("R14")
+def test_a_link_that_rests_says_what_has_no_copy() -> None:
+    engine = Engine(engine_id="e", host="vm", pid=7, phase="switched", at_ms=NOW - 90_000, trouble="west is active")
+    line, *_ = shown(status(engine=engine, active="west"))
+    assert line == (
+        "east->west: west is active. New data on west has no copy, unless west->east copies it. "
+        "When east is healthy again: `twinlog failback 'east->west' --dry-run`."
+    )
+    line, *_ = shown(status(engine=engine, active="east"))
+    assert line.endswith("`twinlog switch status 'east->west'` shows how the switch stands.")
+
+
+@pytest.mark.proves("R14")
 def test_an_own_certificate_that_has_expired_is_the_cause_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(_: object) -> Mapping[TopicPartition, int | ClusterError]:
         raise ClusterUnreachable("east", "ssl://b:1: alert certificate unknown")

@@ -20,6 +20,8 @@ def _engine(facts: Facts) -> Answer:
     engine = status.engine
     if engine is None:
         return fail("no engine has ever run this link", _RUN)
+    if status.rests:
+        return warn(f"at rest on purpose: {engine.trouble or 'a switch holds the link'}", _next_of_switch(facts))
     if engine.phase == "stopped":
         return fail(f"the engine on {engine.host} was stopped", _RUN)
     silent = engine_age_seconds(status)  # at the moment of reading: asking a source that is away takes long
@@ -28,11 +30,17 @@ def _engine(facts: Facts) -> Answer:
     return ok(f"generation {engine.generation} on {engine.host}, heard {silent:.0f} s ago")
 
 
+def _next_of_switch(facts: Facts) -> str:
+    if known(facts.status).active != facts.link.target:
+        return f"twinlog switch status '{facts.link.name}' -c FILE"
+    return f"twinlog failback '{facts.link.name}' -c FILE --dry-run   # when {facts.source.alias} is healthy again"
+
+
 def _epochs(facts: Facts) -> Answer:
     engine = known(facts.status).engine
     if engine is None:
         return Answer("unknown", "no engine has ever run this link")
-    if engine.trouble:
+    if engine.trouble and not known(facts.status).rests:
         return fail(engine.trouble, "twinlog status -c FILE   # then the engine's log")
     return ok("the engine reports no trouble")
 
@@ -71,6 +79,8 @@ def _held_back(facts: Facts) -> Answer:
 
 def _rpo(facts: Facts) -> Answer:
     exposure = known(facts.status).exposure
+    if known(facts.status).rests:
+        return warn("a switch holds the link: it copies nothing that is new", _next_of_switch(facts))
     if exposure is None:
         return Answer("unknown", "nothing is known of the source's ends")
     if all(objective.rpo_seconds is None for objective in facts.link.objectives.all):

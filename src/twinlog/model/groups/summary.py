@@ -19,6 +19,7 @@ class GroupSummary(NamedTuple):
     without_place: int
     re_read: int | None
     active_on_target: bool
+    ahead: int = 0  # positions where the group on the target has read further by itself, as after a failover
 
     @property
     def state(self) -> str:
@@ -27,7 +28,9 @@ class GroupSummary(NamedTuple):
             return "NO PLACE"
         if self.active_on_target:
             return "ACTIVE ON TARGET"
-        return "IN SYNC" if self.in_sync == self.positions else "BEHIND"
+        if self.in_sync == self.positions:
+            return "IN SYNC"
+        return "AHEAD" if self.in_sync + self.ahead == self.positions else "BEHIND"
 
 
 def summaries(standings: Iterable[Standing]) -> list[GroupSummary]:
@@ -49,6 +52,12 @@ def summaries(standings: Iterable[Standing]) -> list[GroupSummary]:
                 sum(standing.position is None for standing in own),
                 sum(known) if len(known) == len(again) else None,
                 any(standing.active for standing in own),
+                sum(
+                    standing.position is not None
+                    and standing.on_target is not None
+                    and standing.on_target > standing.position
+                    for standing in own
+                ),
             )
         )
     return rows

@@ -167,14 +167,20 @@ def _not_kept(topics: list[TopicExposure]) -> str:
 
 
 def _chore_events(before: LinkStatus | None, after: LinkStatus) -> Iterator[Event]:
-    then = {note.chore: note.trouble for note in before.chores} if before is not None else {}
+    """Sync jobs that fail or work again. A source that does not answer is one event, not one for each job."""
+    away = f"{after.link.partition('->')[0]}: no broker answers"
+    then = {} if before is None else {note.chore: _own_trouble(note, away) for note in before.chores}
     for note in after.chores:
-        was = then.get(note.chore)
-        if note.trouble and not was:
-            yield Event(after.now_ms, after.link, "chore", "bad", note.chore, note.trouble)
+        was, now = then.get(note.chore), _own_trouble(note, away)
+        if now and not was:
+            yield Event(after.now_ms, after.link, "chore", "bad", note.chore, now)
         elif was and not note.trouble:
             says = "done again, without trouble"
             yield Event(after.now_ms, after.link, "chore", "good", note.chore, says, ended=True)
+
+
+def _own_trouble(note: ChoreNote, away: str) -> str | None:
+    return None if note.trouble is None or away in note.trouble else note.trouble
 
 
 def _faults(status: LinkStatus) -> dict[tuple[str, str], FaultEntry]:

@@ -65,6 +65,7 @@ class LinkStatus:
     lag_seconds: float | None = None
     topics: int = 0
     chores: tuple[ChoreNote, ...] = ()
+    active: str | None = None  # the active side, where a switch holds the link
     control: Control = field(default_factory=Control)  # what an operator ordered for it
     exposure: LinkExposure | None = None  # what would be lost if the source vanished now
     stages: Mapping[Stage, Durations] = field(default_factory=dict)  # how long records took lately
@@ -80,11 +81,16 @@ class LinkStatus:
         """No engine has told yet what there is to copy: that nothing is seen to wait proves nothing."""
         return not self.partitions and (self.engine is None or self.engine.phase == "starting")
 
+    @property
+    def rests(self) -> bool:
+        """The other side is active: this link copies nothing on purpose, and what is at risk is not its to say."""
+        return self.engine is not None and self.engine.phase == "switched"
+
     @cached_property
     def lag(self) -> int | None:
-        """Offsets not yet copied over all partitions; None when any of them is unknown."""
+        """Offsets not yet copied over all partitions; None when any of them is unknown, or the link rests."""
         lags = [p.lag for p in self.partitions]
-        unknown = self.untold or any(lag is None for lag in lags)
+        unknown = self.untold or self.rests or any(lag is None for lag in lags)
         return None if unknown else sum(lag for lag in lags if lag is not None)
 
     @cached_property
@@ -100,7 +106,7 @@ def judge(status: LinkStatus) -> LinkState:
         return "UNKNOWN"
     if engine.phase == "stopped":
         return "STOPPED"
-    if engine.phase == "switched":
+    if status.rests:
         return "SWITCHED"  # the other side is active: standing still is what this link should do
     if silent_seconds(status) is not None:
         return "STALLED"

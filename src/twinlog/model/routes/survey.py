@@ -61,6 +61,7 @@ class Survey:
     ways: tuple[Way, ...]
     losses: tuple[Loss, ...]
     merged: tuple[tuple[str, str, tuple[str, ...]], ...]  # (cluster, topic, origins): one topic with several writers
+    same_names: frozenset[LinkName] = frozenset()  # links whose copies have the names of their originals
 
     @property
     def copies_of_a_record(self) -> dict[str, int]:
@@ -79,6 +80,7 @@ def survey(routes: Sequence[Route], rpo: Mapping[LinkName, int | None]) -> Surve
         ways,
         tuple(_loss(cluster, routes, ways, rpo) for cluster in clusters),
         tuple(_merged(routes, clusters)),
+        frozenset(route.link for route in routes if route.naming.keeps_names),
     )
 
 

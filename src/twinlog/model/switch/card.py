@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from twinlog.model.health.loss_range import LossRange, count
 from twinlog.model.names import LinkName
 from twinlog.model.naming import ReplicationNaming
-from twinlog.model.switch.facts import Loss
+from twinlog.model.switch.facts import Loss, Redirected, Resumed, Reversed
 from twinlog.model.switch.log import Switch, switch_name
 from twinlog.model.switch.plan import Facts
 
@@ -111,6 +111,9 @@ def _old_side(switch: Switch, old: str) -> str:
     pending = switch.state.fence_on_return if switch.state else {}
     if old in pending:
         return f"{old} did not answer; its producers are shut out as soon as it answers and a Twinlog service runs"
+    later = switch.facts(Resumed) or switch.facts(Reversed)  # the link may write there again, and who else with it
+    if later is not None and later.old_side:
+        return f"{old}: {later.old_side}"
     fences = [step for name, step in switch.steps.items() if name.startswith("fence") and step.status == "done"]
     if fences:
         return f"producers of {old} are shut out"
@@ -121,7 +124,7 @@ def _next(switch: Switch, known: CardFacts, link: LinkName, active: str, old: st
     steps = []
     if known.missing:
         steps.append(f"Create the missing topics: `twinlog link prepare '{link}'`")
-    if "redirect" not in switch.steps:
+    if not (switch.facts(Redirected) or Redirected()).called:  # no hook did it
         steps.append(f"Point producers and consumers to {known.bootstrap.get(active, active)}")
     steps.append(f"Check the course: `twinlog switch status '{link}'`")
     if active == link.target:

@@ -233,9 +233,11 @@ class Redirected(StepFacts):
 
 
 class Reversed(Findings):
-    """The way back copies."""
+    """The way back copies. `old_side` says who may write to the side that was left."""
 
     step = "reverse"
+
+    old_side: str = ""
 
 
 class TailRange(BaseModel):
@@ -334,9 +336,11 @@ class RegistryHome(Findings):
 
 
 class Resumed(Findings):
-    """The link copies as before the disaster."""
+    """The link copies as before the disaster. `old_side` says who may write to the side that was left."""
 
     step = "resume"
+
+    old_side: str = ""
 
 
 class FenceNote(BaseModel):

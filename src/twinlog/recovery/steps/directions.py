@@ -24,7 +24,10 @@ async def reverse(ctx: SwitchContext) -> StepResult:
     await (await schemas_ahead(ctx))()
     await ctx.journal.decide(f"{ctx.back.name} copies back", links={ctx.back.name: "copying"})
     who = "its engine continues" if ctx.pair.back_enabled else f"enable {ctx.back.name} in the file to run it"
-    return StepResult(f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}", Reversed(findings=tuple(findings)))
+    return StepResult(
+        f"{ctx.back.name} {begun(ctx, seeded)}: {who}; {admitted}",
+        Reversed(findings=tuple(findings), old_side=admitted),
+    )
 
 
 async def _let_clients_move(ctx: SwitchContext) -> None:
@@ -68,5 +71,6 @@ async def resume(ctx: SwitchContext) -> StepResult:
     await ctx.journal.decide(f"{ctx.link.source} is active again", links=modes)
     anew = f", beginning at the new cut ({counted(len(seeded), 'topic')})" if seeded else ""
     return StepResult(
-        f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}", Resumed(findings=tuple(findings))
+        f"{ctx.link.name} copies again{anew}; {ctx.link.target}: {admitted}",
+        Resumed(findings=tuple(findings), old_side=admitted),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -127,7 +128,10 @@ def _summary(snapshot: LinkSnapshot) -> dict[str, Any]:
     if decided is not None and state_of(snapshot) == "SWITCHED":
         # An engine that stands still writes nothing more: what it said is as old as the first step of the switch.
         engine_trouble = held_because(decided, link.name)
-    trouble = snapshot.trouble or snapshot.superseded or (status.source_trouble if status else None) or engine_trouble
+    rests = status is not None and status.rests
+    source_trouble = status.source_trouble if status else None
+    seen = (engine_trouble, source_trouble) if rests else (source_trouble, engine_trouble)  # that it rests comes first
+    trouble = snapshot.trouble or snapshot.superseded or seen[0] or seen[1]
     return {
         "link": link.name,
         "source": link.source,
@@ -141,8 +145,8 @@ def _summary(snapshot: LinkSnapshot) -> dict[str, Any]:
         "looked_ms": snapshot.looked_ms,
         "lag_records": status.lag if status else None,
         "lag_seconds": status.lag_seconds if status else None,
-        "rpo": at_risk(status.exposure, status.exposure.total) if status and status.exposure else None,
-        "catch_up_seconds": status.exposure.catch_up_s if status and status.exposure else None,
+        "rpo": at_risk(status.exposure, status.exposure.total) if status and status.exposure and not rests else None,
+        "catch_up_seconds": status.exposure.catch_up_s if status and status.exposure and not rests else None,
         "records_per_second": status.records_per_second if status else None,
         "bytes_per_second": status.bytes_per_second if status else None,
         "latency_ms": sample.latency_ms if sample else None,
@@ -226,3 +230,18 @@ def faults_of(status: LinkStatus) -> list[Fault]:
     things = [(str(part.partition), part.fault) for part in status.partitions if part.fault is not None]
     things += [(str(problem.facts.get("topic", status.link)), problem) for problem in status.problems]
     return [Fault(thing=thing, **fault.model_dump()) for thing, fault in things]
+
+
+def without_copy(snapshots: Iterable[LinkSnapshot]) -> dict[str, str]:
+    """The links that were switched away from, each with the active cluster whose new records nothing copies."""
+    snapshots = list(snapshots)
+    moving = {s.link.name for s in snapshots if state_of(s) in {"RUNNING", "CATCHING_UP", "DEGRADED"}}
+    return {
+        s.link.name: s.link.target
+        for s in snapshots
+        if state_of(s) == "SWITCHED"
+        and s.switches is not None
+        and s.switches.state is not None
+        and s.switches.state.active == s.link.target
+        and f"{s.link.target}->{s.link.source}" not in moving
+    }

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from twinlog.model.health.event_log import before_id
 from twinlog.surface.answers.history import EventLine, line
-from twinlog.surface.answers.rows import GroupRow, PartitionRow, TopicRow, group_of, partition_of, topics_of
+from twinlog.surface.answers.rows import RESTS, GroupRow, PartitionRow, TopicRow, group_of, partition_of, topics_of
 from twinlog.surface.answers.tables import Part, Wish, part_of
 from twinlog.surface.http.app_state import AppState
 
@@ -26,8 +26,9 @@ def partition_part(app_state: AppState, link: str, wish: Wish, topic: str | None
     """A page of partitions."""
     snapshot = app_state.snapshot(link)
     partitions = snapshot.status.partitions if snapshot.status else ()
+    rests = snapshot.status is not None and snapshot.status.rests
     rows = [
-        partition_of(part, snapshot.movements.get(part.partition, "OK"))
+        partition_of(part, RESTS if rests else snapshot.movements.get(part.partition, "OK"))
         for part in partitions
         if topic is None or part.partition.topic == topic
     ]
@@ -38,8 +39,9 @@ def group_part(app_state: AppState, link: str, wish: Wish) -> Part[GroupRow]:
     """A page of positions of groups, of topics that the link mirrors."""
     snapshot = app_state.snapshot(link)
     standings = snapshot.groups.standings if snapshot.groups else ()
+    rests = snapshot.status is not None and snapshot.status.rests
     rows = [
-        group_of(standing, snapshot.group_movements.get(standing.group, "OK"))
+        group_of(standing, RESTS if rests else snapshot.group_movements.get(standing.group, "OK"))
         for standing in sorted(standings, key=lambda each: (each.group, each.source))
         if standing.remote is not None
     ]

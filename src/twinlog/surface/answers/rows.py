@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
@@ -14,6 +14,9 @@ from twinlog.model.health.states import LinkStatus, PartitionStatus
 from twinlog.model.ledger.translation import AtOrBefore, Exact
 from twinlog.surface.answers.links import Fault
 from twinlog.watch.monitor import LinkSnapshot
+
+RESTS: Final = "SWITCHED"
+"""Of what a link does not copy because the other side is active: it does not move, and that is no fault."""
 
 
 class TopicRow(BaseModel):
@@ -89,7 +92,11 @@ def _topics(snapshot: LinkSnapshot, status: LinkStatus) -> list[TopicRow]:
     for part in status.partitions:
         by_topic.setdefault(part.partition.topic, []).append(part)
     problems = {str(problem.facts.get("topic", "")): problem for problem in status.problems}
-    return [_topic(topic, parts, exposures, problems, snapshot.movements) for topic, parts in by_topic.items()]
+    rows = [_topic(topic, parts, exposures, problems, snapshot.movements) for topic, parts in by_topic.items()]
+    if not status.rests:
+        return rows
+    moot = {"lag_records": None, "rpo_seconds": None}
+    return [row.model_copy(update=moot if row.faults else {**moot, "state": RESTS}) for row in rows]
 
 
 def _topic(
@@ -123,7 +130,7 @@ def _topic(
     )
 
 
-def partition_of(part: PartitionStatus, moves: Movement | None) -> PartitionRow:
+def partition_of(part: PartitionStatus, moves: str | None) -> PartitionRow:
     """One partition; `moves` is None after a single look."""
     fault = Fault(thing=str(part.partition), **part.fault.model_dump()) if part.fault else None
     return PartitionRow(
@@ -146,7 +153,7 @@ def partition_of(part: PartitionStatus, moves: Movement | None) -> PartitionRow:
     )
 
 
-def group_of(standing: Standing, moves: Movement | None) -> GroupRow:
+def group_of(standing: Standing, moves: str | None) -> GroupRow:
     """One position; `moves` is None after a single look."""
     translation = standing.translation
     kind = "exact" if isinstance(translation, Exact) else "untranslatable"

@@ -47,7 +47,9 @@ def judgements(survey: Survey) -> Iterator[str]:
     for source, target in two_way:
         yield f"{source} and {target}: both may be written; a key that is written on both sides has no common order"
     for link in survey.links:
-        if LinkName(link.target, link.source) not in survey.links and len(survey.clusters) == 2:
+        back = LinkName(link.target, link.source)
+        # With the same names on both sides a failback brings its own way back.
+        if back not in survey.links and len(survey.clusters) == 2 and link not in survey.same_names:
             yield f"{link}: a failback needs the way back; set `{link.target}->{link.source}.enabled = true`"
     yield _growth(survey)
 

@@ -10,8 +10,10 @@ from twinlog.model.moments import clock
 from twinlog.surface.cli.words import duration, number, size
 
 if TYPE_CHECKING:
+    from twinlog.config.settings import LinkSettings
     from twinlog.model.health.exposed import LinkExposure, TopicExposure
     from twinlog.model.health.objectives import Objectives
+    from twinlog.model.health.states import LinkStatus
 
 
 def headline(exposure: LinkExposure) -> Text:
@@ -36,6 +38,18 @@ def headline(exposure: LinkExposure) -> Text:
     line.append(f"{at_least}{records} ({size(total.bytes)}) would be lost", "red")
     line.append(f"; everything older than {duration(total.seconds)} is copied")
     return line.append(".")
+
+
+def at_rest(link: LinkSettings, status: LinkStatus) -> str:
+    """What a link that a switch holds protects: nothing that is new."""
+    why = status.engine.trouble if status.engine and status.engine.trouble else "held by a switch"
+    if status.active != link.target:
+        return f"{link.name}: {why}. `twinlog switch status '{link.name}'` shows how the switch stands."
+    back = f"{link.target}->{link.source}"
+    return (
+        f"{link.name}: {why}. New data on {link.target} has no copy, unless {back} copies it. "
+        f"When {link.source} is healthy again: `twinlog failback '{link.name}' --dry-run`."
+    )
 
 
 def _source(exposure: LinkExposure) -> str:

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 _STATUS = {"done": "green", "failed": "red", "begun": "yellow"}
 
 
+def name_of(command: str) -> str:
+    """Say which switch it is, as people do; the rules of the switch are loaded when they are needed."""
+    from twinlog.model.switch.log import switch_name
+
+    return switch_name(command)
+
+
 def print_plan(facts: Facts, plan: Plan, output: Output) -> None:
     """What will be done, and what is at stake."""
     if output.for_programs:
@@ -33,7 +40,9 @@ def print_plan(facts: Facts, plan: Plan, output: Output) -> None:
         print_facts(plan_answer(facts, plan).model_dump(), output)
         return
     console = screen(output)
-    console.print(Text(f"{plan.command} of {plan.link}: {facts.active} is active, {facts.new_active} will be", "bold"))
+    console.print(
+        Text(f"{name_of(plan.command)} of {plan.link}: {facts.active} is active, {facts.new_active} will be", "bold")
+    )
     table = Table()
     for title in ("step", "what", "changes", "at risk"):
         table.add_column(title, overflow="fold")
@@ -74,7 +83,7 @@ def print_report(report: Report, output: Output, files: str) -> None:
     stopped = report.writes_stopped_ms
     outage = "" if stopped is None else f", producers could not write for {stopped / 1000:.1f} s"
     console.print(
-        Text(f"{report.command} {report.switch}: {report.outcome}; ", "bold").append(
+        Text(f"{name_of(report.command)} {report.switch}: {report.outcome}; ", "bold").append(
             f"{report.active} is active, recovery time {rto}{outage}"
         )
     )
@@ -129,7 +138,7 @@ def print_standing(link: str, standing: Standing, output: Output) -> None:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(report.began_ms / 1000))
         last = report.steps[-1] if report.steps else {"step": "-", "status": "-"}
         console.print(
-            f"  {when} {report.command} by {report.operator}: {report.outcome}, last step {last['step']} "
+            f"  {when} {name_of(report.command)} by {report.operator}: {report.outcome}, last step {last['step']} "
             f"({last['status']})",
             soft_wrap=True,
         )

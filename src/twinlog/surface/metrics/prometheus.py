@@ -30,7 +30,7 @@ from twinlog.model.health.movement import WORST_FIRST
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.stage_times import STAGES
 from twinlog.model.ledger.translation import AtOrBefore, Exact
-from twinlog.surface.answers.links import state_of
+from twinlog.surface.answers.links import state_of, without_copy
 from twinlog.surface.answers.rows import topics_of
 from twinlog.surface.http.app_state import AppState, TheAppState
 from twinlog.surface.http.response_cache import FOR_ALL
@@ -149,7 +149,7 @@ def _of_status(read: Callable[[LinkStatus], Value]) -> Callable[[LinkSnapshot], 
 
 
 def _of_exposure(name: str) -> Callable[[LinkSnapshot], Value]:
-    return _of_status(lambda status: getattr(status.exposure.total, name) if status.exposure else None)
+    return _of_status(lambda s: None if s.exposure is None or s.rests else getattr(s.exposure.total, name))
 
 
 def link_families(snapshots: list[LinkSnapshot]) -> Iterator[Metric]:
@@ -199,7 +199,7 @@ def link_families(snapshots: list[LinkSnapshot]) -> Iterator[Metric]:
         "twinlog_objectives_broken",
         "Topics whose RPO objective is not kept.",
         snapshots,
-        _of_status(lambda s: len(s.exposure.broken) if s.exposure else None),
+        _of_status(lambda s: None if s.exposure is None or s.rests else len(s.exposure.broken)),
     )
     yield gauge("twinlog_records_per_second", "Copied now.", snapshots, _of_status(lambda s: s.records_per_second))
     yield gauge("twinlog_bytes_per_second", "Copied now.", snapshots, _of_status(lambda s: s.bytes_per_second))
@@ -339,6 +339,12 @@ def switch_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
     fence = GaugeMetricFamily(
         "twinlog_fence_pending", "1 for a cluster that is shut as soon as it returns.", labels=["link", "cluster"]
     )
+    lone = GaugeMetricFamily(
+        "twinlog_without_copy", "1 for an active cluster whose new records nothing copies.", labels=["link", "cluster"]
+    )
+    snapshots = list(snapshots)
+    for name, cluster in without_copy(snapshots).items():
+        lone.add_metric([name, cluster], 1)
     for snapshot in snapshots:
         switches = snapshot.switches
         if switches is None:
@@ -351,7 +357,7 @@ def switch_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
         generation.add_metric([link.name], switches.state.generation if switches.state else 0)
         for cluster in switches.state.fence_on_return if switches.state else ():
             fence.add_metric([link.name, cluster], 1)
-    yield from (active, open_, generation, fence)
+    yield from (active, open_, generation, fence, lone)
 
 
 def topic_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
@@ -372,7 +378,8 @@ def topic_families(snapshots: Iterable[LinkSnapshot]) -> Iterator[Metric]:
             records.add_metric(where, row.records)
         if others:
             where = [snapshot.link.name, OTHERS]
-            lag.add_metric(where, sum(row.lag_records or 0 for row in others))
-            rpo.add_metric(where, max((row.rpo_seconds or 0 for row in others), default=0))
+            if not (snapshot.status is not None and snapshot.status.rests):
+                lag.add_metric(where, sum(row.lag_records or 0 for row in others))
+                rpo.add_metric(where, max((row.rpo_seconds or 0 for row in others), default=0))
             records.add_metric(where, sum(row.records for row in others))
     yield from (lag, rpo, records)

@@ -13,7 +13,7 @@ from twinlog.model.counted import counted
 from twinlog.model.health.states import LinkStatus, silent_seconds, source_down_since
 from twinlog.model.moments import clock
 from twinlog.model.switch.log import switch_name
-from twinlog.surface.answers.links import faults_of, state_of
+from twinlog.surface.answers.links import faults_of, state_of, without_copy
 from twinlog.surface.cli.words import duration
 from twinlog.surface.page.words import segment, tone
 from twinlog.watch.clusters import ClusterCard
@@ -54,10 +54,8 @@ class Needs:
 def needs_of(snapshots: Iterable[LinkSnapshot], clusters: Iterable[ClusterCard] = ()) -> Needs:
     """Collect them over all links and clusters: what is bad before what is only odd."""
     snapshots = list(snapshots)
-    moving = {
-        snapshot.link.name for snapshot in snapshots if state_of(snapshot) in {"RUNNING", "CATCHING_UP", "DEGRADED"}
-    }
-    of_links = [need for snapshot in snapshots for need in _of(snapshot, moving)]
+    lone = without_copy(snapshots)
+    of_links = [need for snapshot in snapshots for need in _of(snapshot, lone)]
     named = {alias for need in of_links for alias in _AWAY.findall(need.says)}
     silent = [alias for alias in unanswering(snapshots, clusters) if alias not in named]
     of_clusters = [need for card in clusters for need in _of_cluster(card, silent)]
@@ -65,7 +63,7 @@ def needs_of(snapshots: Iterable[LinkSnapshot], clusters: Iterable[ClusterCard] 
     return Needs(tuple(needs[:_TOLD]), len(needs) - len(needs[:_TOLD]))
 
 
-def _of(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
+def _of(snapshot: LinkSnapshot, lone: Collection[str]) -> Iterator[Need]:
     name, status = snapshot.link.name, snapshot.status
     if snapshot.trouble:
         yield Need(name, f"it cannot be looked at: {snapshot.trouble}", snapshot.remedy)
@@ -77,7 +75,8 @@ def _of(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
         return
     state = state_of(snapshot)
     if state == "SWITCHED":  # it rests on purpose, and what it says of the side that was left is old
-        yield from _one_copy(snapshot, moving)
+        if name in lone:
+            yield _one_copy(snapshot)
         return
     needs = [*_causes(snapshot, status)]
     if state == "STOPPED" and not snapshot.superseded:
@@ -187,23 +186,9 @@ def _away(snapshot: LinkSnapshot, trouble: str) -> Need:
     return Need(snapshot.link.name, trouble, way, "/switch")
 
 
-def without_copy(snapshots: Iterable[LinkSnapshot]) -> list[str]:
-    """The clusters that are active after a switch and whose new records nothing copies."""
-    snapshots = list(snapshots)
-    moving = {
-        snapshot.link.name for snapshot in snapshots if state_of(snapshot) in {"RUNNING", "CATCHING_UP", "DEGRADED"}
-    }
-    lone = [s.link.target for s in snapshots if state_of(s) == "SWITCHED" and any(_one_copy(s, moving))]
-    return sorted(set(lone))
-
-
-def _one_copy(snapshot: LinkSnapshot, moving: Collection[str]) -> Iterator[Need]:
+def _one_copy(snapshot: LinkSnapshot) -> Need:
     """After a failover nothing copies what is new, until the way back does."""
     source, target = snapshot.link.source, snapshot.link.target
-    state = snapshot.switches.state if snapshot.switches else None
-    if state is None or state.active != target or f"{target}->{source}" in moving:
-        return
     says = f"{target} is active and nothing copies it: new data on {target} has no copy anywhere"
-    yield Need(
-        snapshot.link.name, says, f'When {source} is healthy again: Switch, then "Back to {source}".', "/switch", "warn"
-    )
+    way = f'When {source} is healthy again: Switch, then "Back to {source}".'
+    return Need(snapshot.link.name, says, way, "/switch", "warn")

@@ -19,7 +19,7 @@ from twinlog.model.groups.summary import summaries
 from twinlog.recovery.switching import reports
 from twinlog.surface.answers.control import control_answer
 from twinlog.surface.answers.groups import reading_groups
-from twinlog.surface.answers.links import LinkSummary, detail_of, summary_of
+from twinlog.surface.answers.links import LinkSummary, detail_of, summary_of, without_copy
 from twinlog.surface.answers.lists import EventWish, events_of, group_part, partition_part, topic_part
 from twinlog.surface.answers.operations import operation_of
 from twinlog.surface.answers.proofs import Proofs, proofs_of
@@ -31,7 +31,7 @@ from twinlog.surface.http.app_state import AppState
 from twinlog.surface.http.operations import MOVES
 from twinlog.surface.http.response_cache import FOR_VISITOR
 from twinlog.surface.page import schemas
-from twinlog.surface.page.needs import FULL_DISK, needs_of, unanswering, without_copy
+from twinlog.surface.page.needs import FULL_DISK, needs_of, unanswering
 from twinlog.surface.page.picture import picture_of
 from twinlog.surface.page.topology_svg import svg_of
 from twinlog.surface.page.visit import PageRoute, TheVisit, Visit
@@ -69,7 +69,9 @@ def overview(visit: TheVisit) -> HTMLResponse:
 @router.get("/parts/clusters")
 def clusters_part(visit: TheVisit) -> HTMLResponse:
     """The cards of clusters, again."""
-    return visit.page("clusters_part.html", clusters=visit.app_state.clusters(), full_disk=FULL_DISK)
+    clusters = visit.app_state.clusters()
+    down = unanswering(visit.app_state.snapshots(), clusters)
+    return visit.page("clusters_part.html", clusters=clusters, down=down, full_disk=FULL_DISK)
 
 
 @router.get("/topology")
@@ -94,7 +96,7 @@ def _overview(app_state: AppState) -> dict[str, Any]:
     copying = [link for link in links if link.state != "SWITCHED"]
     known = [link.rpo.age_seconds for link in copying if link.rpo is not None and link.rpo.age_seconds is not None]
     lags = [link.lag_records for link in copying if link.lag_records is not None]
-    unprotected = without_copy(snapshots)
+    unprotected = sorted(set(without_copy(snapshots).values()))
     healthy = [
         link
         for link in links

@@ -6,6 +6,7 @@ Asks both clusters and the ledger, decides by the rules that the link itself use
 from __future__ import annotations
 
 import asyncio
+import difflib
 from dataclasses import dataclass
 
 from twinlog.errors import LedgerMissing, TopicUnknown
@@ -116,7 +117,8 @@ def _name_hints(ends: LinkEnds, topic: str) -> list[str]:
     upstream = naming.upstream_topic(topic)
     if naming.policy == "default" and upstream is not None and naming.topic_source(topic) == link.source:
         return [f"on {link.target} that is the name of the copy of {upstream}; ask for {upstream}"]
-    return []
+    near = difflib.get_close_matches(topic, ends.source.list_topics(), n=3, cutoff=0.6)
+    return [f"did you mean {' or '.join(near)}?"] if near else []
 
 
 async def explain_group(ends: LinkEnds, group: str) -> GroupExplanation:

@@ -17,7 +17,7 @@ from twinlog.surface.cli.grammar import Commands
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output
 from twinlog.surface.cli.switch_course import Course
-from twinlog.surface.cli.switch_view import print_plan, print_report, print_standing
+from twinlog.surface.cli.switch_view import name_of, print_plan, print_report, print_standing
 
 if TYPE_CHECKING:
     from twinlog.model.switch.log import Command
@@ -175,12 +175,10 @@ def _switch(
         if dry_run:
             return None
         if not yes:
-            from twinlog.model.switch.log import switch_name
-
-            _confirm(link, switch_name(command))
+            _confirm(link, name_of(command))
         return await switching.execute(plan)
 
-    report = _within(link, config, folder, work, Course(command, output), master=master)
+    report = _within(link, config, folder, work, Course(name_of(command), output), master=master)
     if report is not None:
         print_report(report, output, str(folder))
 
@@ -193,9 +191,8 @@ def _preview(link: str, config: Path, folder: Path, output: Output, what: str) -
     steps = standing.open.claim.options.get("steps", ())
     left = [step for step in steps if not standing.open.is_done(step)]
     print_standing(link, standing, output)
-    would(
-        f"{link}: {standing.open.claim.command} {standing.open.id} {what}; steps not done: {', '.join(left) or 'none'}"
-    )
+    name = f"{name_of(standing.open.claim.command)} {standing.open.id}"
+    would(f"{link}: {name} {what}; steps not done: {', '.join(left) or 'none'}")
 
 
 def _confirm(link: str, action: str) -> None:

@@ -97,7 +97,7 @@ def _summary(report: GroupReport) -> Table:
     for title in ("group", "state", *numbers):
         table.add_column(title, justify="right" if title in numbers else "left", overflow="fold")
     for summary in summaries(report.standings):
-        colour = {"NO PLACE": "red", "IN SYNC": "green"}.get(summary.state, "yellow")
+        colour = {"NO PLACE": "red", "IN SYNC": "green", "AHEAD": "green"}.get(summary.state, "yellow")
         counts = (summary.topics, summary.positions, summary.in_sync, summary.without_place)
         table.add_row(
             Text(summary.group), Text(summary.state, colour), *map(str, counts), _cell(summary.re_read, UNKNOWN)

@@ -14,7 +14,7 @@ from twinlog.model.health.objectives import Objectives, kept
 from twinlog.model.wanted import Wanted
 from twinlog.surface.cli.chosen_link import chosen_link
 from twinlog.surface.cli.commands.status import BETWEEN_LOOKS_S
-from twinlog.surface.cli.exposure_view import exposure_json, headline
+from twinlog.surface.cli.exposure_view import at_rest, exposure_json, headline
 from twinlog.surface.cli.options import ConfigFile, LinkArgument
 from twinlog.surface.cli.output import Form, Output, print_facts, screen
 from twinlog.surface.cli.words import duration, number, size
@@ -22,6 +22,7 @@ from twinlog.surface.cli.words import duration, number, size
 if TYPE_CHECKING:
     from twinlog.ledger.view import LedgerView
     from twinlog.model.health.exposed import LinkExposure, TopicExposure
+    from twinlog.model.health.states import LinkStatus
 
 _COLOURS = {"kept": "green", "broken": "red", "unknown": "red"}
 
@@ -44,7 +45,22 @@ def rpo(
     settings = chosen_link(link, config)
     wanted = Wanted("--topics", topics)
     observers = observer(settings)
-    exposure = asyncio.run(_look(observers))
+    status = asyncio.run(_look(observers))
+    exposure = status.exposure
+    if status.rests or exposure is None:
+        # What the side that was left has is copied; that says nothing about what the active side writes now.
+        says: dict[str, Any] = {
+            "link": link,
+            "active": status.active,
+            "says": at_rest(settings, status),
+            "total": None,
+            "topics": [],
+        }
+        if output.for_programs:
+            print_facts(says, output)
+        else:
+            typer.echo(says["says"])
+        raise typer.Exit(1)
     drilled = _last_drill(observers.view, settings.objectives)
     if topics is not None:
         wanted.among((topic.topic for topic in exposure.topics), f"the topics that {link} mirrors")
@@ -78,12 +94,12 @@ def _print_drill(drilled: dict[str, Any] | None, now_ms: int) -> None:
     typer.echo(f"Last drill: {drilled['kind']}, {ago} ago, {drilled['verdict']}{took}{promised}.")
 
 
-async def _look(observers: Any) -> LinkExposure:
+async def _look(observers: Any) -> LinkStatus:
     """Observe the link twice: rates need two observations."""
     await observers.look()
     await asyncio.sleep(BETWEEN_LOOKS_S)
-    exposure: LinkExposure = (await observers.look()).exposure
-    return exposure
+    status: LinkStatus = await observers.look()
+    return status
 
 
 def _records(topic: TopicExposure) -> str:

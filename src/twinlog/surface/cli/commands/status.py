@@ -16,7 +16,7 @@ from twinlog.errors import ClusterError
 from twinlog.model.ledger.stage_times import figures
 from twinlog.model.moments import clock
 from twinlog.surface.answers.sync_words import job_line
-from twinlog.surface.cli.exposure_view import headline
+from twinlog.surface.cli.exposure_view import at_rest, headline
 from twinlog.surface.cli.options import Clusters, ConfigFile
 from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, screen
 from twinlog.surface.cli.words import duration, number
@@ -177,7 +177,7 @@ def _print_chores(console: Console, status_: LinkStatus) -> None:
         ago = max(0.0, (status_.now_ms - chore.at_ms) / 1000)
         line = Text(f"{chore.chore:14}", "bold").append(f"{did}, {ago:.0f} s ago", "dim")
         if chore.trouble is not None:
-            line = Text(f"{chore.chore:14}", "bold").append(chore.trouble, "red")
+            line = Text(f"{chore.chore:14}", "bold").append(f"{chore.trouble}, {ago:.0f} s ago", "red")
         console.print(line, soft_wrap=True)
         for finding in chore.findings:
             console.print(Text(f"  {finding}", "yellow"), soft_wrap=True)
@@ -218,7 +218,7 @@ def _said_before(status_: LinkStatus) -> Iterator[str]:
         ended = "; it has stopped since" if engine.phase == "stopped" else ""
         here = f"the engine on {engine.host} (pid {engine.pid})"
         yield f"{here} took this link from {engine.took_from} at {clock(engine.since_ms)}{ended}."
-    if engine.trouble:
+    if engine.trouble and not status_.rests:
         yield f"the engine said at {clock(engine.at_ms)}: {engine.trouble}"
 
 
@@ -230,6 +230,8 @@ def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | C
         from twinlog.surface.cli.live_control import told
 
         console.print(Text(f"{link.name}: ordered: {told(status_.control)}", "yellow"), soft_wrap=True)
+    if status_.rests:
+        console.print(Text(at_rest(link, status_), "yellow"), soft_wrap=True)
     for line in _seen_now(link, status_):
         console.print(Text(f"{link.name}: ").append(line, "red"), soft_wrap=True)
     for line in _said_before(status_):

@@ -264,7 +264,8 @@ def _status(connectors: Connectors, name: str, request: Request) -> dict[str, An
 
 def _part(state: str, worker: str, trace: str | None, version: str) -> dict[str, Any]:
     part = {"state": state, "worker_id": worker, "version": version}
-    return {**part, "trace": trace} if trace and state == "FAILED" else part
+    # PAUSED without an order is a link that a switch holds: the reason tells it from one that an operator paused.
+    return {**part, "trace": trace} if trace and state in {"FAILED", "PAUSED"} else part
 
 
 def _worker(request: Request) -> str:
