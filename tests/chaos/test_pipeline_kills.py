@@ -130,6 +130,7 @@ def test_a_database_that_is_killed_loses_and_doubles_nothing(source_cluster: Loc
         )
 
 
+@pytest.mark.proves("R30")
 def test_two_workers_of_a_group_never_write_side_by_side(source_cluster: LocalCluster, tmp_path: Path) -> None:
     told, heard = tmp_path / "in.txt", tmp_path / "out.txt"
     told.write_text("")

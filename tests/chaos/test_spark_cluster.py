@@ -79,6 +79,7 @@ def await_copies(ends: Ends, more: int) -> None:
     wait_until(copied, lambda now: now >= before + more, within_s=PATIENCE_S, what=f"{more} more copies")
 
 
+@pytest.mark.proves("R30")
 def test_pipelines_on_a_spark_cluster_lose_and_double_nothing_when_executors_die(
     source_cluster: LocalCluster, tmp_path: Path, spark_master: str
 ) -> None:
