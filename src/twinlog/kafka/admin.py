@@ -8,6 +8,7 @@ per thing, so that one refused topic says nothing about the others (R8); an unre
 from __future__ import annotations
 
 import base64
+import contextlib
 import time
 import uuid
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -57,6 +58,8 @@ _GLANCE_S = 0.1
 _TOKEN_LIMIT_S = 2.0
 # All brokers may be away for a moment, as in a restart; whoever waits longer wants to know.
 _AWAY_S = 7.0
+# Most requests go to the controller. The client waits for the one that it knows and does not ask who is it now.
+_CONTROLLER_S = 3.0
 # The client's own timer answers first; this only keeps a bug in it from hanging a loop for ever.
 _GRACE_S = 5.0
 # A leader that changed is found again in a moment; a partition that stays without one must not hold all others up.
@@ -294,6 +297,7 @@ class ClusterAdmin:
         pending = set(futures.values())
         began = time.monotonic()
         deadline = began + self._timeout_s + _GRACE_S
+        asked = began
         while pending:
             _, pending = wait(pending, timeout=_GLANCE_S)
             if not pending:
@@ -307,6 +311,9 @@ class ClusterAdmin:
                 raise translated(self.cluster, self._all_away)
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(self.cluster, f"no answer within {self._timeout_s + _GRACE_S:.0f} s")
+            if time.monotonic() > asked + _CONTROLLER_S:
+                self._ask_for_controller()
+                asked = time.monotonic()
         answers: dict[K, Any] = {}
         for key, future in futures.items():
             try:
@@ -318,6 +325,11 @@ class ClusterAdmin:
                     raise answer from error
                 answers[key] = answer
         return answers
+
+    def _ask_for_controller(self) -> None:
+        """Ask any broker which one is the controller now: requests that wait for a dead one go to the new one."""
+        with contextlib.suppress(KafkaException):  # who waits hears why from its own request
+            self._client.list_topics(timeout=_CONTROLLER_S)
 
     def _own(self, error: KafkaException) -> ClusterError:
         self._client.poll(0)
