@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-TIMES_TUNED = {"small-lz4": 3.0, "small-none": 3.0, "large-zstd": 2.0, "tiny": 1.5}
+TIMES_TUNED = {"small-lz4": 3.0, "small-none": 3.0, "large-zstd": 2.0, "large-none": 2.5, "tiny": 3.0}
 TIMES_DEFAULT = {"small-lz4": 5.0, "small-none": 5.0}
-SHARE_OF_RAW = 0.75
+SHARE_OF_RAW = 0.8
 CPU_SHARE = 1 / 3
-P99_MS = 60.0
-QUIET_RATE = 1000
 P99_WHILE_ASKED = 1.2
 ANSWERED = 0.95
 TIMES_TUNED_FAR = 2.0
@@ -21,6 +19,10 @@ SHARE_OF_LOCAL = 0.8
 SHARE_OF_LINE = 0.9
 ABOVE_ONE_WAY_MS = 15.0
 LONG_MS = 80
+COLD_S = 8.0
+KILLED_S = 10.0
+ALL_MOVED_S = {10_000: 120.0}
+IDLE_SHARE = {1000: 0.05}
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,29 @@ def latency_goals(rate: int, percentiles: Mapping[str, Mapping[str, float]]) -> 
     ours, theirs = percentiles.get("twinlog"), percentiles.get("mm2-default")
     if ours is None:
         return
-    for p in ("p50", "p90"):
+    for p in ("p50", "p90", "p99", "p99.9"):
         if theirs:
             got = f"{ours[p]:.1f} ms"
             wanted = f"at most MirrorMaker 2's {theirs[p]:.1f} ms"
             yield Goal(f"{rate:,} records/s: {p}", wanted, got, ours[p] <= theirs[p])
-    if rate == QUIET_RATE:
-        got = f"{ours['p99']:.1f} ms"
-        yield Goal(f"{rate:,} records/s: p99", f"under {P99_MS:.0f} ms", got, ours["p99"] < P99_MS)
+
+
+def start_goals(cold_s: float, killed_s: float) -> Iterator[Goal]:
+    """Seconds without a record."""
+    for what, got, most in (("cold start", cold_s, COLD_S), ("restart after kill -9", killed_s, KILLED_S)):
+        yield Goal(what, f"at most {most:.0f} s", f"{got:.1f} s", got <= most)
+
+
+def partition_goals(partitions: int, moved_s: float, idle: float, idle_tuned: float | None) -> Iterator[Goal]:
+    """Goals of one number of partitions: seconds until all have moved, and shares of a core of a mirror that idles."""
+    title = f"{partitions:,} partitions"
+    if (most_s := ALL_MOVED_S.get(partitions)) is not None:
+        yield Goal(f"{title}: all moved", f"within {most_s:.0f} s", f"{moved_s:.1f} s", moved_s <= most_s)
+    if (most := IDLE_SHARE.get(partitions)) is not None:
+        yield Goal(f"{title}: idle", f"at most {most:.0%} of a core", f"{idle:.1%}", idle <= most)
+        if idle_tuned is not None:
+            wanted = f"at most MirrorMaker 2's {idle_tuned:.1%}"
+            yield Goal(f"{title}: idle, beside MirrorMaker 2", wanted, f"{idle:.1%}", idle <= idle_tuned)
 
 
 def interface_goals(quiet_p99_ms: float, asked_p99_ms: float, answered: float) -> Iterator[Goal]:

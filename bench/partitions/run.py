@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bench.clusters import Pair, two_clusters
 from bench.copying import CopyRun
 from bench.datasets import DataSet, Flavour
+from bench.goals import Goal, partition_goals
 from bench.loading import load
 from bench.options import Options
 from bench.partitions.busy import ONE_IN, BusyRun, busy_once
@@ -67,6 +68,10 @@ def _data(partitions: int, options: Options) -> DataSet:
 def _section(
     results: dict[int, dict[str, list[CopyRun]]], busy: dict[int, dict[str, BusyRun]], peers: list[Peer]
 ) -> Iterator[str]:
+    goals = [goal for count, runs in results.items() for goal in _goals(count, runs)]
+    if goals:
+        yield "### Goals"
+        yield table(["goal", "wanted", "got", "verdict"], (goal.row for goal in goals))
     yield (
         "The same records (100 B, lz4, batches of 100) spread over more and more partitions. Idle: CPU seconds a "
         "minute of a mirror that has copied everything. All moved: from the start of the process until every "
@@ -102,6 +107,17 @@ def _section(
         yield rounds_table(runs, [peer for peer in peers if peer.name in runs])
     yield "### Settings"
     yield listed({peer.title: peer.settings for peer in peers})
+
+
+def _goals(count: int, runs: dict[str, list[CopyRun]]) -> Iterator[Goal]:
+    ours, tuned = runs.get(TWINLOG.name), runs.get(TUNED.name)
+    if ours:
+        moved_s = median(ours, lambda run: run.start_s + run.copy_s)
+        yield from partition_goals(count, moved_s, _idle(ours), _idle(tuned) if tuned else None)
+
+
+def _idle(runs: list[CopyRun]) -> float:
+    return median(runs, lambda run: run.idle_cpu_share or 0.0)
 
 
 def _row(peer: Peer, count: int, runs: list[CopyRun]) -> list[str]:

@@ -15,6 +15,7 @@ import psutil
 from bench.census import end_offsets
 from bench.clusters import Pair, two_clusters
 from bench.copying import LOOK_EVERY_S, MirrorFailed
+from bench.goals import start_goals
 from bench.latency.run import PARTITIONS, producing, send_probes
 from bench.options import Options
 from bench.peers.mirrormaker import DEFAULT
@@ -91,6 +92,13 @@ def _kill_all(process: subprocess.Popen[bytes]) -> None:
 
 
 def _section(runs: dict[str, list[StartRun]], peers: list[Peer]) -> Iterator[str]:
+    ours = runs.get(TWINLOG.name)
+    if ours:
+        medians = [
+            statistics.median(figure) for figure in zip(*((run.cold_s, run.killed_s) for run in ours), strict=True)
+        ]
+        yield "### Goals"
+        yield table(["goal", "wanted", "got", "verdict"], (goal.row for goal in start_goals(*medians)))
     yield f"Seconds without a record; {PARTITIONS} partitions, {RATE} records/s. Medians (lowest-highest):"
     yield table(
         ["mirror", "cold start", "after kill -9"],
