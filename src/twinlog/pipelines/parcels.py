@@ -47,13 +47,24 @@ def reach_sink(converters: tuple[Converter, Converter], sink: Sink) -> bool:
 
 
 def reach_kafka(key: Converter, value: Converter, streams: Sequence[tuple[str, Schema | None, Schema]]) -> bool:
-    """Whether keys and values of a source are the bytes that Kafka gets."""
+    """Whether keys and values of a source are the bytes that Kafka gets, or become them by Arrow's kernels."""
 
-    def is_same(its: Converter, schema: Schema) -> bool:
-        kinds = {"text": "string", "bytes": "bytes"}
-        return schema.name is None and kinds.get(plain(its) or "") == schema.type
+    def is_made(its: Converter, schema: Schema) -> bool:
+        return is_same(its, schema) or prints(its, schema)
 
-    return bool(streams) and all((k is None or is_same(key, k)) and is_same(value, v) for _, k, v in streams)
+    return bool(streams) and all((k is None or is_made(key, k)) and is_made(value, v) for _, k, v in streams)
+
+
+def is_same(its: Converter, schema: Schema) -> bool:
+    """Whether values of this schema are the converter's bytes."""
+    kinds = {"text": "string", "bytes": "bytes"}
+    return schema.name is None and kinds.get(plain(its) or "") == schema.type
+
+
+def prints(its: Converter, schema: Schema) -> bool:
+    """Whether the converter makes its bytes of whole Arrow columns."""
+    can = getattr(its, "prints", None)
+    return can is not None and bool(can(schema))
 
 
 def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -79,4 +90,4 @@ def texts(column: Any) -> Any:
         return pa.array([None if data is None else data.decode(errors="replace") for data in column.to_pylist()])
 
 
-__all__ = ["PARCEL_SQL", "opened", "packed", "plain", "reach_kafka", "reach_sink", "texts"]
+__all__ = ["PARCEL_SQL", "is_same", "opened", "packed", "plain", "prints", "reach_kafka", "reach_sink", "texts"]

@@ -113,6 +113,7 @@ class SourceRun:
     gear: Gear = "live"
     in_parcels: bool = False
     limits: Limits = NO_LIMITS
+    converters: Converters | None = None  # for records that travel in parcels
 
     @property
     def batch_rows(self) -> int:

@@ -107,6 +107,7 @@ class SourcePlanner:
             gear="catch-up" if available else "live",
             limits=self.connector.limits,
             in_parcels=not self.steps and reach_kafka(self.key, self.value, self.streams),
+            converters=self.connector.converters,
         )
         if run.in_parcels:
             return Epoch(run, PARCEL_SQL, lambda rows: rows, run.batch_rows)

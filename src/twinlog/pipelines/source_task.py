@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 import pyarrow as pa
@@ -20,7 +21,8 @@ from twinlog.model.backoff import Backoff
 from twinlog.pipelines.api import Chunk, Retriable, Source, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type, schema_of_arrow
 from twinlog.pipelines.offsets_topic import OffsetsTopic, StoredOffset, key_of, start_of
-from twinlog.pipelines.plugins import connector
+from twinlog.pipelines.parcels import is_same
+from twinlog.pipelines.plugins import connector, converter
 from twinlog.pipelines.read_kafka import no_headers
 from twinlog.pipelines.records import ERROR_ARROW
 from twinlog.pipelines.run import SourceRun
@@ -49,6 +51,7 @@ _PAUSE_S: Final = 0.05
 _CONFIRM_S: Final = 5.0
 """How often a source that must know it is told which positions are stored."""
 _FIRST_PAUSE_S: Final = 0.3
+_PARCEL_BYTES: Final = 4 << 20
 
 log = logging.getLogger("twinlog.pipelines.source")
 
@@ -274,21 +277,55 @@ def schemas_of(chunk: Chunk, rows: pa.RecordBatch) -> tuple[Schema, Schema | Non
     return value, key
 
 
-def as_written(batch: pa.RecordBatch) -> pa.RecordBatch:
+Printer = Callable[[Any], Any]
+
+
+def as_written(batch: pa.RecordBatch, printers: Sequence[tuple[Printer, Printer]] = ()) -> pa.RecordBatch:
     """A batch of one branch with the columns that a plan without transforms would give it."""
     count, branch = batch.num_rows, batch.column("branch")[0].as_py()
     own = {"error": pa.nulls(count, ERROR_ARROW), "drop": pa.repeat(pa.scalar(value=False), count)}
-    for side in ("key", "value"):
+    for number, side in enumerate(("key", "value")):
         is_there = branch is not None and f"{side}_{branch}" in batch.schema.names
-        own[side] = batch.column(f"{side}_{branch}").cast(pa.binary()) if is_there else pa.nulls(count, pa.binary())
+        printer = printers[branch][number] if is_there and printers else _as_bytes
+        own[side] = printer(batch.column(f"{side}_{branch}")) if is_there else pa.nulls(count, pa.binary())
     columns = [own[name] if name in own else batch.column(name) for name in OUT_SCHEMA.names]
     return pa.RecordBatch.from_arrays(columns, schema=OUT_SCHEMA)
+
+
+def _as_bytes(column: Any) -> Any:
+    return column.cast(pa.binary())
+
+
+def printers_of(run: SourceRun) -> list[tuple[Printer, Printer]]:
+    """What makes bytes of keys and values, by branch."""
+    if run.converters is None:
+        return []
+    its = run.converters
+    key, value = converter(its.key, its.key_config), converter(its.value, its.value_config)
+    return [(_printer(key, k), _printer(value, v)) for _, k, v in run.streams]
+
+
+def _printer(its: Any, schema: Schema | None) -> Printer:
+    """Keys that a stream does not have are null, whatever the converter is."""
+    return _as_bytes if schema is None or is_same(its, schema) else partial(its.printed, schema=schema)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A parcel is one row for Spark's JVM, so it must not be large."""
+    rows = max(1, batch.num_rows * _PARCEL_BYTES // max(1, batch.nbytes))
+    for at in range(0, batch.num_rows, rows):
+        yield batch.slice(at, rows)
 
 
 def read_source(run: SourceRun, task: int, line: TaskLine) -> Iterator[pa.RecordBatch]:
     its = SourceTask(run, task, line)
     try:
-        yield from map(as_written, its.batches()) if run.in_parcels else its.batches()
+        if not run.in_parcels:
+            yield from its.batches()
+            return
+        printers = printers_of(run)
+        for batch in its.batches():
+            yield from (as_written(piece, printers) for piece in _pieces(batch))
     finally:
         close = getattr(its.source, "close", None)
         if close is not None:

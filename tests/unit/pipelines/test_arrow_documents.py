@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +14,12 @@ from hypothesis import strategies as st
 
 from twinlog.pipelines.arrow.documents import DocumentReader, Members, Unfit, printed
 from twinlog.pipelines.arrow.typed import is_simple, structs
+from twinlog.pipelines.arrow_schemas import arrow_type
 from twinlog.pipelines.chain import under
+from twinlog.pipelines.converters.json_documents import JsonConverter
 from twinlog.pipelines.plugins import transform
 from twinlog.pipelines.read_kafka import ROWS
-from twinlog.pipelines.schemas import Schema
+from twinlog.pipelines.schemas import Field, Schema
 
 KAFKA = "org.apache.kafka.connect.transforms"
 NAMES = st.sampled_from(["a", "b", "null", "ü", 'a"b', "a.b", "price", ""])
@@ -195,3 +198,55 @@ def test_what_java_reads_in_its_own_way_is_not_for_columns() -> None:
         assert not is_simple(ROW.with_fields([*ROW.fields, type(ROW.fields[0])("more", kind)]))
     assert not is_simple(Schema("string"))
     assert not is_simple(None)
+
+
+EVENT = Schema.from_json(
+    {"type": "struct", "optional": False, "fields": [
+        {"field": 't"', "type": "string", "optional": True}, {"field": "n", "type": "int16", "optional": True},
+        {"field": "x", "type": "double", "optional": True}, {"field": "y", "type": "float", "optional": True},
+        {"field": "ok", "type": "boolean", "optional": True},
+        {"field": "in", "type": "struct", "optional": True, "fields": [
+            {"field": "z", "type": "string", "optional": True}]},
+    ]}
+)  # fmt: skip
+ROWS_OF_EVENTS = st.fixed_dictionaries(
+    {
+        't"': st.none() | st.text(max_size=6) | st.sampled_from(["\x00\x1f", 'a"b\\', "\u2028ü"]),
+        "n": st.none() | st.integers(-(2**15), 2**15 - 1),
+        "x": st.none() | st.floats(allow_nan=False, allow_infinity=False),
+        "y": st.none() | st.floats(-1000, 1000, width=32),
+        "ok": st.none() | st.booleans(),
+        "in": st.none() | st.fixed_dictionaries({"z": st.none() | st.text(max_size=3)}),
+    }
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.none() | ROWS_OF_EVENTS, min_size=1, max_size=5), st.booleans(), st.booleans())
+def test_columns_with_a_schema_are_printed_as_documents(rows: list[Any], schemas: bool, sliced: bool) -> None:
+    its: Any = JsonConverter({"schemas.enable": str(schemas).lower()})
+    column: Any = pa.array([None, *rows] if sliced else rows, arrow_type(EVENT))
+    made = its.printed(column.slice(1) if sliced else column, EVENT)
+    wanted = []
+    for row, text in zip(rows, made.to_pylist(), strict=True):
+        if row is None:
+            assert text is None, "the record has no value"
+            continue
+        found = json.loads(text)
+        if schemas:
+            assert found["schema"] == EVENT.to_json()
+            found = found["payload"]
+        if found["y"] is not None:
+            (found["y"],) = struct.unpack("f", struct.pack("f", found["y"]))
+        wanted.append((found, row))
+    assert all(found == row for found, row in wanted)
+
+
+def test_numbers_that_json_lacks_are_texts_and_an_optional_value_is_null() -> None:
+    its: Any = JsonConverter({"schemas.enable": "false"})
+    numbers = pa.array([float("nan"), float("inf"), -float("inf"), None, 2.0])
+    printed_numbers = its.printed(numbers, Schema("double", optional=True)).to_pylist()
+    assert printed_numbers == [b'"NaN"', b'"Infinity"', b'"-Infinity"', b"null", b"2.0"]
+    assert not its.prints(Schema("bytes"))
+    assert not its.prints(EVENT.with_fields([Field("d", Schema("int32", optional=True, default=5))]))
+    assert not its.prints(EVENT.with_fields([Field("d", Schema("array", values=Schema("string")))]))

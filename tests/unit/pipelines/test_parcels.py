@@ -164,9 +164,11 @@ def test_which_sinks_get_records_in_parcels(key: str, value: str, config: Any, t
 def test_which_sources_send_records_in_parcels() -> None:
     text, raw, json = converter(STRINGS, {}), converter(BYTES, {}), converter("JsonConverter", {})
     assert reach_kafka(text, text, [("t", None, STRING)])
+    row = Schema("struct", fields=(Field("n", Schema("int64")),))
     assert reach_kafka(json, text, [("t", None, STRING)])  # there are no keys
-    assert not reach_kafka(json, text, [("t", STRING, STRING)])
-    assert not reach_kafka(text, json, [("t", None, STRING)])
+    assert reach_kafka(json, json, [("t", STRING, row)])  # Arrow prints documents
+    assert not reach_kafka(json, json, [("t", STRING, row.with_fields([Field("n", Schema("bytes"))]))])
+    assert not reach_kafka(text, text, [("t", None, row)])
     assert not reach_kafka(text, raw, [("t", None, STRING)])
     assert reach_kafka(text, raw, [("t", None, Schema("bytes"))])
     assert not reach_kafka(text, raw, [("t", None, Schema("bytes", name="org.apache.kafka.connect.data.Decimal"))])

@@ -10,10 +10,12 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Final
 
+import pyarrow as pa
 import pyarrow.compute
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from twinlog.pipelines.arrow.json_text import is_printable, json_texts
 from twinlog.pipelines.expressions import bytes_of_decimal, decimal_of_bytes, literal, with_defaults
 from twinlog.pipelines.records import DATA_EXCEPTION, ConversionFailed, Decoded, Encoded, PlanRefused, Problem, Shape
 from twinlog.pipelines.schemas import Schema, quoted
@@ -124,6 +126,19 @@ class JsonConverter:
             nothing = _head(shape.null_schema) + "null}" if self.s.schemas else "null"
             text, there = F.coalesce(text, F.lit(nothing)), F.lit(True)
         return Encoded(F.when(there, text.cast("binary")))
+
+    def prints(self, schema: Schema) -> bool:
+        """Whether `printed` writes what `encode` writes."""
+        return is_printable(schema)
+
+    def printed(self, column: Any, schema: Schema) -> Any:
+        """The same as `encode`, for an Arrow column in a Python worker."""
+        texts = json_texts(column, schema)
+        if schema.optional:
+            texts = pc.fill_null(texts, "null")
+        if self.s.schemas:
+            texts = pc.binary_join_element_wise(_head(schema), texts, "}", "")
+        return texts.cast(pa.binary())
 
 
 def _head(schema: Schema | None) -> str:
