@@ -8,15 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
+from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterError, TopicUnknown
 from twinlog.kafka.admin import ClusterAdmin
-from twinlog.kafka.group_offsets import GroupOffsets
+from twinlog.kafka.group_members import fetch_committed
 from twinlog.kafka.record_reader import RecordReader
 from twinlog.model.names import TopicPartition
 from twinlog.model.topics.target_topics import TopicFacts
@@ -115,7 +116,7 @@ class SinkPlanner:
 
     @cached_property
     def _admin(self) -> ClusterAdmin:
-        return ClusterAdmin(self.worker.cluster)
+        return _admin_of(self.worker.cluster)
 
     def topics(self) -> list[str]:
         """The topics that exist now."""
@@ -152,18 +153,14 @@ class SinkPlanner:
         return starts, {p: ends[p][0] for p in partitions}, {p: ends[p][1] for p in partitions}
 
     def _of_group(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        group = GroupOffsets(self.worker.cluster, self.connector.group)
-        try:
-            return group.fetch(partitions)
-        finally:
-            group.close()
+        committed = fetch_committed(self._admin, self.connector.group)
+        return {partition: committed[partition] for partition in partitions if partition in committed}
 
     def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
-        reader = RecordReader(self.worker.cluster, {})
-        try:
-            return reader.ends(partitions)
-        finally:
-            reader.close()
+        """First offset and end of each log. Raises ClusterError."""
+        # The ends come last: between the two questions a log can only lose its beginning and gain an end.
+        starts, ends = self._admin.fetch_start_offsets(partitions), self._admin.fetch_end_offsets(partitions)
+        return {partition: (_known(starts[partition]), _known(ends[partition])) for partition in partitions}
 
     def _note_loss(self, partition: TopicPartition, start: int, low: int) -> None:
         if partition not in self.lost:
@@ -332,6 +329,18 @@ def _partitions_of(described: Mapping[str, TopicFacts | ClusterError]) -> list[T
         if isinstance(facts, TopicFacts)
         for number in range(facts.partitions)
     ]
+
+
+@lru_cache(maxsize=16)
+def _admin_of(cluster: ClientSettings) -> ClusterAdmin:
+    """One for all pipelines of a cluster: to connect takes longer than to ask."""
+    return ClusterAdmin(cluster)
+
+
+def _known(answer: int | ClusterError) -> int:
+    if isinstance(answer, ClusterError):
+        raise answer
+    return answer
 
 
 def _schema(its: Converter, data: bytes | None) -> Hashable:
