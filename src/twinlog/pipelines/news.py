@@ -39,10 +39,8 @@ class News:
         self._lock = threading.Lock()
         self._waiting: dict[tuple[str, ...], list[_Waiting]] = {}
 
-    def wait(
-        self, cluster: ClientSettings, ends: Ends, stopping: threading.Event, longest_s: float = LONGEST_S
-    ) -> None:
-        """Return when a log has another end than `ends` says, when `stopping` is set, or after so long."""
+    def wait(self, cluster: ClientSettings, ends: Ends, stopping: threading.Event, longest_s: float) -> bool:
+        """Whether a log got another end than `ends` says; waits for it, or for `stopping`, or so long."""
         mine, servers = _Waiting(ends), cluster.bootstrap_servers
         with self._lock:
             is_first = servers not in self._waiting
@@ -55,6 +53,7 @@ class News:
         with self._lock:
             if mine in self._waiting.get(servers, ()):
                 self._waiting[servers].remove(mine)
+        return mine.news.is_set()
 
     def _watch(self, cluster: ClientSettings) -> None:
         """Ask until nobody waits."""

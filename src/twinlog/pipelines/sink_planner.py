@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any, Final, cast
 
 from pyspark.errors import PySparkException
@@ -226,7 +226,18 @@ class SinkPlanner:
         return Epoch(run, ROWS_SQL, planned.rows, run.batch_rows)
 
     def _news(self, ends: Places) -> Callable[[threading.Event], None]:
-        return partial(NEWS.wait, self.worker.cluster, ends)
+        """Waits for a record, and looks for new topics and partitions as often as an epoch does."""
+
+        def wait(stopping: threading.Event) -> None:
+            every_s = self.connector.common.rescan_ms / 1000
+            while not (stopping.is_set() or NEWS.wait(self.worker.cluster, ends, stopping, every_s)):
+                try:
+                    if self.has_news():
+                        return
+                except ClusterError as error:
+                    log.debug("%s: topics are not known: %s", self.connector.name, error)
+
+        return wait
 
     def _in_parcels(self, planned: Planned) -> Forms | None:
         """What records are when they travel in parcels; None: Spark's expressions must handle each of them."""

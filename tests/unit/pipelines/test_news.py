@@ -11,7 +11,7 @@ from unittest import mock
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterUnreachable, TopicUnknown
 from twinlog.model.names import TopicPartition
-from twinlog.pipelines import engine, read_kafka
+from twinlog.pipelines import engine, read_kafka, sink_planner
 from twinlog.pipelines.connector import read_connector
 from twinlog.pipelines.engine import Engine, Nothing
 from twinlog.pipelines.news import News
@@ -76,8 +76,10 @@ def test_who_waits_wakes_up_when_a_log_of_its_own_moves() -> None:
 
 
 def test_a_wait_ends_after_its_longest_time() -> None:
+    news, never = News(lambda _: PaperAdmin({A: 5}), 0.01), threading.Event()
     began = time.monotonic()
-    News(lambda _: PaperAdmin({A: 5}), 0.01).wait(CLUSTER, {A: 5}, threading.Event(), 0.05)
+    assert not news.wait(CLUSTER, {A: 5}, never, 0.05)
+    assert news.wait(CLUSTER, {A: 4}, never, 20)
     assert time.monotonic() - began < 5
 
 
@@ -133,6 +135,12 @@ def test_a_sink_that_rests_plans_nothing_until_a_log_has_more() -> None:
         assert isinstance(found, Nothing)
         assert found.idle
         assert found.until is not None
+    with (
+        mock.patch.object(sink_planner.NEWS, "wait", side_effect=[False, False]),
+        mock.patch.object(planner, "has_news", side_effect=[False, True]) as looked,
+    ):
+        found.until(threading.Event())
+        assert looked.call_count == 2, "new partitions are found while it rests"
     with mock.patch.object(planner, "places", return_value=({A: 5}, {A: 0}, {A: 6})):
         assert not isinstance(planner.plan(session, line), Nothing)
 

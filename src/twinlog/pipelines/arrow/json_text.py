@@ -55,8 +55,8 @@ def _numbers(column: Any) -> Any:
         return number_texts(column)
     texts = column.cast(pa.string())
     made = number_texts(pc.if_else(pc.is_finite(column), column, 0.0).cast(column.type))
-    for found, written in _BESIDE_NUMBERS.items():
-        made = pc.if_else(pc.equal(texts, found), written, made)
+    for text, written in _BESIDE_NUMBERS.items():
+        made = pc.if_else(pc.equal(texts, text), written, made)
     return made
 
 
