@@ -11,10 +11,10 @@ from unittest import mock
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterUnreachable, TopicUnknown
 from twinlog.model.names import TopicPartition
-from twinlog.pipelines import engine, read_kafka, sink_planner
+from twinlog.pipelines import engine, read_kafka
 from twinlog.pipelines.connector import read_connector
 from twinlog.pipelines.engine import Engine, Nothing
-from twinlog.pipelines.news import News
+from twinlog.pipelines.news import NEWS, News
 from twinlog.pipelines.sink_planner import SinkPlanner
 from twinlog.pipelines.starts import Starts
 from twinlog.pipelines.task_line import LineAddress, TaskLine
@@ -136,7 +136,7 @@ def test_a_sink_that_rests_plans_nothing_until_a_log_has_more() -> None:
         assert found.idle
         assert found.until is not None
     with (
-        mock.patch.object(sink_planner.NEWS, "wait", side_effect=[False, False]),
+        mock.patch.object(NEWS, "wait", side_effect=[False, False]),
         mock.patch.object(planner, "has_news", side_effect=[False, True]) as looked,
     ):
         found.until(threading.Event())
