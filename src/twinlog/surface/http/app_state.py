@@ -51,6 +51,7 @@ class RegistryBeside(Protocol):
 
 
 _KEEP_SECONDS: Final = 20.0
+_CHECKS_NAMED: Final = 3
 
 
 @dataclass
@@ -250,7 +251,9 @@ def _outcome(result: Mapping[str, Any]) -> str:
     checks = result.get("checks")
     if checks is None:
         return str(result.get("verdict", ""))
-    return f"{sum(check['verdict'] == 'fail' for check in checks)} of {len(checks)} checks failed"
+    failed = [check["name"] for check in checks if check["verdict"] == "fail"]
+    named = ", ".join(failed[:_CHECKS_NAMED]) + (", …" if len(failed) > _CHECKS_NAMED else "")
+    return f"{len(failed)} of {len(checks)} checks failed" + (f": {named}" if named else "")
 
 
 def _level(result: Mapping[str, Any]) -> Level:
