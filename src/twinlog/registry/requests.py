@@ -26,12 +26,13 @@ class SchemaRequest:
     def with_parts(self, metadata: Metadata | None, rule_set: RuleSet | None) -> "SchemaRequest":
         return replace(self, metadata=metadata, rule_set=rule_set)
 
-    def printed(self, *, bare: bool) -> str:
-        """As Java prints it; `bare` leaves out version and id."""
+    def printed(self, *, bare: bool, references: str | None = None) -> str:
+        """As Java prints it; `bare` leaves out version and id. `references` are printed instead of its own."""
         version, number = ("null", "null") if bare else (str(self.version), str(self.id))
+        shown = references or printed_references(self.references)
         return (
             f"{{subject={self.subject},version={version},id={number},schemaType={self.kind or 'AVRO'},"
-            f"references={printed_references(self.references)},metadata={_printed_metadata(self.metadata)},"
+            f"references={shown},metadata={_printed_metadata(self.metadata)},"
             f"ruleSet={'null' if self.rule_set is None else 'RuleSet'},schema={self.text},schemaTags=null,ts=null,"
             "deleted=null}"
         )
@@ -49,8 +50,12 @@ class Options:
 
 def printed_references(references: Sequence[Reference]) -> str:
     """References as Java prints them."""
-    parts = (f"{{name='{r.name}', subject='{r.subject}', version={r.version}}}" for r in references)
-    return f"[{', '.join(parts)}]"
+    return f"[{', '.join(map(printed_reference, references))}]"
+
+
+def printed_reference(reference: Reference) -> str:
+    """A reference as Java prints it."""
+    return f"{{name='{reference.name}', subject='{reference.subject}', version={reference.version}}}"
 
 
 def _printed_metadata(metadata: Metadata | None) -> str:

@@ -186,3 +186,13 @@ def test_a_body_without_a_mode_changes_nothing(ask: Asking) -> None:
     assert ask("PUT", "/mode/s", {}).body == "{}"
     assert len(ask.store.log) == written
     assert ask("GET", "/mode/s").json() == {"mode": "READONLY"}
+
+
+def test_a_reference_that_lacks_a_part_is_named_with_the_request(ask: Asking) -> None:
+    refused = ask.register("s", "int", references=[{"name": "n", "subject": "x"}]).json()
+    shown = "{name='n', subject='x', version=null}"
+    inner = (
+        f"{{subject=s,version=null,id=null,schemaType=AVRO,references=[{shown}],metadata=null,ruleSet=null,schema=int"
+    )
+    assert refused["message"].startswith(f"Invalid schema of type AVRO, details: Invalid schema {inner},")
+    assert refused["message"].endswith(f"with refs [{shown}] of type AVRO, details: Invalid reference: {shown}")

@@ -1,16 +1,16 @@
 """Bodies of requests: from JSON to values, with the messages of Confluent's server for what does not fit."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from twinlog.registry import refusals
 from twinlog.registry.content import metadata_json, metadata_of
 from twinlog.registry.records import CONFIG_FIELDS
 from twinlog.registry.refusals import Refusal
-from twinlog.registry.requests import SchemaRequest
+from twinlog.registry.requests import SchemaRequest, printed_reference
 from twinlog.registry.rule_sets import check_rules, rule_set_json, rule_set_of
-from twinlog.registry.schemas.schema import Metadata, Reference, RuleSet
+from twinlog.registry.schemas.schema import InvalidSchema, Metadata, Reference, RuleSet
 from twinlog.registry.scopes import LEVELS, MODES
 from twinlog.surface.registry.jackson import mismatch, syntax_message, wrong_shape
 
@@ -48,16 +48,25 @@ def read_schema(body: bytes, subject: str, argument: str) -> SchemaRequest:
     document = read_object(body, "RegisterSchemaRequest", argument)
     version, number = _integer(document.get("version")), _integer(document.get("id"))
     kind = _text(document.get("schemaType"))
-    return SchemaRequest(
+    references = _references(document.get("references"))
+    request = SchemaRequest(
         subject,
         _text(document.get("schema")),
         kind or None,
-        _references(document.get("references")),
+        tuple(reference for reference in references if isinstance(reference, Reference)),
         read_metadata(document.get("metadata")),
         read_rules(document.get("ruleSet")),
         version or 0,
         -1 if number is None else number,
     )
+    broken = next((reference for reference in references if isinstance(reference, str)), None)
+    if broken is not None and not request.is_blank:
+        parts = [each if isinstance(each, str) else printed_reference(each) for each in references]
+        shown = f"[{', '.join(parts)}]"
+        said = InvalidSchema(f"Invalid reference: {broken}")
+        printed = request.printed(bare=True, references=shown)
+        raise refusals.invalid_schema(said.sentence(kind or "AVRO", printed, shown))
+    return request
 
 
 def read_config(body: bytes, argument: str) -> dict[str, Any]:
@@ -132,20 +141,22 @@ def read_rules(document: Any) -> RuleSet | None:
     return rules
 
 
-def _references(documents: Any) -> tuple[Reference, ...]:
+def _references(documents: Any) -> Sequence[Reference | str]:
+    """References; those that lack a part as Java prints them."""
     if documents is None:
         return ()
     if not isinstance(documents, list):
         raise Refusal(400, mismatch(documents, "SchemaReference>"))
-    references = []
+    references: list[Reference | str] = []
     for document in documents:
         given = _object(document, "SchemaReference")
         name, subject, version = _text(given.get("name")), _text(given.get("subject")), _integer(given.get("version"))
         if name is None or subject is None or version is None:
-            shown = f"{{name='{name or 'null'}', subject='{subject or 'null'}', version={version or 'null'}}}"
-            raise refusals.invalid_schema(f"Invalid reference: {shown}")
-        references.append(Reference(name, subject, version))
-    return tuple(references)
+            number = "null" if version is None else version
+            references.append(f"{{name='{name or 'null'}', subject='{subject or 'null'}', version={number}}}")
+        else:
+            references.append(Reference(name, subject, version))
+    return references
 
 
 def _values(value: Any) -> list[Any]:
