@@ -63,7 +63,8 @@ def settings_broken(scene: Scene) -> None:
             file.write_text("clusters = nobody\nnobody->nowhere.enabled = perhaps\n", encoding="latin-1")
             os.kill(scene.twinlog.engine.pid, signal.SIGHUP)
             scene.hold(8)
-            scene.effect("setting is wrong" in scene.twinlog.engine.output, "the engine refused the file")
+            refused = "clusters: must list the aliases of at least two clusters"
+            scene.effect(refused in scene.twinlog.engine.output, f"the engine refused the file: {refused}")
         finally:
             file.write_bytes(sound)
         os.kill(scene.twinlog.engine.pid, signal.SIGHUP)
