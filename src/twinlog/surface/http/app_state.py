@@ -216,7 +216,7 @@ class AppState:
         level: Level
         match operation.status:
             case "running":
-                level, says = "info", f"{operation.kind} begun"
+                level, says = "info", f"{operation.kind} started"
             case "done":
                 outcome = _outcome(operation.result or {})
                 level, says = (
