@@ -267,7 +267,7 @@ def _level(result: Mapping[str, Any]) -> Level:
 
 
 def app_state_of(request: Request) -> AppState:
-    """The desk of the application that answers, as whoever asks may see it."""
+    """The state of the application that answers, as whoever asks may see it."""
     app_state: AppState = request.app.state.app_state
     return app_state.seen_by(request.scope.get("twinlog.who"))
 
