@@ -24,7 +24,7 @@ from tests.kit.waiting import wait_until
 
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
-from twinlog.errors import ClusterError
+from twinlog.errors import ClusterError, ClusterUnreachable
 from twinlog.kafka.admin import ClusterAdmin, TopicOrder
 from twinlog.kafka.client_options import client_options
 from twinlog.local.cluster import LocalCluster
@@ -153,14 +153,21 @@ class Ends:
         wanted = set(topics) or set(self.topics())
         ends = self.source_ends(wanted)
 
-        def behind(status: LinkStatus) -> dict[str, tuple[int, int]]:
-            reached = {part.partition: part.source_next for part in status.partitions}
-            return {str(p): (reached.get(p, -1), end) for p, end in ends.items() if reached.get(p, -1) < end}
+        def look() -> LinkStatus | ClusterUnreachable:
+            try:
+                return self.status()
+            except ClusterUnreachable as away:
+                return away  # a broker that was killed a moment ago still leads a part of the ledger
 
-        last = wait_until(
-            self.status, lambda status: not behind(status), within_s=within_s, what=f"copies of {sorted(wanted)}"
-        )
+        def copied(seen: LinkStatus | ClusterUnreachable) -> bool:
+            if isinstance(seen, ClusterUnreachable):
+                return False
+            reached = {part.partition: part.source_next for part in seen.partitions}
+            return all(reached.get(partition, -1) >= end for partition, end in ends.items())
+
+        last = wait_until(look, copied, within_s=within_s, what=f"copies of {sorted(wanted)}")
         assert ends, "there is nothing to copy"
+        assert isinstance(last, LinkStatus)
         return last
 
     def topics(self) -> list[str]:
