@@ -20,7 +20,7 @@ from twinlog.config.security.secrets import Secret
 from twinlog.config.security.users import save_user, with_password
 from twinlog.config.service_settings import HttpSettings
 from twinlog.control.audit import Grant, Who
-from twinlog.control.group_trust import AT, WHO, GroupTrust
+from twinlog.control.group_trust import AT, BODY, WHO, GroupTrust, digest
 from twinlog.control.record_signatures import Record, RecordSignatures
 from twinlog.model.connectors import GroupState, Leader
 from twinlog.model.selection import Patterns
@@ -95,6 +95,8 @@ def test_a_standby_says_for_whom_it_asks_and_signs_it(users: Path):
             assert _put(f"{address}{LINK}/resume", wrong) == 401
         assert _put(f"{address}{LINK}/stop", signed) == 401, "signed for another order"
         assert _put(f"{address}{LINK}/resume", signed, b"{}") == 400, "signed for another body"
+        forged = signed | {BODY: digest(b"{}")}
+        assert _put(f"{address}{LINK}/resume", forged, b"{}") == 401, "the body's digest is signed, too"
         assert _put(f"{address}{LINK}/resume", signed) == 202
     audited = [entry for entry in map(json.loads, topic.audited) if entry["what"] in {"paused", "started"}]
     assert [(entry["name"], entry["address"]) for entry in audited] == [("anna", "testclient"), ("anna", "10.0.0.9")]
