@@ -94,6 +94,8 @@ class Lanes:
             try:
                 await self.target.refresh({remote.topic for remote in self.homeless})
                 reached, self.heard_at = True, time.monotonic()
+                pause = _PAUSE_S
+                backoff.reset()
             except ClusterError as trouble:  # also a login that is refused just now
                 log.warning("%s: nobody says who leads: %s", self.target.alias, told(trouble))
                 pause = backoff.next_s()

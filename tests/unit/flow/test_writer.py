@@ -39,6 +39,7 @@ class Target:
     """Metadata that is refused a few times; brokers that never take a connection."""
 
     refusals: int = 0
+    elections: int = 0
     alias: str = "T"
     timeout_s: float = 1.0
     topics: dict[str, TopicMetadata] = field(default_factory=dict)
@@ -58,7 +59,9 @@ class Target:
         if self.refusals:
             self.refusals -= 1
             raise AccessDenied("T", "the password is wrong")
-        self.topics |= {name: TopicMetadata(name, "t", 0, {0: Leader(1, 1)}) for name in names}
+        leaders = {} if self.elections else {0: Leader(1, 1)}
+        self.elections = max(0, self.elections - 1)
+        self.topics |= {name: TopicMetadata(name, "t", 0, leaders) for name in names}
 
     async def connection(self, node: int, lane: str) -> None:
         raise BrokerAway.at("T", f"broker {node}, {lane}", "connection refused")
@@ -88,6 +91,37 @@ def test_a_login_that_is_refused_while_a_leader_is_sought_forgets_no_batch() -> 
     asyncio.run(seek())
     assert answers[0][1].message is not None
     assert "broker 1" in answers[0][1].message
+
+
+@pytest.mark.proves("R9")
+def test_a_target_that_was_away_is_asked_often_again_while_it_elects(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def seek() -> None:
+        heard = asyncio.Event()
+
+        async def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            await sleep(0)
+
+        target = Target(refusals=6, elections=3)
+        lanes = Lanes(
+            cast("Any", target), 1 << 20, lambda *_: heard.set(), lambda _: None, lambda error: pytest.fail(repr(error))
+        )
+        box = make_box()
+        box.intake.parcels.append(parcel(made_at(0)))
+        monkeypatch.setattr(asyncio, "sleep", pause)
+        lanes.ready(box)
+        async with asyncio.timeout(10):
+            await heard.wait()
+        lanes.stop()
+
+    asyncio.run(seek())
+    away, electing = pauses[:6], pauses[6:]
+    assert away == sorted(away)
+    assert away[-1] > 1
+    assert electing == [0.1, 0.1, 0.1]
 
 
 def begin_parcel(generation: int) -> Parcel:
