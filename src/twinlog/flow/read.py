@@ -71,7 +71,11 @@ log = logging.getLogger("twinlog.read")
 _LEDGER_LOST_S: Final = 10.0
 _NUDGE_S: Final = 2.0
 _SOON_S: Final = 3.0  # a target partition without a leader usually has one again within seconds
-_SOON_OVER: Final = frozenset({TargetUnwritable.code, LedgerUnwritable.code})
+_AT_MOST_S: Final = {
+    TargetUnwritable.code: _SOON_S,
+    LedgerUnwritable.code: 0.0,  # who reads this in the ledger knows that it takes notes again
+}
+"""How long partitions with these faults rest, however long others do."""
 
 
 @dataclass
@@ -193,6 +197,10 @@ class Reader:
         lost = {n for n in numbers if self.target.leader(topic, n) is None} if known is not None else set()
         if lost == numbers and len(self.plan.shards) > 1:
             lost = set()  # the cluster is away as a whole, and waited for
+        if back := self.ledger_lost.keys() - lost:
+            for partition in [p for p, when in self.resting.items() if when <= now + _SOON_S]:
+                if 1 + shard_of(partition, self.plan.shard_count) in back:
+                    self.resting[partition] = now
         self.ledger_lost = {number: self.ledger_lost.get(number, now) for number in lost}
         if not lost:
             return  # nearly always: all partitions need not be looked at
@@ -220,8 +228,8 @@ class Reader:
             case Memo(chore="truncations"):
                 self.resting |= {p: 0.0 for p in self.view.states if truncation_name(p) == entry.name}
             case PartitionState(phase="faulted"):
-                soon = entry.fault is not None and entry.fault.code in _SOON_OVER
-                self._rest(TopicPartition(entry.topic, entry.partition), _SOON_S if soon else None)
+                at_most_s = _AT_MOST_S.get(entry.fault.code) if entry.fault is not None else None
+                self._rest(TopicPartition(entry.topic, entry.partition), at_most_s)
 
     def _follow(self, engine: Engine | None) -> None:
         """Stop when the engine stops, wants a new plan, or is no longer ours (R10)."""
