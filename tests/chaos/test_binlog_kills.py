@@ -1,7 +1,7 @@
 """Change data capture from MariaDB under load while worker, JVM, Python workers or the database are killed -9.
 
 Every update adds one, so the records of a row must be 1, 2, 3 … without a gap and without a repeat. Columns are added
-meanwhile. The source does not keep this when a snapshot of several tables is interrupted (docs/connectors.md).
+meanwhile.
 """
 
 # ruff: noqa: S608  statements of tests

@@ -21,6 +21,7 @@ from twinlog.pipelines.sources.binlog.catalogue import Stream
 from twinlog.pipelines.sources.debezium.envelope import chunk_of_columns, own_version
 
 _LONG: Final = pa.int64()
+_NEW_KEY, _OLD_KEY = "__debezium.newkey", "__debezium.oldkey"
 
 
 class Place(NamedTuple):
@@ -50,7 +51,7 @@ class Buffer:
         self._places: list[Place] = []
         self._place_of: list[int] = []
         self._rows: list[int] = []
-        self._moved: list[tuple[int, int]] = []  # rows of this buffer, and the old one of their two images
+        self._moved: dict[int, tuple[str, int]] = {}  # changes with a header that names a key, and the image with it
 
     def __len__(self) -> int:
         return len(self._ops)
@@ -93,8 +94,23 @@ class Buffer:
             if all(self._columns[n][old] == self._columns[n][old + 1] for n in self._keys):
                 self._extend(["u"], [old], [old + 1], [row], number=number, skip=0)
             else:
-                self._moved.append((len(self._ops), old))
+                self._moved[len(self._ops)] = (_NEW_KEY, old + 1)
+                self._moved[len(self._ops) + 1] = (_OLD_KEY, old)
                 self._extend(["d", "c"], [old, None], [None, old + 1], [row, row], number=number, skip=0)
+
+    def keys(self) -> list[list[Any]]:
+        """Raw values of the key's columns, of each change."""
+        images = [new if old is None or op != "d" else old
+                  for op, old, new in zip(self._ops, self._before, self._after, strict=True)]  # fmt: skip
+        return [[self._columns[n][image] for image in images if image is not None] for n in self._keys]
+
+    def keep(self, wanted: list[bool]) -> None:
+        """Leave out the other changes."""
+        kept = [n for n, want in enumerate(wanted) if want]
+        self._moved = {place: self._moved[n] for place, n in enumerate(kept) if n in self._moved}
+        for name in ("_ops", "_before", "_after", "_place_of", "_rows"):
+            values = getattr(self, name)
+            setattr(self, name, [values[n] for n in kept])
 
     def chunk(self, at: SourcePartition, then: Offset, *, now_us: int, tombstones: bool) -> Chunk:
         table = self.stream.table
@@ -120,9 +136,8 @@ class Buffer:
             return json.dumps(told, separators=(",", ":"), ensure_ascii=False, default=str).encode()
 
         made: list[dict[str, bytes]] = [{} for _ in self._ops]
-        for row, old in self._moved:
-            made[row]["__debezium.newkey"] = key(old + 1)
-            made[row + 1]["__debezium.oldkey"] = key(old)
+        for row, (name, image) in self._moved.items():
+            made[row][name] = key(image)
         return made
 
     @staticmethod

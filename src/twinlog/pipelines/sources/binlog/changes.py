@@ -18,6 +18,7 @@ from twinlog.errors import ChangesUnreadable
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Offset, SourcePartition
 from twinlog.pipelines.sources.binlog import events
+from twinlog.pipelines.sources.binlog.boundary import Boundary
 from twinlog.pipelines.sources.binlog.buffer import Buffer, Place
 from twinlog.pipelines.sources.binlog.catalogue import Catalogue, Stream
 from twinlog.pipelines.sources.binlog.connection import Log
@@ -26,6 +27,7 @@ from twinlog.pipelines.sources.binlog.gtids import MariaDbGtids, MySqlGtids
 from twinlog.pipelines.sources.binlog.schema_changes import schema_change
 from twinlog.pipelines.sources.binlog.settings import BinlogSettings
 from twinlog.pipelines.sources.binlog.table_map import read_table_map, table_id
+from twinlog.pipelines.sources.debezium.envelope import position_only
 
 log = logging.getLogger("twinlog.pipelines.source")
 _DDL: Final = re.compile(r"^\s*(/\*.*?\*/\s*)*(CREATE|ALTER|DROP|RENAME|TRUNCATE)\b", re.IGNORECASE | re.DOTALL)
@@ -38,10 +40,11 @@ class Changes:
 
     def __init__(
         self, s: BinlogSettings, its_log: Log, catalogue: Catalogue, start: Offset, *, connector: str,
-        statements: Callable[[], Any],
+        statements: Callable[[], Any], boundary: Boundary | None = None,
     ) -> None:  # fmt: skip
         self._s, self._connector, self._log, self._catalogue = s, connector, its_log, catalogue
         self._statements = statements
+        self._boundary = boundary  # of a snapshot that was interrupted: changes behind it are left out
         self._checksums = its_log.checksums
         self._file, self._pos = str(start["file"]), int(str(start["pos"]))
         known = str(start.get("gtids") or "")
@@ -91,6 +94,31 @@ class Changes:
                 yield self._handed_on(at)
         if self._waiting:
             yield self._handed_on(at)
+
+    def chunks_up_to(
+        self, end: Offset, at: SourcePartition, stop: Callable[[], bool], wait_s: float
+    ) -> Iterator[Chunk]:
+        """Chunks up to exactly a place between two transactions, and the position even if nothing was handed on."""
+        while not stop() and self.stands(end) < 0:
+            data = self._log.next(0 if self._waiting else wait_s)
+            if data is not None:
+                self._event(data)
+            if self._waiting and (data is None or self._waiting >= self._s.batch_rows):
+                yield self._handed_on(at)
+        if self._waiting or self.position != self.told:
+            yield self._handed_on(at)
+
+    def stands(self, end: Offset) -> int:
+        """-1 before a place between two transactions, 0 there, 1 behind it. Names of transactions count first."""
+        inside = self._inside or bool(self._skip_events)
+        mine, its = self._restart_gtids, str(end.get("gtids") or "")
+        if self._log.server.gtids and bool(mine) == bool(its):
+            kind = MariaDbGtids if self._log.server.mariadb else MySqlGtids
+            reached, passed = kind(mine).covers(its), not kind(its).covers(mine)
+        else:
+            here, there = (self._file, self._pos), (str(end["file"]), int(str(end["pos"])))
+            reached, passed = _in_order(here) >= _in_order(there), _in_order(here) > _in_order(there)
+        return -1 if not reached else int(passed or inside)
 
     def _event(self, data: bytes) -> None:
         if data[4] == Kind.FORMAT:
@@ -199,7 +227,9 @@ class Changes:
         if text not in self._known:
             table_map = read_table_map(event)
             wanted = self._catalogue.wanted(table_map.database, table_map.table)
-            self._known[text] = self._catalogue.stream_of(table_map, self._statements()) if wanted else None
+            stream = self._catalogue.stream_of(table_map, self._statements()) if wanted else None
+            left_out = stream is not None and self._boundary is not None and self._boundary.is_before(stream)
+            self._known[text] = None if left_out else stream
         self._maps[table_id(event)] = self._known[text]
 
     def _rows(self, event: Event) -> None:
@@ -230,8 +260,22 @@ class Changes:
         """What waits, as one chunk with the present position; those of other tables stand beside it."""
         now = int(SYSTEM_CLOCK.now_s() * 1_000_000)
         then = self.position
-        made = [buffer.chunk(at, then, now_us=now, tombstones=self._s.tombstones) for buffer in self._buffers.values()
-                if len(buffer)]  # fmt: skip
+        buffers = [buffer for buffer in self._buffers.values() if self._kept(buffer)]
+        made = [buffer.chunk(at, then, now_us=now, tombstones=self._s.tombstones) for buffer in buffers]
         made += [replace(chunk, partition=at, next=then) for chunk in self._extra]
+        made = made or [position_only(f"{self._s.prefix}.position", at, then)]
         self._buffers, self._extra, self._waiting, self.told = {}, [], 0, then
         return replace(made[0], others=tuple(made[1:]))
+
+    def _kept(self, buffer: Buffer) -> int:
+        """How many changes are to be handed on."""
+        boundary, stream = self._boundary, buffer.stream
+        if boundary is not None and len(buffer) and boundary.divides(stream):
+            buffer.keep(boundary.reaches(stream, buffer.keys()))
+        return len(buffer)
+
+
+def _in_order(place: tuple[str, int]) -> tuple[int, str, int]:
+    """Files are numbered, and the number can have one digit more than before."""
+    file, pos = place
+    return len(file), file, pos

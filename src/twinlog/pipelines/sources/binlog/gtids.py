@@ -12,6 +12,10 @@ class GtidSet(Protocol):
 
     def add(self, gtid: str) -> None: ...
 
+    def covers(self, text: str) -> bool:
+        """Whether all transactions of another set are in this one."""
+        ...
+
 
 class MariaDbGtids:
     """`0-1-366,1-2-9`: the last one of each domain."""
@@ -22,8 +26,16 @@ class MariaDbGtids:
     def add(self, gtid: str) -> None:
         self._last[gtid.partition("-")[0]] = gtid
 
+    def covers(self, text: str) -> bool:
+        return all(_number(self._last.get(domain, "")) >= _number(gtid)
+                   for domain, gtid in MariaDbGtids(text)._last.items())  # fmt: skip
+
     def __str__(self) -> str:
         return ",".join(self._last[domain] for domain in sorted(self._last, key=int))
+
+
+def _number(gtid: str) -> int:
+    return int(gtid.rpartition("-")[2] or -1)
 
 
 class MySqlGtids:
@@ -50,6 +62,10 @@ class MySqlGtids:
             else:
                 merged.append([low, high])
         self._intervals[server.lower()] = merged
+
+    def covers(self, text: str) -> bool:
+        return all(any(first <= low and high <= last for first, last in self._intervals.get(server, []))
+                   for server, spans in MySqlGtids(text)._intervals.items() for low, high in spans)  # fmt: skip
 
     def __str__(self) -> str:
         shown = []

@@ -4,10 +4,12 @@ Tables whose key is one whole number are cut into ranges of the key, and several
 they read is handed on in its order. Each chunk's position names the table and the last key, so a snapshot that was
 interrupted continues behind it:
 
-    {"snapshot": true, "file": "bin.000001", "pos": 4711, "table": "shop.orders", "after": "1007", "whole": false}
+    {"snapshot": true, "file": "bin.000001", "pos": 4711, "table": "shop.orders", "key": "id int", "after": "1007",
+     "whole": false}
 
-The first try sees all rows as they were at one position of the log. After an interruption the rows are read as they are
-then; the changes since that position follow, so every table ends up right.
+A view shows all rows as they were at one position of the log, and the chunks name that position. After an interruption
+there is another view at a later position. First the changes between both positions follow, of rows that were handed on
+(`boundary.py`); so no record of a row is older than the one before it.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ import pyarrow as pa
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Offset, SourcePartition
 from twinlog.pipelines.arrow_schemas import arrow_type
+from twinlog.pipelines.sources.binlog.boundary import literals
 from twinlog.pipelines.sources.binlog.catalogue import Catalogue, Stream
-from twinlog.pipelines.sources.binlog.columns import BINARIES, INTEGERS
+from twinlog.pipelines.sources.binlog.columns import INTEGERS
 from twinlog.pipelines.sources.binlog.connection import asked
+from twinlog.pipelines.sources.binlog.key_order import behind, described, keys_of, literal, quoted
 from twinlog.pipelines.sources.binlog.reading import View, columns_of
 from twinlog.pipelines.sources.binlog.settings import BinlogSettings
 from twinlog.pipelines.sources.debezium.envelope import chunk_of_columns, own_version, position_only
@@ -100,17 +104,19 @@ class Snapshot:
             stream = self._catalogue.stream(database, name)
             if reached is not None and (stream.full < reached or (stream.full == reached and start.get("whole"))):  # type: ignore[union-attr]
                 continue
-            after = _literals(start) if stream.full == reached and start is not None else ()
+            # A table whose key was altered is read again from its beginning.
+            continues = start is not None and stream.full == reached and start.get("key") == described(stream)
+            after = literals(start) if continues and start is not None else ()
             made += self._of_table(db, stream, after)
         return iter(made)
 
     def _of_table(self, db: Any, stream: Stream, after: tuple[str, ...]) -> Iterator[Part]:
-        keys = _keys(stream)
+        keys = keys_of(stream)
         if len(keys) != 1 or keys[0].kind not in INTEGERS:
             # Where the next part begins is known when this one was read; without a key there is one part only.
             yield Part(stream, after, None, self._s.snapshot_rows if keys else 0, last=True)
             return
-        key, table = _quoted(keys[0].name), _table(stream)
+        key, table = quoted(keys[0].name), _table(stream)
         where = f" WHERE {key} > {after[0]}" if after else ""
         low, high = asked(db, f"SELECT MIN({key}), MAX({key}) FROM {table}{where}")[0]
         rows = asked(
@@ -129,7 +135,7 @@ class Snapshot:
         """In a thread."""
         db = self._free.get()
         try:
-            keys = _keys(part.stream)
+            keys = keys_of(part.stream)
             width = len(part.stream.columns)
             columns = columns_of(db, self._select(part), width + len(keys))
         finally:
@@ -140,10 +146,10 @@ class Snapshot:
         return Rows(part, columns, reached, more=bool(part.limit) and count >= part.limit)
 
     def _select(self, part: Part) -> str:
-        keys = _keys(part.stream)
-        shown = [self._catalogue.selected(part.stream), *(_literal(key) for key in keys)]
-        names = [_quoted(key.name) for key in keys]
-        where = [_behind(names, part.after)] if part.after else []
+        keys = keys_of(part.stream)
+        shown = [self._catalogue.selected(part.stream), *(literal(key) for key in keys)]
+        names = [quoted(key.name) for key in keys]
+        where = [behind(keys, part.after)] if part.after else []
         where += [f"{names[0]} <= {part.up_to}"] if part.up_to is not None else []
         text = f"SELECT {', '.join(shown)} FROM {_table(part.stream)}"
         text += f" WHERE {' AND '.join(where)}" if where else ""
@@ -157,7 +163,8 @@ class Snapshot:
             whole = part.last and not rows.more
             reached = rows.reached if rows.more or part.up_to is None else (str(part.up_to),)
             then = self._position | {
-                "snapshot": True, "table": part.stream.full, "after": "\x1f".join(reached), "whole": whole,
+                "snapshot": True, "table": part.stream.full, "key": described(part.stream),
+                "after": "\x1f".join(reached), "whole": whole,
             }  # fmt: skip
             if rows.count:
                 yield self._chunk(rows, at, then)
@@ -185,37 +192,5 @@ class Snapshot:
                                 after=after, source=told, now_us=now, tombstones=False)  # fmt: skip
 
 
-def _keys(stream: Stream) -> list[Any]:
-    return [stream.columns[stream.table.place(name)] for name in stream.table.key]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _table(stream: Stream) -> str:
-    return f"{_quoted(stream.database)}.{_quoted(stream.name)}"
-
-
-def _literal(column: Any) -> str:
-    """An expression that gives the column's value as SQL would write it."""
-    name = _quoted(column.name)
-    if column.kind in INTEGERS:
-        return name
-    if column.kind in BINARIES or column.kind == "bit":
-        return f"CONCAT('0x', HEX({name}))"
-    return f"QUOTE({name})"
-
-
-def _behind(names: list[str], after: tuple[str, ...]) -> str:
-    """(a, b) > (1, 2), written so that the index is used."""
-    cases = []
-    for n, name in enumerate(names):
-        equal = [f"{other} = {value}" for other, value in zip(names[:n], after, strict=False)]
-        cases.append("(" + " AND ".join([*equal, f"{name} > {after[n]}"]) + ")")
-    return "(" + " OR ".join(cases) + ")"
-
-
-def _literals(start: Offset) -> tuple[str, ...]:
-    text = str(start.get("after") or "")
-    return tuple(text.split("\x1f")) if text else ()
+    return f"{quoted(stream.database)}.{quoted(stream.name)}"

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import pymysql
@@ -13,11 +14,12 @@ import pymysql
 from twinlog.errors import ChangesLost
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Finding, Offset, Retriable, Schema, SourcePartition
+from twinlog.pipelines.sources.binlog.boundary import Boundary
 from twinlog.pipelines.sources.binlog.catalogue import Catalogue
 from twinlog.pipelines.sources.binlog.changes import Changes
 from twinlog.pipelines.sources.binlog.checks import findings
 from twinlog.pipelines.sources.binlog.connection import Log, asked, connected, log_end, said, server_of
-from twinlog.pipelines.sources.binlog.reading import consistent_view
+from twinlog.pipelines.sources.binlog.reading import View, consistent_view
 from twinlog.pipelines.sources.binlog.schema_changes import schemas_of
 from twinlog.pipelines.sources.binlog.settings import BinlogSettings
 from twinlog.pipelines.sources.binlog.snapshot import Snapshot
@@ -26,6 +28,9 @@ from twinlog.pipelines.sources.debezium.envelope import HEARTBEAT, HEARTBEAT_KEY
 _WAIT_S: Final = 0.25
 _IDLE_S: Final = 5.0
 """How often the position moves while only other tables change."""
+
+
+_SNAPSHOT: Final = frozenset({"snapshot", "table", "key", "after", "whole"})
 
 
 class _BinlogSource:
@@ -97,11 +102,48 @@ class _BinlogSource:
             db = self.statements()
             yield position_only(f"{self.s.prefix}.snapshot", at, log_end(db, server_of(db)))
             return
-        with consistent_view(self.s) as view:
-            named = {"file", "pos", "gtids"}
-            begun = view.position if start is None else {key: start[key] for key in named & start.keys()}
-            snapshot = Snapshot(self.s, self.connector, self.catalogue, view, begun)
-            yield from snapshot.chunks(at, start, begun, stop)
+        if start is None:
+            with consistent_view(self.s) as view:
+                yield from self._rows(at, view, None, stop)
+            return
+        yield from self._continued(at, start, stop)
+
+    def _continued(self, at: SourcePartition, start: Offset, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        """The rest of a snapshot that was interrupted.
+
+        What was handed on is brought to the place of the new view first, by its changes. `initial_only` wants none.
+        """
+        if self.s.snapshot == "initial_only":
+            with consistent_view(self.s) as view:
+                yield from self._rows(at, view, start, stop)
+            return
+        place = {key: start[key] for key in _SNAPSHOT & start.keys()}
+        self._log = Log(self.s, start)
+        changes = Changes(
+            self.s, self._log, self.catalogue, start, connector=self.connector, statements=self.statements,
+            boundary=Boundary(start, self.statements),
+        )  # fmt: skip
+
+        def up_to(end: Offset) -> Iterator[Chunk]:
+            return (marked(chunk, place) for chunk in changes.chunks_up_to(end, at, stop, _WAIT_S))
+
+        # Most of it before the view is opened: the server keeps old rows for an open view.
+        yield from up_to(log_end(self.statements(), self._log.server))
+        while not stop():
+            with consistent_view(self.s) as view:
+                if changes.stands(view.position) > 0:
+                    # The log already has a transaction whose rows the view does not show yet.
+                    threading.Event().wait(_WAIT_S)
+                    continue
+                yield from up_to(view.position)
+                if not stop():
+                    self.close()
+                    yield from self._rows(at, view, start, stop)
+            return
+
+    def _rows(self, at: SourcePartition, view: View, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        snapshot = Snapshot(self.s, self.connector, self.catalogue, view, view.position)
+        return snapshot.chunks(at, start, view.position, stop)
 
     def _streaming(self, start: Offset) -> Changes:
         """The open log if it stands at `start`, or a new one."""
@@ -147,6 +189,12 @@ class _BinlogSource:
         if self._db is not None and self._db.open:
             self._db.close()
         self._log = self._db = self._changes = None
+
+
+def marked(chunk: Chunk, place: Offset) -> Chunk:
+    """A chunk of changes whose position also says how far the snapshot came."""
+    then = {**chunk.next, **place}
+    return replace(chunk, next=then, others=tuple(replace(other, next=then) for other in chunk.others))
 
 
 class MariaDbSource(_BinlogSource):

@@ -34,7 +34,7 @@ def log_maker(column: Column, schema: Schema, s: BinlogSettings) -> Make:
     if kind == "date":
         return _filled(schema, lambda raw: _days(pa.array(raw, _LONG)).cast(want))
     if kind in {"datetime", "timestamp", "time"}:
-        unpack = {"datetime": _datetime_us, "timestamp": _timestamp_us, "time": _time_us}[kind]
+        unpack = _UNPACKED[kind]
         shown = _moment(column, schema, padded=True)
         return _filled(schema, lambda raw: shown(unpack(pa.array(raw, _LONG), column.size)))
     if kind == "year":
@@ -50,6 +50,14 @@ def log_maker(column: Column, schema: Schema, s: BinlogSettings) -> Make:
     if kind in TEXTS:
         return _text(column)
     return _common(column, schema)
+
+
+def logged_moments(column: Column, raw: Sequence[Any]) -> list[int | None]:
+    """Days or microseconds of raw values of the log; None for dates such as 0000-00-00."""
+    packed = pa.array(raw, _LONG)
+    made = _days(packed) if column.kind == "date" else _UNPACKED[column.kind](packed, column.size)
+    values: list[int | None] = made.to_pylist()
+    return values
 
 
 def text_maker(column: Column, schema: Schema, s: BinlogSettings) -> Make:
@@ -183,6 +191,9 @@ def _time_us(packed: Any, precision: int) -> Any:
     return pc.if_else(pc.less(packed, pa.scalar(0)), pc.negate(size), size)
 
 
+_UNPACKED: Final = {"datetime": _datetime_us, "timestamp": _timestamp_us, "time": _time_us}
+
+
 def _moment(column: Column, schema: Schema, *, padded: bool) -> Callable[[Any], Any]:
     """Microseconds in the form that the schema has."""
     if column.kind == "timestamp":
@@ -276,4 +287,4 @@ def _geometry(raw: bytes, kind: str) -> dict[str, Any]:
     return {"x": x, "y": y, "wkb": wkb, "srid": srid}
 
 
-__all__ = ["Make", "log_maker", "selected", "text_maker", "zoned"]
+__all__ = ["Make", "log_maker", "logged_moments", "selected", "text_maker", "zoned"]

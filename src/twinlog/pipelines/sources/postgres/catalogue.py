@@ -54,6 +54,16 @@ class Stream:
     table: Table
     makers: tuple[Make, ...]
     places: tuple[int, ...]
+    kinds: tuple[str, ...]  # types of the key's columns
+
+    @property
+    def full(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def described(self) -> str:
+        """Names and types of the key: a key that was altered has another order."""
+        return "\x1f".join(f"{name} {kind}" for name, kind in zip(self.table.key, self.kinds, strict=True))
 
     def picked(self, row: list[Any]) -> list[Any]:
         return row if len(self.places) == len(row) else [row[place] for place in self.places]
@@ -116,4 +126,5 @@ class Catalogue:
             makers.append(column_maker(fact.kind, its, self._s))
         key = tuple(facts[place].name for place in places if facts[place].in_key)
         made = Table(f"{self._s.prefix}.{schema}.{table}", tuple(fields), key, SOURCE)
-        return Stream(schema, table, made, tuple(makers), places)
+        kinds = tuple(facts[place].kind for place in places if facts[place].in_key)
+        return Stream(schema, table, made, tuple(makers), places, kinds)

@@ -9,7 +9,8 @@ import psycopg
 
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Offset, SourcePartition
-from twinlog.pipelines.sources.debezium.envelope import Change, chunk_of
+from twinlog.pipelines.sources.debezium.envelope import Change, chunk_of, position_only
+from twinlog.pipelines.sources.postgres.boundary import Boundary
 from twinlog.pipelines.sources.postgres.catalogue import Catalogue, Stream
 from twinlog.pipelines.sources.postgres.pgoutput import (
     UNCHANGED,
@@ -29,8 +30,9 @@ class Changes:
 
     def __init__(
         self, s: PostgresSettings, replication: Replication, catalogue: Catalogue, db: psycopg.Connection[Any],
-        start: Offset,
+        start: Offset, *, boundary: Boundary | None = None,
     ) -> None:  # fmt: skip
+        self._boundary = boundary  # of a snapshot that was interrupted: changes behind it are left out
         self._s, self._replication, self._catalogue, self._db = s, replication, catalogue, db
         self.position: dict[str, Any] = dict(start)
         self._streams: dict[int, Stream | None] = {}
@@ -55,39 +57,64 @@ class Changes:
             got = self._replication.next(wait_s if not self._waiting else 0)
             if got is None:
                 if self._waiting:
-                    yield self._chunk(at)
+                    yield from self._handed_on(at)
                     continue
                 return
             lsn, data = got
-            message = parse(data)
-            if isinstance(message, RowChange):
-                for part, (change, stream) in enumerate(self._row(message, lsn)):
-                    if part:
-                        self.position = {**self.position, "part": part}
-                    if part < self._skip_parts:
-                        continue
-                    if self._stream is not None and stream is not self._stream:
-                        yield self._chunk(at)
-                    self._stream = stream
-                    self._waiting.append(change)
-                self._count(lsn)
-                if len(self._waiting) >= self._s.batch_rows:
-                    yield self._chunk(at)
-            elif isinstance(message, Begin):
-                self._begin, self._seen = message, 0
-            elif isinstance(message, Commit):
-                self._committed(message)
-            elif isinstance(message, Relation):
-                if self._waiting:
-                    yield self._chunk(at)
-                self._streams[message.oid] = self._known(message)
+            yield from self._handle(parse(data), lsn, at)
         if self._waiting:
-            yield self._chunk(at)
+            yield from self._handed_on(at)
+
+    def chunks_up_to(self, end: int, at: SourcePartition, stop: Callable[[], bool], wait_s: float) -> Iterator[Chunk]:
+        """Chunks of all transactions whose commit stands before `end`, and the position behind them."""
+        while not stop():
+            got = self._replication.next(wait_s if not self._waiting else 0)
+            if got is not None:
+                lsn, data = got
+                message = parse(data)
+                if isinstance(message, Begin) and message.final_lsn >= end:
+                    break
+                yield from self._handle(message, lsn, at)
+            elif self._waiting:
+                yield from self._handed_on(at)
+            elif self._begin is None and self._replication.server_end >= end:
+                break
+            else:
+                self._replication.ask()
+        if self._waiting:
+            yield from self._handed_on(at)
+        if self.position != self.told:
+            self.told = dict(self.position)
+            yield position_only(f"{self._s.prefix}.position", at, dict(self.position))
+
+    def _handle(self, message: Any, lsn: int, at: SourcePartition) -> Iterator[Chunk]:
+        if isinstance(message, RowChange):
+            for part, (change, stream) in enumerate(self._row(message, lsn)):
+                if part:
+                    self.position = {**self.position, "part": part}
+                if part < self._skip_parts:
+                    continue
+                if self._stream is not None and stream is not self._stream:
+                    yield from self._handed_on(at)
+                self._stream = stream
+                self._waiting.append(change)
+            self._count(lsn)
+            if len(self._waiting) >= self._s.batch_rows:
+                yield from self._handed_on(at)
+        elif isinstance(message, Begin):
+            self._begin, self._seen = message, 0
+        elif isinstance(message, Commit):
+            self._committed(message)
+        elif isinstance(message, Relation):
+            if self._waiting:
+                yield from self._handed_on(at)
+            self._streams[message.oid] = self._known(message)
 
     def _known(self, relation: Relation) -> Stream | None:
         if not self._catalogue.wanted(relation.schema, relation.table):
             return None
-        return self._catalogue.stream_of(relation, self._db)
+        stream = self._catalogue.stream_of(relation, self._db)
+        return None if self._boundary is not None and self._boundary.is_before(stream) else stream
 
     def _row(self, row: RowChange, lsn: int) -> Iterator[tuple[Change, Stream]]:
         stream, begin = self._streams.get(row.relation), self._begin
@@ -142,15 +169,20 @@ class Changes:
             "lsn_commit": commit.commit_lsn, "end_lsn": commit.end_lsn, "done": 0, "ts_usec": commit.at_us,
         }  # fmt: skip
 
-    def _chunk(self, at: SourcePartition) -> Chunk:
+    def _handed_on(self, at: SourcePartition) -> Iterator[Chunk]:
+        """What waits, as one chunk; nothing if all of it is left out."""
         stream, changes = self._stream, self._waiting
         assert stream is not None  # noqa: S101  there are changes, so there is a stream
+        self._waiting, self._stream = [], None
+        if self._boundary is not None:
+            changes = self._boundary.kept(stream, changes)
+        if not changes:
+            return
+        self.told = dict(self.position)
         now = int(SYSTEM_CLOCK.now_s() * 1_000_000)
-        made = chunk_of(
-            stream.table, stream.makers, changes, at, dict(self.position), now_us=now, tombstones=self._s.tombstones
-        )
-        self._waiting, self._stream, self.told = [], None, dict(self.position)
-        return made
+        yield chunk_of(
+            stream.table, stream.makers, changes, at, self.told, now_us=now, tombstones=self._s.tombstones
+        )  # fmt: skip
 
 
 def _whole(position: dict[str, Any]) -> dict[str, Any]:

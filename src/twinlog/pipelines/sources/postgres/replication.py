@@ -8,6 +8,7 @@ from __future__ import annotations
 import select
 import struct
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -64,21 +65,34 @@ class Replication:
 
     def __init__(self, s: PostgresSettings) -> None:
         self._s = s
-        self.where = f"{s.host}:{s.port}/{s.database}"
+        self.where = self.place(s)
         self._pg = pq.PGconn.connect(conninfo(s, replication="database").encode())
         if self._pg.status != pq.ConnStatus.OK:
             reason = self._pg.error_message.decode(errors="replace").strip()
             self._pg.finish()
             raise Retriable(f"{self.where}: {reason}")
         self._flushed = 0
+        self.server_end = 0  # everything before this place was sent
         self._answered_at = time.monotonic()
+
+    @staticmethod
+    def place(s: PostgresSettings) -> str:
+        return f"{s.host}:{s.port}/{s.database}"
 
     def create_slot(self) -> NewSlot:
         """Make the slot. The snapshot lives as long as this connection does nothing else."""
         name = sql.Identifier(self._s.slot).as_string()
-        result = self._run(f"CREATE_REPLICATION_SLOT {name} LOGICAL pgoutput EXPORT_SNAPSHOT")
+        return self._made(f"CREATE_REPLICATION_SLOT {name} LOGICAL pgoutput EXPORT_SNAPSHOT")
+
+    def _made(self, command: str) -> NewSlot:
+        result = self._run(command)
         lsn, snapshot = result.get_value(0, 1), result.get_value(0, 2)
         return NewSlot(lsn_of((lsn or b"").decode()), (snapshot or b"").decode())
+
+    def view(self) -> NewSlot:
+        """A place in the log, and a snapshot of the rows as they were there. Its slot goes with this connection."""
+        name = f"{self._s.slot[:40]}_view_{uuid.uuid4().hex[:8]}"
+        return self._made(f"CREATE_REPLICATION_SLOT {name} TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT")
 
     def start(self, lsn: int) -> None:
         """Begin to receive changes of transactions that end behind `lsn`. Raises ChangesLost, Retriable."""
@@ -140,13 +154,17 @@ class Replication:
         """The server may forget what stands before `lsn`."""
         self._flushed = max(self._flushed, lsn)
 
-    def _answer(self, *, now: bool = False) -> None:
+    def ask(self) -> None:
+        """Let the server say how far it has sent."""
+        self._answer(now=True, back=True)
+
+    def _answer(self, *, now: bool = False, back: bool = False) -> None:
         elapsed = time.monotonic() - self._answered_at
         if not now and elapsed < self._s.status_ms / 1000:
             return
         self._answered_at = time.monotonic()
         at = SYSTEM_CLOCK.now_us() - EPOCH_US
-        self._pg.put_copy_data(struct.pack(">cqqqqB", b"r", self._flushed, self._flushed, self._flushed, at, 0))
+        self._pg.put_copy_data(struct.pack(">cqqqqB", b"r", self._flushed, self._flushed, self._flushed, at, back))
         self._flush()
 
     def _flush(self) -> None:
@@ -178,6 +196,12 @@ class Replication:
 
 def slot_exists(db: psycopg.Connection[Any], slot: str) -> bool:
     return db.execute("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (slot,)).fetchone() is not None
+
+
+def wal_end(db: psycopg.Connection[Any]) -> int:
+    """The place up to which the server has written its log."""
+    (row,) = db.execute("SELECT (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint").fetchall()
+    return int(row[0])
 
 
 Wanted = Callable[[str, str], bool]

@@ -2,10 +2,11 @@
 
 Each chunk's position names the table and the last key, so a snapshot that was interrupted continues behind it:
 
-    {"snapshot": true, "lsn": 4711, "table": "public.orders", "after": ["1007"]}
+    {"snapshot": true, "lsn": 4711, "table": "public.orders", "key": "id int4", "after": "1007", "whole": false}
 
-Changes from `lsn` on are kept by the slot meanwhile. The first try sees all rows as they were at `lsn`. After an
-interruption the rows are read as they are then; the changes in between follow, so every table ends up right.
+Changes from `lsn` on are kept by the slot meanwhile. A view shows all rows as they were at `lsn`. After an interruption
+there is another view at a later place. First the changes between both places follow, of rows that were handed on
+(`boundary.py`); so no record of a row is older than the one before it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from psycopg import sql
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Offset, SourcePartition
 from twinlog.pipelines.sources.debezium.envelope import Change, chunk_of, position_only
+from twinlog.pipelines.sources.postgres.boundary import keys
 from twinlog.pipelines.sources.postgres.catalogue import Catalogue, ColumnFacts, Stream
 from twinlog.pipelines.sources.postgres.settings import PostgresSettings
 
@@ -40,10 +42,12 @@ class Snapshot:
             full = f"{schema}.{name}"
             if reached is not None and full < str(reached):
                 continue
-            after = list(_keys(start)) if start is not None and full == reached else []
             if full == reached and start is not None and start.get("whole"):
                 continue
             stream = self._catalogue.stream(schema, name)
+            # A table whose key was altered is read again from its beginning.
+            continues = start is not None and full == reached and start.get("key") == stream.described
+            after = keys(start) if continues and start is not None else []
             last = stream.table.topic
             yield from self._table(stream, facts, after, at, stop)
             if stop():
@@ -53,17 +57,17 @@ class Snapshot:
     def _table(
         self, stream: Stream, facts: list[ColumnFacts], after: list[str], at: SourcePartition, stop: Callable[[], bool]
     ) -> Iterator[Chunk]:
-        full = f"{stream.schema}.{stream.name}"
-        keys = [fact for fact in facts if fact.in_key]
+        full, in_key = stream.full, [fact for fact in facts if fact.in_key]
         while not stop():
-            rows = self._rows(stream, facts, keys, after)
-            full_read = len(rows) < self._s.snapshot_rows or not keys
+            rows = self._rows(stream, facts, in_key, after)
+            full_read = len(rows) < self._s.snapshot_rows or not in_key
             if rows:
                 after = [rows[-1][n] for n, fact in enumerate(facts) if fact.in_key]
             then: dict[str, Any] = {
                 "snapshot": True,
                 "lsn": self._lsn,
                 "table": full,
+                "key": stream.described,
                 "after": _joined(after),
                 "whole": full_read,
             }
@@ -106,9 +110,3 @@ class Snapshot:
 def _joined(after: list[str]) -> str:
     """Keys as one text: positions hold plain values only."""
     return "\x1f".join(after)
-
-
-def _keys(start: Offset) -> Iterator[str]:
-    text = str(start.get("after") or "")
-    if text:
-        yield from text.split("\x1f")

@@ -13,6 +13,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import psycopg
@@ -22,15 +24,16 @@ from twinlog.errors import ChangesLost
 from twinlog.model.clock import SYSTEM_CLOCK
 from twinlog.pipelines.api import Chunk, Finding, Offset, Retriable, Schema, SourcePartition
 from twinlog.pipelines.sources.debezium.envelope import HEARTBEAT, HEARTBEAT_KEY, heartbeat, position_only
+from twinlog.pipelines.sources.postgres.boundary import Boundary
 from twinlog.pipelines.sources.postgres.catalogue import Catalogue
 from twinlog.pipelines.sources.postgres.changes import Changes
 from twinlog.pipelines.sources.postgres.pgoutput import lsn_text
 from twinlog.pipelines.sources.postgres.replication import (
-    NewSlot,
     Replication,
     connected,
     ensure_publication,
     slot_exists,
+    wal_end,
 )
 from twinlog.pipelines.sources.postgres.settings import PostgresSettings
 from twinlog.pipelines.sources.postgres.snapshot import Snapshot
@@ -38,6 +41,9 @@ from twinlog.pipelines.sources.postgres.snapshot import Snapshot
 _WAIT_S: Final = 0.25
 _IDLE_S: Final = 5.0
 """How often the position moves while only other tables change."""
+
+
+_SNAPSHOT: Final = frozenset({"snapshot", "table", "key", "after", "whole"})
 
 
 class PostgresSource:
@@ -121,42 +127,82 @@ class PostgresSource:
     def _first(self, at: SourcePartition, start: Offset | None, stop: Callable[[], bool]) -> Iterator[Chunk]:
         """Make the slot, and read the rows that are there. Changes from then on wait in the slot."""
         self.close()
+        if start is not None and "table" not in start:
+            start = None  # a snapshot that another program began: it is made anew
         db = self.statements()
         tables = self.catalogue.load(db)
         ensure_publication(db, self.s, list(tables))
-        replication = Replication(self.s)
-        try:
-            made, lsn = self._slot(db, replication, start)
-            done = _position(lsn, lsn, 0)
-            if self.s.snapshot in {"no_data", "never"}:
-                yield position_only(f"{self.s.prefix}.snapshot", at, done)
-                return
-            with connected(self.s) as reader, reader.transaction():
-                reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                if made is not None:
-                    reader.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(made.snapshot)))
-                yield from Snapshot(self.s, reader, self.catalogue, lsn).chunks(at, start, done, stop)
-        finally:
-            replication.close()
-
-    def _slot(
-        self, db: psycopg.Connection[Any], replication: Replication, start: Offset | None
-    ) -> tuple[NewSlot | None, int]:
-        """The slot, and from where on it keeps changes."""
         exists = slot_exists(db, self.s.slot)
-        if start is None and not exists:
-            made = replication.create_slot()
-            return made, made.lsn
+        if self.s.snapshot in {"no_data", "never"}:
+            yield position_only(f"{self.s.prefix}.snapshot", at, self._without_rows(db, exists=exists))
+        elif not exists and start is not None:
+            where = Replication.place(self.s)
+            raise ChangesLost(where, f"the slot {self.s.slot} is gone", lsn_text(int(str(start["lsn"]))))
+        elif start is None or self.s.snapshot == "initial_only":
+            with self._view(permanent=not exists) as (reader, lsn):
+                yield from self._rows(reader, lsn, at, start, stop)
+        else:
+            yield from self._continued(at, start, stop)
+
+    def _without_rows(self, db: psycopg.Connection[Any], *, exists: bool) -> dict[str, Any]:
+        """Where changes begin that a slot keeps; one that was made beforehand may keep earlier ones."""
         if not exists:
-            raise ChangesLost(replication.where, f"the slot {self.s.slot} is gone", lsn_text(int(str(start["lsn"]))))  # type: ignore[index]
-        if start is not None:
-            return None, int(str(start["lsn"]))
-        # A slot that was made beforehand: rows are read as they are now, changes since the slot was made follow.
+            with closing(Replication(self.s)) as replication:
+                lsn = replication.create_slot().lsn
+            return _position(lsn, lsn, 0)
         row = db.execute(
             "SELECT (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint FROM pg_replication_slots WHERE slot_name = %s",
             (self.s.slot,),
         ).fetchone()
-        return None, int(row[0]) if row else 0
+        lsn = int(row[0]) if row else 0
+        return _position(lsn, lsn, 0)
+
+    @contextmanager
+    def _view(self, *, permanent: bool = False) -> Iterator[tuple[psycopg.Connection[Any], int]]:
+        """A connection that sees all rows as they were at one place of the log, and that place.
+
+        The server gives both with a new slot: the connector's own one, or one that is gone at once.
+        """
+        with connected(self.s) as reader, reader.transaction():
+            with closing(Replication(self.s)) as replication:
+                made = replication.create_slot() if permanent else replication.view()
+                reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                reader.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(made.snapshot)))
+            yield reader, made.lsn
+
+    def _continued(self, at: SourcePartition, start: Offset, stop: Callable[[], bool]) -> Iterator[Chunk]:
+        """The rest of a snapshot that was interrupted.
+
+        What was handed on is brought to the place of the new view first, by its changes.
+        """
+        place = {key: start[key] for key in _SNAPSHOT & start.keys()}
+        begun = {key: value for key, value in start.items() if key not in _SNAPSHOT}
+        begun = begun if "end_lsn" in begun else _position(int(str(start["lsn"])), int(str(start["lsn"])), 0)
+        with closing(Replication(self.s)) as replication:
+            boundary = Boundary(start, self.statements)
+            changes = Changes(self.s, replication, self.catalogue, self.statements(), begun, boundary=boundary)
+            replication.start(changes.restart_lsn)
+
+            def up_to(lsn: int) -> Iterator[Chunk]:
+                for chunk in changes.chunks_up_to(lsn, at, stop, _WAIT_S):
+                    yield replace(chunk, next={**chunk.next, **place})
+
+            # Most of it before the view is opened: the server keeps old rows for an open view.
+            yield from up_to(wal_end(self.statements()))
+            if stop():
+                return
+            with self._view() as (reader, lsn):
+                yield from up_to(lsn)
+                if not stop():
+                    replication.close()
+                    yield from self._rows(reader, lsn, at, start, stop)
+
+    def _rows(
+        self, reader: psycopg.Connection[Any], lsn: int, at: SourcePartition, start: Offset | None,
+        stop: Callable[[], bool],
+    ) -> Iterator[Chunk]:  # fmt: skip
+        snapshot = Snapshot(self.s, reader, self.catalogue, lsn)
+        return snapshot.chunks(at, start, _position(lsn, lsn, 0), stop)
 
     def _streaming(self, start: Offset) -> Changes:
         """The open stream if it stands at `start`, or a new one."""
