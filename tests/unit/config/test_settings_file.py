@@ -170,7 +170,11 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
         ("A->B.security.protocol = SSL", "warning", "write A.security.protocol or B.security.protocol"),
         ("A->B.producer.max.request.size = 5", "warning", "write A->B.producer.override.max.request.size"),
         ("A->X.enabled = true", "warning", "names no pair of clusters"),
-        ("C.bootstrap.servers = c:1", "warning", "C is not listed in `clusters`"),
+        (
+            "C.bootstrap.servers = c:1",
+            "warning",
+            "there is no key C.bootstrap.servers, and C is not listed",
+        ),
         ("B.offset.flush.interval.ms = 5", "info", "no Connect workers"),
         ("key.converter = x", "info", "has no transforms"),
         ("offset.storage.replication.factor = 1", "info", "no Connect workers"),

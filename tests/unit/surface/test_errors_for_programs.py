@@ -53,6 +53,14 @@ def test_a_wrong_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     assert [(one["level"], one["line"]) for one in answer["findings"]] == [("error", 4)]
 
 
+@pytest.mark.parametrize("command", ["status", "rpo", "groups", "diff", "doctor", "failover --planned"])
+def test_every_command_about_a_link_takes_its_name(
+    command: str, file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    code, out, _ = told(capsys, monkeypatch, *command.split(), "esat->west", "-c", file, "-o", "json")
+    assert (code, json.loads(out)["code"]) == (2, "LINK_UNKNOWN")
+
+
 def test_people_get_a_sentence(file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     code, out, err = told(capsys, monkeypatch, "rpo", "east", "-c", file)
     assert (code, out) == (2, "")

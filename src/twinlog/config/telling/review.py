@@ -87,7 +87,8 @@ def _of_file(entry: Entry, clusters: tuple[str, ...]) -> _Remark | None:
     for known in _names(*Scope):
         # `C.bootstrap.servers` where C is not among the clusters.
         if name.endswith(f".{known}") and "." not in name[: -len(known) - 1]:
-            return _Remark("warning", f"ignored: {name[: -len(known) - 1]} is not listed in `clusters`")
+            alias = name[: -len(known) - 1]
+            return _Remark("warning", f"ignored: there is no key {name}, and {alias} is not listed in `clusters`")
     return _unknown(name, "", Scope.FILE, Scope.LINK, Scope.SHARED)
 
 

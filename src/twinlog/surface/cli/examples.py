@@ -39,6 +39,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     ),
     "status": (
         ("all links, once", "twinlog status"),
+        ("one link", "twinlog status 'east->west'"),
         ("how far each partition is", "twinlog status --partitions"),
         ("for a script: which links have faults", "twinlog status -o json | jq '.[] | select(.faults > 0) | .link'"),
     ),

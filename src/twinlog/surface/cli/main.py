@@ -46,7 +46,7 @@ Root.book = Book(
         Page("Prove", "drill", "rehearse a disaster without touching production", "drill", "drill"),
         Page("Switch", "failover", "make the target the active side", "failover", "failover"),
         Page("Switch", "failback", "make the source the active side again", "failover", "failback"),
-        Page("Switch", "switch", "how a switch stands; resume it, or give it up", "failover", "app"),
+        Page("Switch", "switch", "how a switch stands; resume it, or abort it", "failover", "app"),
         Page("Switch", "translate", "an offset on the other side", "translate", "translate"),
         Page("Switch", "reset-offsets", "give consumer groups other positions", "reset_offsets", "reset_offsets"),
         Page(_STEER, "link", "list, show, create, pause, resume, stop, restart, delete, reset", "link", "app"),

@@ -26,9 +26,9 @@ from twinlog.surface.cli.notify import Supervisor, known_phases
 from twinlog.surface.cli.output import Output, print_event, print_findings
 
 if TYPE_CHECKING:
-    from twinlog.config.changes import Change
     from twinlog.config.resolve import Resolved
     from twinlog.config.watch import SettingsWatch
+    from twinlog.engine.spec_changes import Change
     from twinlog.service.links import Service
     from twinlog.surface.http.listening import HttpService, Take
 

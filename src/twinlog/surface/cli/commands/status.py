@@ -16,9 +16,10 @@ from twinlog.errors import ClusterError
 from twinlog.model.ledger.stage_times import figures
 from twinlog.model.moments import clock
 from twinlog.surface.answers.sync_words import job_line
+from twinlog.surface.cli.chosen_link import links_to_show
 from twinlog.surface.cli.exposure_view import at_rest, headline
-from twinlog.surface.cli.options import Clusters, ConfigFile
-from twinlog.surface.cli.output import Form, Output, chosen_clusters, print_facts, screen
+from twinlog.surface.cli.options import Clusters, ConfigFile, OptionalLink
+from twinlog.surface.cli.output import Form, Output, print_facts, screen
 from twinlog.surface.cli.words import duration, number
 
 if TYPE_CHECKING:
@@ -43,18 +44,18 @@ _TITLES: Final = (
 
 
 def status(
+    *,
+    link: OptionalLink = None,
     config: ConfigFile,
     clusters: Clusters = None,
     partitions: Annotated[bool, typer.Option("--partitions", "-p", help="Every partition, not only the sums.")] = False,
     output: Form = Output.TABLE,
 ) -> None:
-    """Show state, lag, throughput and faults of each link, and what would be lost if its source vanished now.
+    """Show state, lag, throughput and faults of links, and what would be lost if a source vanished now.
 
     Exit code 1 when a link is not healthy or an objective of the settings is not kept.
     """
-    from twinlog.config.resolve import load_file
-
-    show_status(load_file(config, chosen_clusters(clusters)).links, output, partitions=partitions)
+    show_status(links_to_show(link, config, clusters), output, partitions=partitions)
 
 
 def show_status(links: tuple[LinkSettings, ...], output: Output, *, partitions: bool) -> None:
@@ -224,7 +225,7 @@ def _said_before(status_: LinkStatus) -> Iterator[str]:
 
 def _print_details(console: Console, link: LinkSettings, status_: LinkStatus | ClusterError, partitions: bool) -> None:
     if isinstance(status_, ClusterError):
-        console.print(Text(link.name, "red").append(f" {status_}\n  try: {status_.remedy_text()}", ""), soft_wrap=True)
+        console.print(Text(link.name, "red").append(f": {status_}\n  try: {status_.remedy_text()}", ""), soft_wrap=True)
         return
     if status_.control.held or status_.control.bytes_per_second is not None or status_.control.schedule:
         from twinlog.surface.cli.live_control import told

@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from twinlog.errors import ClusterError, UsageError
+from twinlog.surface.cli.chosen_link import links_to_show
 from twinlog.surface.cli.commands.status import summary
-from twinlog.surface.cli.options import Clusters, ConfigFile
-from twinlog.surface.cli.output import chosen_clusters
+from twinlog.surface.cli.options import Clusters, ConfigFile, OptionalLink
 from twinlog.surface.cli.words import number, sparkline
 
 if TYPE_CHECKING:
@@ -42,20 +42,20 @@ _BESIDE_ROWS: Final = 2 + _FRAME_ROWS
 
 
 def top(
+    *,
+    link: OptionalLink = None,
     config: ConfigFile,
     clusters: Clusters = None,
     every: Annotated[float, typer.Option("--every", min=0.5, help="Seconds between two updates.")] = 2.0,
 ) -> None:
-    """Watch all links: state, lag, data at risk, throughput, faults, and the partitions that are furthest behind.
+    """Watch links: state, lag, data at risk, throughput, faults, and the partitions that are furthest behind.
 
     Ctrl-C ends it. In a pipe or a script use `twinlog status -o json`.
     """
     console = Console()
     if not console.is_terminal:
         raise UsageError("twinlog top: there is no terminal to draw on; use `twinlog status`")
-    from twinlog.config.resolve import load_file
-
-    links = load_file(config, chosen_clusters(clusters)).links
+    links = links_to_show(link, config, clusters)
     if not links:
         raise UsageError(f"{config}: there is no link in it; add one, see `twinlog init`")
     asyncio.run(_watch(console, config, links, every))
