@@ -21,7 +21,6 @@ from tests.kit.ends import Ends
 from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
-from twinlog.config.changes import Change, Spec
 from twinlog.config.security.secrets import Secret
 from twinlog.config.settings import ClientSettings, HeartbeatPair
 from twinlog.control.audit import Audit, Who
@@ -29,6 +28,7 @@ from twinlog.control.connector_service import ConnectorService
 from twinlog.control.events_topic import EventsTopic
 from twinlog.control.group_trust import GroupTrust
 from twinlog.control.links_topic import LinksTopic, shared_place
+from twinlog.engine.spec_changes import Change, Spec
 from twinlog.errors import NotActive
 from twinlog.kafka.client_options import client_options
 from twinlog.model.connectors import LINKS_TOPIC, GroupState, Leader, Prove

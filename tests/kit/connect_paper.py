@@ -13,7 +13,6 @@ from typing import Any
 from fastapi.testclient import TestClient
 from tests.kit.waiting import wait_until
 
-from twinlog.config.changes import Change, Spec
 from twinlog.config.resolve import Resolved, resolve
 from twinlog.config.service_settings import HttpSettings
 from twinlog.config.settings import HeartbeatPair, LinkSettings
@@ -24,6 +23,7 @@ from twinlog.control.kind import Position
 from twinlog.control.link_kinds import settings_of
 from twinlog.control.record_signatures import Record
 from twinlog.control.states import EngineView
+from twinlog.engine.spec_changes import Change, Spec
 from twinlog.errors import NotActive, UsageError
 from twinlog.machine.local_token import LocalToken
 from twinlog.model.connectors import GroupState, Prove

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
 from twinlog.control.audit import Audit
 from twinlog.control.connectors import Connectors
@@ -16,6 +15,7 @@ from twinlog.control.levels import OrderedLevels
 from twinlog.control.orders import Orders
 from twinlog.control.planning import Planning
 from twinlog.control.sealing import Seal
+from twinlog.engine.spec_changes import Change
 from twinlog.pipelines.worker_settings import Worker
 
 

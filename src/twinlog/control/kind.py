@@ -13,11 +13,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from twinlog.config.changes import Change, Spec
 from twinlog.config.resolve import Resolved
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.control.grounds import Grounds
 from twinlog.control.states import ConnectorStatus, EngineView
+from twinlog.engine.spec_changes import Change, Spec
 from twinlog.errors import Finding
 from twinlog.model.connectors import Connector, TargetState
 

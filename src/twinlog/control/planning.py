@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from twinlog.config.changes import Spec
 from twinlog.config.resolve import Resolved
 from twinlog.control.grounds import Grounds, grounds_of
 from twinlog.control.kind import Plan
 from twinlog.control.kinds import in_file, plan_all
 from twinlog.control.sealing import Opened, Seal
+from twinlog.engine.spec_changes import Spec
 from twinlog.errors import TwinlogError
 from twinlog.model.connectors import Connector, GroupState, TargetState
 from twinlog.pipelines.worker_settings import Worker

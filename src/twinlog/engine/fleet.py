@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from twinlog.config.changes import Change, Spec, diff_specs
+from twinlog.engine.spec_changes import Change, Spec, diff_specs
 from twinlog.errors import EngineDied, TwinlogError, told
 from twinlog.model.backoff import Backoff
 from twinlog.model.clock import SYSTEM_CLOCK

@@ -6,12 +6,12 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from twinlog.config.changes import Change
 from twinlog.config.resolve import Resolved
 from twinlog.control.chronicle import Chronicle
 from twinlog.control.connector_service import ConnectorService
 from twinlog.control.notifier import Notifier
 from twinlog.control.reports import ReportFolder
+from twinlog.engine.spec_changes import Change
 from twinlog.machine.folders import state_folder
 from twinlog.pipelines.worker_settings import Worker
 from twinlog.service.links import Service

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from twinlog.config.changes import Change, Spec
 from twinlog.config.pair import Pair, stand_in_pair
 from twinlog.config.settings import HeartbeatPair, LinkSettings
 from twinlog.control.kind import Position
@@ -26,6 +25,7 @@ from twinlog.drill.reports import Reports
 from twinlog.drill.run import Drills
 from twinlog.engine.engine import LinkEngine
 from twinlog.engine.fleet import Fleet, Job
+from twinlog.engine.spec_changes import Change, Spec
 from twinlog.errors import ConnectorRefused
 from twinlog.flow.source import LinkRun
 from twinlog.kafka.admin import ClusterAdmin

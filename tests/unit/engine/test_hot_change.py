@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.kit.keymaterial import KeyMaterial
 from tests.kit.waiting import rounds_of_the_loop, until
 
-from twinlog.config.changes import Spec, diff_specs
 from twinlog.config.resolve import resolve
 from twinlog.config.settings import LinkSettings
 from twinlog.config.watch import SettingsWatch
 from twinlog.engine.fleet import Fleet, Job, growing_pause
+from twinlog.engine.spec_changes import Spec, diff_specs
 from twinlog.errors import EngineBroke, EngineDied, SettingsInvalid, UsageError
 
 FILE = "clusters = A, B, C\nbootstrap.servers = k:9092\nA->B.enabled = true\n"

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from twinlog.config.changes import Change
 from twinlog.config.registry_beside import registry_beside
 from twinlog.config.registry_settings import RegistrySettings
 from twinlog.config.resolve import Resolved
 from twinlog.control.connector_service import ConnectorService
+from twinlog.engine.spec_changes import Change
 from twinlog.errors import ExtraMissing, UsageError
 from twinlog.machine.folders import state_folder
 from twinlog.machine.local_token import LocalToken, offer
