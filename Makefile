@@ -41,7 +41,7 @@ $(READY): pyproject.toml uv.lock
 	  pip=$$(ls .state/pip/usr/share/python-wheels/pip-*.whl)/pip; fi; \
 	python3 $$pip install --quiet --disable-pip-version-check --target .state/uv uv==0.13.7
 
-check: $(READY) ## format, lint, types, layers, dependencies, generated pages, commands and settings of documents, leftovers
+check: $(READY) ## format, lint, types, layers, dependencies, generated pages, words, documents, leftovers
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
@@ -52,7 +52,7 @@ check: $(READY) ## format, lint, types, layers, dependencies, generated pages, c
 	$(PY) -m twinlog.surface.cli.reference --check
 	$(PY) -m docgen --check
 	$(PY) -m tests.proofs --check
-	$(PY) -m pytest -q -p no:cacheprovider tests/unit/project/test_documented_commands.py tests/unit/project/test_documented_settings.py
+	$(PY) -m pytest -q -p no:cacheprovider tests/unit/project
 	@echo "looking for leftover marks"
 	@! grep -rnwE 'TODO|FIXME|XXX|HACK' --include='*.py' --include='*.md' $(wildcard src tests bench docgen docs)
 

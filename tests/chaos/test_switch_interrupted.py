@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kit.doomed_switch import KilledSwitch
 from tests.kit.ends import Ends
-from tests.kit.switches import (
-    IDENTITY,
-    commit_at,
-    do_switch,
-    log_numbers,
-    numbers_of,
-    produce,
-    service_running,
-)
+from tests.kit.switches import QUICK_SWITCH, commit_at, do_switch, log_numbers, numbers_of, produce, service_running
 from tests.kit.waiting import wait_until
 
 from twinlog.errors import ClusterError
@@ -24,13 +16,7 @@ from twinlog.local.cluster import LocalCluster
 from twinlog.model.switch.events import Acted, Began, SwitchEvent
 from twinlog.model.switch.log import Command
 
-SETTINGS = {
-    "replication_policy_class": IDENTITY,
-    "emit_checkpoints_interval_seconds": "1",
-    "sync_group_offsets_interval_seconds": "1",
-    "refresh_groups_interval_seconds": "1",
-    "switch_grace_seconds": "0",
-}
+SETTINGS = QUICK_SWITCH
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 

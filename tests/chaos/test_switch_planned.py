@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kit.ends import Ends
 from tests.kit.switches import (
-    IDENTITY,
+    QUICK_SWITCH,
     commit_at,
     do_switch,
     log_numbers,
@@ -19,13 +19,7 @@ from tests.kit.switches import (
 )
 from tests.kit.waiting import wait_until
 
-SETTINGS = {
-    "replication_policy_class": IDENTITY,
-    "emit_checkpoints_interval_seconds": "1",
-    "sync_group_offsets_interval_seconds": "1",
-    "refresh_groups_interval_seconds": "1",
-    "switch_grace_seconds": "0",
-}
+SETTINGS = QUICK_SWITCH
 
 pytestmark = pytest.mark.chaos
 

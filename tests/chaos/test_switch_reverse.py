@@ -6,17 +6,22 @@ from pathlib import Path
 
 import pytest
 from tests.kit.groups import position
-from tests.kit.switches import IDENTITY, BothWays, both_running, commit_at, do_switch, log_numbers, numbers_of, produce
+from tests.kit.switches import (
+    QUICK_SWITCH,
+    BothWays,
+    both_running,
+    commit_at,
+    do_switch,
+    log_numbers,
+    numbers_of,
+    produce,
+)
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
 
 SETTINGS = {
-    "replication_policy_class": IDENTITY,
-    "emit_checkpoints_interval_seconds": "1",
-    "sync_group_offsets_interval_seconds": "1",
-    "refresh_groups_interval_seconds": "1",
-    "switch_grace_seconds": "0",
+    **QUICK_SWITCH,
     "switch_reverse": "start",
 }
 

@@ -13,6 +13,7 @@ from tests.kit.ends import Ends
 from tests.kit.threads import engine_running
 from tests.kit.waiting import wait_until
 
+from twinlog.flow.pacing import Pacing
 from twinlog.model.health.states import LinkStatus
 from twinlog.model.ledger.control import Control
 from twinlog.service.actions import order_control
@@ -24,6 +25,20 @@ def order(ends: Ends, change: Callable[[Control], Control]) -> Control:
 
 def reached(status: LinkStatus, topic: str) -> int:
     return sum(part.source_next for part in status.partitions if part.partition.topic == topic)
+
+
+@pytest.fixture
+def pacings(monkeypatch: pytest.MonkeyPatch) -> list[Pacing]:
+    """The pacing of each task, in the order in which they began."""
+    begun: list[Pacing] = []
+    prepare = Pacing.__post_init__
+
+    def begin(pacing: Pacing) -> None:
+        prepare(pacing)
+        begun.append(pacing)
+
+    monkeypatch.setattr(Pacing, "__post_init__", begin)
+    return begun
 
 
 @pytest.mark.proves("R1", "R2")
@@ -55,7 +70,9 @@ def test_a_paused_topic_waits_also_over_a_restart_while_the_other_is_copied(
 
 
 @pytest.mark.proves("R1", "R2")
-def test_a_limit_slows_a_running_link_and_is_lifted_at_once(make_ends: Callable[..., Ends], tmp_path: Path) -> None:
+def test_a_limit_slows_a_running_link_and_is_lifted_at_once(
+    make_ends: Callable[..., Ends], tmp_path: Path, pacings: list[Pacing]
+) -> None:
     ends = make_ends()
     load = ends.load(ends.create("orders"), 1)
     load.produce(20)
@@ -64,13 +81,19 @@ def test_a_limit_slows_a_running_link_and_is_lifted_at_once(make_ends: Callable[
         sent = sum(part.bytes for part in first.partitions)
         order(ends, lambda now: replace(now, bytes_per_second=20_000))
         ends.await_status(lambda seen: seen.control.bytes_per_second == 20_000, "the order in the ledger")
-        time.sleep(1)  # tasks hear of it by the same ledger; this is the time that they have
+        wait_until(
+            lambda: pacings[-1].control.bytes_per_second,
+            lambda followed: followed == 20_000,
+            within_s=30,
+            what="a task that follows the order",
+        )
+        began = time.monotonic()
         for _ in range(30):
             load.produce(100)  # a fetch brings a whole batch at least: small ones show the limit
-        began, before = time.monotonic(), sent
-        time.sleep(4)
-        seen = ends.status()
-        spent = sum(part.bytes for part in seen.partitions) - before
+        seen = ends.await_status(
+            lambda seen: sum(part.bytes for part in seen.partitions) - sent > 180_000, "180 KB at 20 KB/s"
+        )
+        spent = sum(part.bytes for part in seen.partitions) - sent
         # One answer may be over the limit, and a second's worth may have been saved up.
         assert spent <= 20_000 * (time.monotonic() - began + 2) + 50_000, spent
         assert seen.lag, "the limit did not slow it"
@@ -116,7 +139,7 @@ def test_topics_that_come_first_catch_up_before_the_others(make_ends: Callable[.
 
 @pytest.mark.proves("R1", "R2")
 def test_a_limit_of_records_and_topics_that_come_first_survive_a_restart(
-    make_ends: Callable[..., Ends], tmp_path: Path
+    make_ends: Callable[..., Ends], tmp_path: Path, pacings: list[Pacing]
 ) -> None:
     ends = make_ends()
     load = ends.load(ends.create("orders"), 1)
@@ -126,20 +149,24 @@ def test_a_limit_of_records_and_topics_that_come_first_survive_a_restart(
         ends.await_copied()
         order(ends, lambda now: replace(now, records_per_second=200, first=(orders,)))
         ends.await_status(lambda seen: seen.control.records_per_second == 200, "the order in the ledger")
-        time.sleep(1)  # tasks hear of it by the same ledger; this is the time that they have
+        wait_until(
+            lambda: pacings[-1].control,
+            lambda followed: (followed.records_per_second, followed.first) == (200, (orders,)),
+            within_s=30,
+            what="a task that follows the order",
+        )
         began = time.monotonic()
         for _ in range(60):
             load.produce(100)
-        time.sleep(3)
-        copied = reached(ends.status(), orders) - 20
+        copied = reached(ends.await_status(lambda seen: reached(seen, orders) >= 1220, "1200 records"), orders) - 20
         assert copied <= 200 * (time.monotonic() - began + 2) + 200, copied
     before = reached(ends.status(), orders)
     with engine_running(ends.link, tmp_path):
         began = time.monotonic()
         seen = ends.await_status(lambda seen: reached(seen, orders) > before, "records after the restart")
         assert (seen.control.records_per_second, seen.control.first) == (200, (orders,))
-        time.sleep(3)
-        copied = reached(ends.status(), orders) - before
+        seen = ends.await_status(lambda seen: reached(seen, orders) >= before + 1200, "1200 records after the restart")
+        copied = reached(seen, orders) - before
         assert copied <= 200 * (time.monotonic() - began + 2) + 200, f"the limit is forgotten: {copied}"
         order(ends, lambda now: replace(now, records_per_second=0))
         ends.await_copied(within_s=20)

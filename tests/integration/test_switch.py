@@ -10,15 +10,7 @@ from typing import Any
 
 import pytest
 from tests.kit.ends import Ends
-from tests.kit.switches import (
-    IDENTITY,
-    commit_at,
-    do_switch,
-    log_numbers,
-    numbers_of,
-    produce,
-    service_running,
-)
+from tests.kit.switches import QUICK_SWITCH, commit_at, do_switch, log_numbers, numbers_of, produce, service_running
 from tests.kit.waiting import wait_until
 from typer.testing import CliRunner
 
@@ -27,13 +19,7 @@ from twinlog.ledger.reading import look_at_ledger
 from twinlog.local.cluster import LocalCluster
 from twinlog.surface.cli.main import app
 
-SETTINGS = {
-    "replication_policy_class": IDENTITY,
-    "emit_checkpoints_interval_seconds": "1",
-    "sync_group_offsets_interval_seconds": "1",
-    "refresh_groups_interval_seconds": "1",
-    "switch_grace_seconds": "0",
-}
+SETTINGS = QUICK_SWITCH
 
 
 def limit(ends: Ends, value: str | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.kit.ends import Ends
-from tests.kit.switches import IDENTITY, as_if_killed, commit_at, do_switch, numbers_of, produce, service_running
+from tests.kit.switches import QUICK_SWITCH, as_if_killed, commit_at, do_switch, numbers_of, produce, service_running
 from tests.kit.waiting import wait_until
 
 from twinlog.local.cluster import LocalCluster
@@ -21,13 +21,7 @@ from twinlog.recovery.report import Report
 from twinlog.wire.connection import Cluster
 from twinlog.wire.fence import Fence
 
-SETTINGS = {
-    "replication_policy_class": IDENTITY,
-    "emit_checkpoints_interval_seconds": "1",
-    "sync_group_offsets_interval_seconds": "1",
-    "refresh_groups_interval_seconds": "1",
-    "switch_grace_seconds": "0",
-}
+SETTINGS = QUICK_SWITCH
 WITHIN_S = 60.0
 
 

@@ -7,17 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.kit.ends import Ends
-from tests.kit.switches import IDENTITY, produce
+from tests.kit.switches import QUICK_SWITCH, produce
 
 from twinlog.errors import ClusterError
 from twinlog.model.names import TopicPartition
 
 SETTINGS = {
-    "replication_policy_class": IDENTITY,
-    "emit_checkpoints_interval_seconds": "1",
-    "sync_group_offsets_interval_seconds": "1",
-    "refresh_groups_interval_seconds": "1",
-    "switch_grace_seconds": "0",
+    **QUICK_SWITCH,
     # Producers of the source go on, so that there is always something to copy.
     "switch_fence": "none",
 }

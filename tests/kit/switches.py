@@ -29,6 +29,14 @@ from twinlog.recovery.switching import Switching
 from twinlog.wire.connection import Cluster
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+QUICK_SWITCH = {
+    "replication_policy_class": IDENTITY,
+    "emit_checkpoints_interval_seconds": "1",
+    "sync_group_offsets_interval_seconds": "1",
+    "refresh_groups_interval_seconds": "1",
+    "switch_grace_seconds": "0",
+}
+"""Settings of a link with unchanged names, whose groups are synced each second and whose switch waits for nobody."""
 
 
 class Plug(BaseException):

@@ -4,7 +4,8 @@
                                        ▲ └── refuse, recall
                                        └─────── (repeated with the same sequence number)
 
-Whoever sends calls methods only; the fields are the outbox's own.
+Only the outbox changes its fields and those of its batches. Writer and lanes call its methods, and read where it
+stands (`stopped`, `position`, `hindrance`).
 
 Acknowledgements are applied in order only, so the position never passes a batch that is not on the target (R1). The
 broker takes batches in the order of their sequence numbers only: none can overtake another (R3), and a repeated one is

@@ -55,6 +55,11 @@ class News:
                 self._waiting[servers].remove(mine)
         return mine.news.is_set()
 
+    def asks(self, cluster: ClientSettings) -> bool:
+        """Whether a thread asks this cluster."""
+        with self._lock:
+            return cluster.bootstrap_servers in self._waiting
+
     def _watch(self, cluster: ClientSettings) -> None:
         """Ask until nobody waits."""
         admin, pause = self._admin(cluster), threading.Event()

@@ -42,7 +42,7 @@ class Cost(NamedTuple):
 
 @dataclass
 class ProcessCosts:
-    """The processes of one service. Processor time only rises, also when workers end or Spark is begun anew."""
+    """The processes of one service. Processor time only rises, also when workers end or Spark is restarted."""
 
     proc: Path = Path("/proc")
     pid: int = field(default_factory=os.getpid)

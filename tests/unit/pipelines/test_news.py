@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from unittest import mock
 
+from tests.kit.waiting import wait_until
+
 from twinlog.config.settings import ClientSettings
 from twinlog.errors import ClusterUnreachable, TopicUnknown
 from twinlog.model.names import TopicPartition
@@ -49,14 +51,20 @@ def waited(news: News, ends: dict[TopicPartition, int], stopping: threading.Even
     return thread
 
 
+def asked_again(admin: PaperAdmin) -> None:
+    """Wait until two more questions were asked: the first of them may have begun before."""
+    before = admin.asked
+    wait_until(lambda: admin.asked, lambda asked: asked >= before + 2, within_s=5, what="two more questions")
+
+
 def test_who_waits_wakes_up_when_a_log_of_its_own_moves() -> None:
     admin, stopping = PaperAdmin({A: 5, B: 7}), threading.Event()
     news = News(lambda _: admin, 0.01)
     first, second = waited(news, {A: 5}, stopping), waited(news, {B: 7}, stopping)
-    time.sleep(0.1)
+    asked_again(admin)
     assert first.is_alive()
     admin.is_away = True
-    time.sleep(0.05)
+    asked_again(admin)
     admin.is_away = False
     admin.ends[A] = 6
     first.join(5)
@@ -65,10 +73,8 @@ def test_who_waits_wakes_up_when_a_log_of_its_own_moves() -> None:
     admin.ends[B] = TopicUnknown("kafka", "b")
     second.join(5)
     assert not second.is_alive(), "a topic that is gone is news"
-    time.sleep(0.1)
-    asked = admin.asked
-    time.sleep(0.1)
-    assert admin.asked == asked, "nobody waits, so nobody is asked"
+    # Nobody waits, so nobody is asked.
+    wait_until(lambda: news.asks(CLUSTER), lambda asks: not asks, within_s=5, what="the end of the questions")
     third = waited(news, {A: 6}, stopping)
     stopping.set()
     third.join(5)

@@ -181,7 +181,7 @@ class ServiceBackend:
     _registries: Registries = field(default_factory=Registries, repr=False)
 
     def links(self) -> Sequence[LinkSettings]:
-        # By name: the order of engines changes with every one that is begun anew, and lists must not jump.
+        # By name: the order of engines changes with every one that is restarted, and lists must not jump.
         return sorted(self.service.links, key=lambda link: link.name) or self.of_file
 
     def connectors(self) -> Mapping[str, ConnectorStatus]:
